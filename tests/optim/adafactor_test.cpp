@@ -5,6 +5,7 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
 
@@ -21,7 +22,7 @@ using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 namespace {
 
 /// A matrix, a stack of matrices, a vector and a scalar, whose layouts shard rows, columns and the stack.
-template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
+template <class MatrixSpec, class StackSpec, const gs::adafactor& Settings, bool OwnRate = false>
 inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto w = m.param("w", "BC", MatrixSpec{}, gs::init::normal(1));
   auto s = m.param("s", "EBC", StackSpec{}, gs::init::normal(0.5));
@@ -32,13 +33,16 @@ inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   else Settings.minimize(m, loss, rate);
   return loss;
 };
-template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
+template <class MatrixSpec, class StackSpec, const gs::adafactor& Settings, bool OwnRate = false>
 using step = gs::program<regression<MatrixSpec, StackSpec, Settings, OwnRate>, mesh, in<"AB", P<"x", none>, double>,
                          in<"AC", P<"x", none>, double>, in<"", void, double>, gs::element<double>>;
 
 using whole = P<none, none>;
 using whole_stack = P<none, none, none>;
-inline constexpr gs::adafactor plain{.relative = false}, paper{}, averaging{.clip = 0.5, .beta1 = 0.9, .relative = false};
+constexpr bool is_matrix(std::string_view name, int dims) { return dims > 1 && name != "s"; }
+inline constexpr gs::adafactor plain{.relative = false}, paper{}, averaging{.clip = 0.5, .beta1 = 0.9, .relative = false},
+    decaying{.weight_decay = 0.5}, skipping{.beta1 = 0.9, .weight_decay = 0.5, .if_not_finite = gs::not_finite::skip, .clip_norm = 0.5,
+                                            .decays = is_matrix};
 
 constexpr std::size_t A = 7, B = 5, C = 3, E = 2;
 
@@ -56,7 +60,7 @@ struct tensor {
 };
 
 /// One update by the paper's formulas.
-void update(tensor& x, const std::vector<double>& g, double rate, double t, const gs::adafactor& a) {
+void update(tensor& x, const std::vector<double>& g, double rate, double t, const gs::adafactor& a, double weight_decay) {
   const double beta = 1 - std::pow(t, -a.decay);
   const std::size_t n = g.size();
   std::vector<double> u(n);
@@ -99,11 +103,11 @@ void update(tensor& x, const std::vector<double>& g, double rate, double t, cons
   x.m.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
     x.m[i] = a.beta1 * x.m[i] + (1 - a.beta1) * u[i] / clipped;
-    x.p[i] -= rate * size * x.m[i];
+    x.p[i] -= rate * size * x.m[i] + rate * weight_decay * x.p[i];
   }
 }
 
-template <class MatrixSpec, class StackSpec, auto Settings, bool OwnRate = false>
+template <class MatrixSpec, class StackSpec, const gs::adafactor& Settings, bool OwnRate = false>
 void check(const std::vector<int>& extents) {
   const auto on = gs::simulate<mesh>(extents);
   gs::executable<step<MatrixSpec, StackSpec, Settings, OwnRate>> run(on, {{'A', A}, {'B', B}, {'C', C}, {'E', E}}, gs::parameter_store(on, 1));
@@ -120,6 +124,7 @@ void check(const std::vector<int>& extents) {
   tensor w{1, B, C, content("w", B * C), {}, {}, {}}, s{E, B, C, content("s", E * B * C), {}, {}, {}}, v{1, 0, C, content("v", C), {}, {}, {}},
       k{1, 0, 1, content("k", 1), {}, {}, {}};
   double first = 0, loss = 0;
+  bool clips = false;
   for (int t = 1; t <= 12; ++t) {
     const double given = 0.02, rate = OwnRate ? std::min(0.01, 1 / std::sqrt(double(t))) : given;
     std::vector<double> gw(B * C), gs_(E * B * C), gv(C), gk(1);
@@ -141,10 +146,19 @@ void check(const std::vector<int>& extents) {
         }
       }
     if (t == 1) first = loss;
-    update(w, gw, rate, t, Settings);
-    update(s, gs_, rate, t, Settings);
-    update(v, gv, rate, t, Settings);
-    update(k, gk, rate, t, Settings);
+    if (Settings.clip_norm > 0) {
+      double square = 0;
+      for (const std::vector<double>* g : {&gw, &gs_, &gv, &gk})
+        for (const double d : *g) square += d * d;
+      clips = clips || Settings.clip_norm * Settings.clip_norm < square;
+      for (std::vector<double>* g : {&gw, &gs_, &gv, &gk})
+        for (double& d : *g) d *= std::min(1.0, Settings.clip_norm / std::sqrt(square));
+    }
+    const double others = Settings.decays("v", 1) ? Settings.weight_decay : 0;
+    update(w, gw, rate, t, Settings, Settings.weight_decay);
+    update(s, gs_, rate, t, Settings, others);
+    update(v, gv, rate, t, Settings, others);
+    update(k, gk, rate, t, Settings, others);
     CHECK(run(x, y, std::vector{given}).item() == doctest::Approx(loss).epsilon(1e-10));
     const auto same = [&](std::string_view name, const tensor& expected) {
       CAPTURE(name);
@@ -157,6 +171,7 @@ void check(const std::vector<int>& extents) {
     same("k", k);
   }
   CHECK(loss < first);
+  CHECK(clips == (Settings.clip_norm > 0));
 }
 
 }  // namespace
@@ -183,6 +198,67 @@ TEST_CASE("adafactor: the paper's formulas, however the parameters are sharded")
     check<P<"x", "y">, P<"x", none, "y">, paper>(extents);
     check<P<none, "x">, P<none, "y", "x">, averaging>(extents);
   }
+}
+
+TEST_CASE("adafactor with weight decay, its mask, and clipping by the global norm, however the parameters are sharded") {
+  for (const std::vector<int>& extents : {std::vector{1, 1}, {2, 1}, {2, 2}, {3, 2}}) {
+    CAPTURE(extents[0]);
+    CAPTURE(extents[1]);
+    check<P<"x", "y">, P<"x", none, "y">, decaying>(extents);
+    check<P<none, "x">, P<none, "y", "x">, skipping>(extents);
+    check<whole, whole_stack, skipping, true>(extents);
+  }
+}
+
+namespace {
+
+using line = gs::mesh<gs::axis<"data">>;
+inline constexpr auto error_of = [](auto& m, auto x, auto y) {
+  const auto error = gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", gs::init::normal(1))) - y;
+  return gs::mean(error * error);
+};
+template <bool OwnRate>
+inline constexpr auto in_parts = [](auto& m, auto x, auto y, auto rate) {
+  const auto sum = gs::accumulate(m, [&](auto part, auto wanted) { return error_of(m, part, wanted); }, x, y);
+  if constexpr (OwnRate) decaying.minimize(m, sum);
+  else decaying.minimize(m, sum, rate);
+  return sum.loss;
+};
+template <bool OwnRate>
+inline constexpr auto at_once = [](auto& m, auto x, auto y, auto rate) {
+  const auto loss = error_of(m, x, y);
+  if constexpr (OwnRate) decaying.minimize(m, loss);
+  else decaying.minimize(m, loss, rate);
+  return loss;
+};
+template <bool OwnRate>
+using parts = gs::program<in_parts<OwnRate>, line, in<"NBM", P<none, "data", none>, double>, in<"NBH", P<none, "data", none>, double>,
+                          in<"", void, double>, gs::element<double>, gs::extent<'N', 3>>;
+template <bool OwnRate>
+using batch = gs::program<at_once<OwnRate>, line, in<"BM", P<"data", none>, double>, in<"BH", P<"data", none>, double>, in<"", void, double>,
+                          gs::element<double>>;
+
+template <bool OwnRate>
+void check_parts(int devices) {
+  std::vector<double> x(12 * 4), y(12 * 3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(double(i));
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::cos(3 * double(i));
+  const auto on = gs::simulate<line>(devices);
+  gs::executable<parts<OwnRate>> first(on, {{'N', 3}, {'B', 4}, {'M', 4}, {'H', 3}}, gs::parameter_store(on, 7));
+  gs::executable<batch<OwnRate>> second(on, {{'B', 12}, {'M', 4}, {'H', 3}}, gs::parameter_store(on, 7));
+  double loss = 0;
+  for (int t = 0; t < 6; ++t) {
+    const double before = loss;
+    loss = second(x, y, std::vector{0.02}).item();
+    CHECK(first(x, y, std::vector{0.02}).item() == doctest::Approx(loss).epsilon(1e-12));
+    CHECK(loss != before);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("adafactor: micro-batches train like the whole batch") {
+  for (const int devices : {1, 2}) check_parts<false>(devices), check_parts<true>(devices);
 }
 
 TEST_CASE("adafactor: the paper's own rate") { check<P<"y", none>, P<"y", "x", none>, paper, true>({2, 2}); }

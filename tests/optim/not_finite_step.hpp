@@ -41,7 +41,7 @@ inline constexpr auto loss_of = [](auto& m, auto x, auto y, auto n1, auto n2, au
 template <gs::not_finite Policy, bool Factored>
 inline constexpr auto model = [](auto& m, auto x, auto y, auto n1, auto n2, auto extra, auto rate) {
   const auto loss = loss_of(m, x, y, n1, n2, extra);
-  if constexpr (Factored) gs::adafactor{.beta1 = 0.5, .if_not_finite = Policy}.minimize(m, loss, rate);
+  if constexpr (Factored) gs::adafactor{.beta1 = 0.5, .weight_decay = 0.1, .if_not_finite = Policy}.minimize(m, loss, rate);
   else gs::adam{.if_not_finite = Policy}.minimize(m, loss, rate);
   return loss;
 };

@@ -7,8 +7,11 @@
 #include <gshard/base/math.hpp>
 #include <gshard/base/packed_list.hpp>
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/check_step.hpp>
+#include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
+#include <gshard/optim/weight_decay.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -28,7 +31,8 @@ namespace gshard { inline namespace v0 {
 /// beta_t = 1 - t^-decay, r = beta_t r + (1 - beta_t) mean over B of (g^2 + epsilon), c = the same over A, v = r c / (mean over A of r),
 /// u = g / sqrt(v), p -= rate u / max(1, sqrt(mean of u^2) / clip), with t = 1, 2, ... the steps of this optimizer.
 ///
-/// A rate relative to the parameter, as in the paper, is multiplied by max(least_scale, sqrt(mean of p^2)).
+/// A rate relative to the parameter, as in the paper, is multiplied by max(least_scale, sqrt(mean of p^2)). The weight decay is decoupled:
+/// p loses rate weight_decay p besides, of the rate before that.
 struct adafactor {
   double decay = 0.8;
   double epsilon = 1e-30;
@@ -36,11 +40,15 @@ struct adafactor {
   double beta1 = 0;  ///< If not 0, the steps are averaged: m = beta1 m + (1 - beta1) u / max(...), p -= rate m.
   bool relative = true;
   double least_scale = 1e-3;
+  double weight_decay = 0;
   /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The updates of the mean squares and of the parameters
   /// check their results. The loss is checked if the program returns it, or if steps may be skipped.
   not_finite if_not_finite = not_finite::stop;
   /// How gradients travel between devices: in bf16 they take half of the bytes.
   gradient_wire wire = gradient_wire::full;
+  /// If above 0: the gradients are scaled so that the norm of all of them together is at most this. @see clip_by_global_norm
+  double clip_norm = 0;
+  decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
   /// scalar of the parameters' element type.
@@ -49,16 +57,28 @@ struct adafactor {
   template <class Scope>
     requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
   constexpr void minimize(const Scope& m, here loss, symbol rate) const {
-    minimize_at(m, loss, [&](symbol) { return rate; });
+    minimize_at(m, differentiate(m, loss), [&](symbol) { return rate; });
   }
   /// With the paper's rate, min(0.01, 1 / sqrt(t)).
   template <class Scope>
     requires(detail::call<2, parameter_scope, symbol>::fits<Scope, symbol>)
   constexpr void minimize(const Scope& m, here loss) const {
-    minimize_at(m, loss, [](symbol t) { return detail::emit_map(*t.owner, pointwise_of<functions<Scope>::rate, 1>, list_view(&t, 1)); });
+    minimize_at(m, differentiate(m, loss), paper_rate<Scope>);
+  }
+  /// The same with the gradients of micro-batches. @see accumulate
+  template <class Scope>
+    requires(detail::call<3, parameter_scope, accumulated, symbol>::fits<Scope, accumulated, symbol>)
+  constexpr void minimize(const Scope& m, const accumulated& sum, symbol rate) const {
+    minimize_at(m, sum, [&](symbol) { return rate; });
+  }
+  template <class Scope>
+    requires(detail::call<2, parameter_scope, accumulated>::fits<Scope, accumulated>)
+  constexpr void minimize(const Scope& m, const accumulated& sum) const {
+    minimize_at(m, sum, paper_rate<Scope>);
   }
   template <class... Given>
-    requires(!detail::call<2, parameter_scope, symbol, symbol>::fits<Given...>)
+    requires(!detail::call<2, parameter_scope, symbol, symbol>::fits<Given...> &&
+             !detail::call<2, parameter_scope, accumulated, symbol>::fits<Given...>)
   constexpr auto minimize(const Given&...) const {  // auto: refused before the model runs
     static_assert(detail::accepts<Given...>,
                   "gshard: adafactor{}.minimize(m, loss, rate) takes the first argument of the model, a loss, and maybe a rate: a "
@@ -77,6 +97,8 @@ struct adafactor {
     static constexpr auto moment = [](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); };
     static constexpr auto product = [](auto x, auto y) { return x * y; };
     static constexpr auto step = [](auto x, auto u, auto r) { return x - r * u; };
+    static constexpr auto kept_share = [](auto r, auto decay) { return 1 - r * decay; };
+    static constexpr auto decayed_step = [](auto x, auto u, auto r, auto kept) { return kept * x - r * u; };
     // The same, unless the step is skipped.
     static constexpr auto average_unless = [](auto x, auto y, auto beta, auto skipped) {
       return skipped == decltype(skipped)(0) ? average(x, y, beta) : x;
@@ -87,6 +109,9 @@ struct adafactor {
     static constexpr auto step_unless = [](auto x, auto u, auto r, auto skipped) {
       return skipped == decltype(skipped)(0) ? step(x, u, r) : x;
     };
+    static constexpr auto decayed_step_unless = [](auto x, auto u, auto r, auto kept, auto skipped) {
+      return skipped == decltype(skipped)(0) ? decayed_step(x, u, r, kept) : x;
+    };
     static constexpr auto next_unless = [](auto x, auto next, auto skipped) { return skipped == decltype(skipped)(0) ? next : x; };
     static constexpr auto over_root = [](auto x, auto square) { return x / sqrt(square); };
     static constexpr auto root_of_share = [](auto x, auto y) { return sqrt(y / x); };
@@ -94,18 +119,27 @@ struct adafactor {
     static constexpr auto product_of_three = [](auto x, auto y, auto z) { return x * y * z; };
   };
 
-  template <class Scope, class Rate>
-  constexpr void minimize_at(const Scope& m, symbol loss, Rate rate_at) const {
-    builder& b = m.owner();
+  template <class Scope>
+  static constexpr auto paper_rate = [](symbol t) {
+    return detail::emit_map(*t.owner, pointwise_of<functions<Scope>::rate, 1>, list_view(&t, 1));
+  };
+  static constexpr accumulated differentiate(const parameter_scope& m, symbol loss) {
     const list<symbol> parameters = trainable(m);
-    const list<symbol> computed = detail::gradients_to_train(loss, parameters, "adafactor");
+    return {loss, parameters, detail::gradients_to_train(loss, parameters, "adafactor")};
+  }
+
+  template <class Scope, class Rate>
+  constexpr void minimize_at(const Scope& m, const accumulated& of, Rate rate_at) const {
+    builder& b = m.owner();
+    const list<symbol>& parameters = of.parameters;
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
-    const list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
+    list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
+    if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const bool rounds = b.options.bf16_products, kept = b.keeps_place;
     b.options.bf16_products = false;  // squares are not products of the model
     b.keeps_place = true;             // all nodes have the line of minimize
-    const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
+    const symbol skipped = detail::prepare_checks(of.loss, gradient, if_not_finite);
     const symbol t = count_step(m, parameters[0].get().type, skipped);
     const symbol rate = rate_at(t);
     if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
@@ -154,6 +188,9 @@ struct adafactor {
     builder& b = m.owner();
     const short_list all = detail::counting(p.rank());
     const bool skips = skipped.id >= 0;
+    const double lost = detail::weight_decay_of(p, weight_decay, decays);
+    symbol kept = b.nothing();
+    if (lost != 0) kept = of_dims(pointwise_of<functions<Scope>::kept_share, 2>, {rate, detail::emit_filled(rate, lost)}, {{}, {}}, rate);
     symbol u = p.rank() < 2 ? whole_step(m, p, g, t, skipped) : factored_step(m, p, g, t, skipped);
     symbol clipped = of_dims(pointwise_of<functions<Scope>::clipped, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}},
                              rate);
@@ -169,9 +206,14 @@ struct adafactor {
       clipped = detail::emit_filled(rate, 1);
     }
     const symbol size = of_dims(pointwise_of<functions<Scope>::product, 2>, {rate, clipped}, {{}, {}}, rate);
-    const symbol next = skips ? of_dims(undifferentiated<functions<Scope>::step_unless, 4>, {p, u, size, skipped}, {all, all, {}, {}}, p)
-                              : of_dims(pointwise_of<functions<Scope>::step, 3>, {p, u, size}, {all, all, {}}, p);
-    overwrite(b, p, next);
+    if (kept.id < 0) {
+      overwrite(b, p, skips ? of_dims(undifferentiated<functions<Scope>::step_unless, 4>, {p, u, size, skipped}, {all, all, {}, {}}, p)
+                            : of_dims(pointwise_of<functions<Scope>::step, 3>, {p, u, size}, {all, all, {}}, p));
+    } else {
+      overwrite(b, p, skips ? of_dims(undifferentiated<functions<Scope>::decayed_step_unless, 5>, {p, u, size, kept, skipped},
+                                      {all, all, {}, {}, {}}, p)
+                            : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {p, u, size, kept}, {all, all, {}, {}}, p));
+    }
   }
   /// The last node computes `next` from x, its first operand, and may write `next` over x.
   constexpr void overwrite(builder& b, symbol x, symbol next) const {

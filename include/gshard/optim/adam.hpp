@@ -9,6 +9,7 @@
 #include <gshard/optim/check_step.hpp>
 #include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
+#include <gshard/optim/weight_decay.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/named_scope.hpp>
@@ -37,8 +38,7 @@ struct adam {
   gradient_wire wire = gradient_wire::full;
   /// If above 0: the gradients are scaled so that the norm of all of them together is at most this. @see clip_by_global_norm
   double clip_norm = 0;
-  /// True for the parameters that decay, by name and number of dims. Null: all. `[](std::string_view, int dims) { return dims > 1; }`
-  bool (*decays)(std::string_view name, int dims) = nullptr;
+  decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
   /// A mesh axis that shards the moments, besides the axes that shard their parameter: ZeRO. Each device updates its share of a parameter.
   /// A gradient is reduce-scattered, and the updated parameter is all-gathered. A parameter that the axis shards already is updated as it
   /// is: annotated so, it is gathered where it is used (FSDP).
@@ -98,8 +98,7 @@ struct adam {
     if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
     if (b.failed()) return;
-    const tensor_name& name = b.program.parameters[std::size_t(p.get().parameter)].name;
-    const double decay = decays == nullptr || decays(name.view(), p.rank()) ? weight_decay : 0;
+    const double decay = detail::weight_decay_of(p, weight_decay, decays);
     sharding_rule rule;
     const short_list all = detail::counting(p.rank());
     rule.set_operands({all, all, all, all, {}, {}});
