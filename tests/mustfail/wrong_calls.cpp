@@ -43,6 +43,9 @@
 // expect: gshard: repeat\(count, body, x, \.\.\.\) takes a scalar tensor, a function and tensors; a number is repeat<3>\(x, 
 // expect: gshard: top2_gating\(gates, mask, capacity\{2\}, second\) takes gates and maybe a mask, tensors of a program, an
 // expect: gshard: top_k_gating\(gates, mask, \{\.k = 8\}\) takes gates and maybe a mask, tensors of a program, and settings
+// expect: gshard: expert_choice_gating\(gates, mask, \{\}\) takes gates and maybe a mask, tensors of a program, and settings
+// expect: gshard: chunk_of\(gating, i, n\) takes the result of a gating and two integers
+// expect: gshard: chunk_of\(gating, i, n\) takes the result of a gating and two integers
 // expect: gshard: send_to_expert_groups<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a progr
 // expect: gshard: combine_from_groups\(groups, h\) takes the result of send_to_expert_groups and a tensor of a program
 // expect: gshard: send_rows<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a program, a numb
@@ -120,6 +123,9 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat(2, [](auto v) { return v; }, a));
   use(top2_gating(gates, 2).aux);
   use(top_k_gating(gates, 8).aux);
+  use(expert_choice_gating(gates, capacity{2}).aux);
+  use(chunk_of(gates, 0, 2).dispatch);
+  use(chunk_of(top_k_gating(gates), 0.5, 2).dispatch);
   use(send_to_expert_groups<"d">(gates, a, 2).row);
   use(combine_from_groups(gates, a));
   use(send_rows<"d">(gates, a, 2).row);
@@ -179,6 +185,8 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat<2>(a, [](auto v) { return v; }));
   use(top2_gating(gates, gs::capacity{2}).aux);
   use(top_k_gating(gates, {.k = 2}).aux);
+  use(expert_choice_gating(gates, {.places = gs::capacity{2}}).aux);
+  use(chunk_of(top_k_gating(gates), 0, 2).dispatch);
   const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);
   use(combine_from_groups(sent, dispatch_in_groups(sent)));
   const auto rows = send_rows(top_k_gating(gates), gates, 2);

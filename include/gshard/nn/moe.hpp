@@ -252,5 +252,14 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
   const auto [y, refused] = options.dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
   return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + sum(refused)};
 }
+template <fixed_string Axis = "", fixed_string InnerAxis = "", class... Given>
+  requires(gshard::detail::left_out<Axis> || !gshard::detail::call<3, parameter_scope, symbol, symbol, moe_options>::fits<Given...>)
+constexpr auto moe(const Given&... given) {
+  static_assert(gshard::detail::accepts<Given...>,
+                "gshard: nn::moe<\"expert\">(m, x, mask, {.k = 2}) takes a mesh axis, the first argument of the model, two tensors of a "
+                "program, and settings");
+  const symbol none = gshard::detail::refused(given...);
+  return moe_result{none, none, none};
+}
 
 }}}  // namespace gshard::v0::nn

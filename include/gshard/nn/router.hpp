@@ -4,6 +4,7 @@
 // The router of a mixture of experts: scores, noise, selection bias and losses, from which gating chooses experts.
 
 #include <gshard/trace/along.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
@@ -139,6 +140,16 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
   return r;
 }
 
+template <class... Given>
+  requires(!gshard::detail::call<3, parameter_scope, symbol, symbol, gating_options, router_options>::fits<Given...>)
+constexpr auto route(const Given&... given) {
+  static_assert(gshard::detail::accepts<Given...>,
+                "gshard: nn::route(m, x, mask, {.k = 2}, {}) takes the first argument of the model, two tensors of a program, and "
+                "settings");
+  const symbol none = gshard::detail::refused(given...);
+  return gating_result{none, none, none, none, none};
+}
+
 /// update_bias(m, load, rate): the variable bias [E] of the router grows by `rate` for experts with less load than the mean, and shrinks
 /// for those with more. `moe` calls it if the router trains.
 /// Shapes: load [E].
@@ -152,6 +163,13 @@ constexpr void update_bias(const parameter_scope& m, symbol load, double rate) {
   constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
   const symbol direction = map(towards, sum(load), scale_by<"E">(load, 1));
   m.update(bias, bias + rate * direction);
+}
+template <class... Given>
+  requires(!gshard::detail::call<3, parameter_scope, symbol, double>::fits<Given...>)
+constexpr auto update_bias(const Given&... given) {  // auto: refused before the model runs
+  static_assert(gshard::detail::accepts<Given...>,
+                "gshard: nn::update_bias(m, load, rate) takes the first argument of the model, a tensor of a program and a number");
+  (void)gshard::detail::refused(given...);
 }
 
 /// How evenly the experts are loaded.
@@ -173,6 +191,14 @@ constexpr balance_metrics measure_balance(symbol load, symbol overflow) {
   return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(reduce_max<"E->">(load), mean(load)),
           -sum(map<[](auto p) { return p == 0 ? decltype(p)(0) : p * log(p); }>(share)),
           map<[](auto no, auto yes) { return no + yes == 0 ? decltype(no)(0) : no / (no + yes); }>(overflow, total)};
+}
+template <class... Given>
+  requires(!gshard::detail::tensors<2>::fits<Given...>)
+constexpr auto measure_balance(const Given&... given) {
+  static_assert(gshard::detail::accepts<Given...>,
+                "gshard: nn::measure_balance(load, overflow) takes two tensors of a program, results of nn::moe");
+  const symbol none = gshard::detail::refused(given...);
+  return balance_metrics{none, none, none};
 }
 
 }}}  // namespace gshard::v0::nn

@@ -14,6 +14,7 @@
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/check_finite.hpp>
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/dropless.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/expert_groups.hpp>
@@ -339,6 +340,20 @@ template <class... Given>
 constexpr auto top_k_gating(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: top_k_gating(gates, mask, {.k = 8}) takes gates and maybe a mask, tensors of a program, and settings");
+  return detail::refused_gating(detail::refused(given...));
+}
+template <class... Given>
+  requires(!detail::call<1, symbol, expert_choice_options>::fits<Given...> &&
+           !detail::call<2, symbol, symbol, expert_choice_options>::fits<Given...>)
+constexpr auto expert_choice_gating(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: expert_choice_gating(gates, mask, {}) takes gates and maybe a mask, tensors of a program, and settings");
+  return detail::refused_gating(detail::refused(given...));
+}
+template <class... Given>
+  requires(!detail::call<3, gating_result, int, int>::fits<Given...>)
+constexpr auto chunk_of(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: chunk_of(gating, i, n) takes the result of a gating and two integers");
   return detail::refused_gating(detail::refused(given...));
 }
 template <fixed_string Axis = "", class... Given>

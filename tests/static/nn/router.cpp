@@ -71,4 +71,16 @@ static_assert(fails(fault::bad_range, "route", [](auto& b, auto& m) {
 static_assert(fails(fault::rank_mismatch, "GSM,ME->GSE", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
 static_assert(fails(fault::dims_differ, "top_k_gating", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
 
+// The result of a refused call goes through every verb, and a program that it meets fails with the fault that has no sentence of its own.
+template <class F>
+constexpr bool passes(F f) {
+  return tracing::problem_of([&](gs::builder& b, auto& m) { f(m, input(b, "GSM"), gs::detail::refused(3.0)); }).what == fault::refused_call;
+}
+static_assert(passes([](auto& m, gs::symbol x, auto u) { nn::route(m, x, u), nn::route(m, u, x); }));
+static_assert(passes([](auto& m, gs::symbol x, auto u) { nn::moe<"x">(m, x, u), nn::moe<"x">(m, u, x); }));
+static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, u, 0.1); }));
+static_assert(passes([](auto& m, gs::symbol x, auto u) { nn::update_bias(m, nn::measure_balance(x, u).busiest, 0.1); }));
+static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, gs::expert_choice_gating(u).load, 0.1); }));
+static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, gs::chunk_of(gs::top_k_gating(u), 0, 2).load, 0.1); }));
+
 }  // namespace
