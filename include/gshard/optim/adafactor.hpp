@@ -97,7 +97,7 @@ struct adafactor {
     static constexpr auto moment = [](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); };
     static constexpr auto product = [](auto x, auto y) { return x * y; };
     static constexpr auto step = [](auto x, auto u, auto r) { return x - r * u; };
-    static constexpr auto kept_share = [](auto r, auto decay) { return 1 - r * decay; };
+    static constexpr auto kept_share = [](auto r, auto lost) { return 1 - r * lost; };
     static constexpr auto decayed_step = [](auto x, auto u, auto r, auto kept) { return kept * x - r * u; };
     // The same, unless the step is skipped.
     static constexpr auto average_unless = [](auto x, auto y, auto beta, auto skipped) {

@@ -6,6 +6,7 @@
 #include <gshard/plan.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 
@@ -54,7 +55,7 @@ constexpr int pairs(const gs::plan_view& plan) {
   for (const gs::value& v : plan.values) {
     bool q = false, k = false;
     for (int d = 0; d < v.rank(); ++d) {
-      const gs::dim& of = plan.dims[v.dims[d]];
+      const gs::dim& of = plan.dims[std::size_t(v.dims[d])];
       q = q || (of.what == gs::dim::kind::bound && of.letter == 'Q');
       k = k || (of.what == gs::dim::kind::bound && of.letter == 'K');
     }

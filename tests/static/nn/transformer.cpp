@@ -105,7 +105,7 @@ constexpr int pairs_of_positions(const gs::plan_view& p) {
   for (const gs::value& v : p.values) {
     int positions = 0;
     for (int d = 0; d < v.rank(); ++d) {
-      const gs::dim& of = p.dims[v.dims[d]];
+      const gs::dim& of = p.dims[std::size_t(v.dims[d])];
       positions += of.what == gs::dim::kind::bound && (of.letter == 'S' || of.letter == 'T');
     }
     n += positions > 1;
