@@ -86,7 +86,6 @@ struct measured_program {
     return options;
   }
   void warm_up() const {
-    calibrate::write_inputs(*run);
     calibrate::choose_overlap(*run);
   }
   /// Seconds of the slowest rank.

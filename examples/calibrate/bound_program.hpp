@@ -24,10 +24,13 @@ inline void write_inputs(const gs::executor& run) {
   }
 }
 
-/// Runs until the program has chosen whether its collectives overlap. Communicates: as the program, as often on every rank.
+/// Runs on inputs of its own until the program has chosen whether its collectives overlap. Communicates: as the program, as often on every
+/// rank.
 inline void choose_overlap(gs::executor& run) {
-  do run.run({});
-  while (run.measures_overlap());
+  do {
+    write_inputs(run);
+    run.run({});
+  } while (run.measures_overlap());
 }
 
 /// A program whose steps run alone: the ranks do not compare their calls.
@@ -36,8 +39,8 @@ std::shared_ptr<gs::executor> bound_program(const gs::any_cluster& on, const gs:
   auto run = std::make_shared<gs::executor>(Program::plan, gs::kernels_of<Program>, on, sizes, gs::parameter_store(on));
   run->agreed_by_caller();
   run->threads = threads;
-  write_inputs(*run);
   if (run->measures_overlap()) choose_overlap(*run);
+  write_inputs(*run);
   return run;
 }
 
