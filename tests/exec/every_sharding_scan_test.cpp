@@ -16,7 +16,7 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::symbol;
+using gs::dtype, gs::symbol;
 using run_graph::array, run_graph::arrays, run_graph::serially, run_graph::trace;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
@@ -112,6 +112,32 @@ TEST_CASE("states that change places, and a tensor of the body that is annotated
     }, std::array{u, v});
     return gs::sum<"tab->ab">(ys) + a * 2.0 - b;
   }, {"AB", "AB"}, how) == "");
+}
+
+TEST_CASE("gradients flow through states, rows, outputs and tensors from outside that are in half precision, in every sharding") {
+  const auto program = [](dtype stored) {
+    return trace({{"TB"}, {"B"}, {"B"}}, [=](const scope&, given x) {
+      const auto store = [=](symbol s) { return stored == dtype::f64 ? s : gs::cast(s, stored); };
+      const auto read = [=](symbol s) { return stored == dtype::f64 ? s : gs::cast(s, dtype::f64); };
+      const symbol w = store(x[2]);
+      const auto [last, all] = gs::scan([&](symbol, symbol s, symbol row) {
+        return std::tuple(store(read(s) + read(row)), store(read(row) - read(w)));
+      }, store(x[1]), run_graph::lay_out(store(x[0])));
+      symbols results{read(last), read(all)};
+      const symbol loss = gs::sum(results[0] * results[0]) + gs::sum(results[1] * results[1]);
+      for (const symbol& g : gs::gradients(loss, x)) results.push_back(g);
+      return results;
+    });
+  };
+  const gs::dims dims{{'T', 3}, {'B', 4}};
+  const auto exact = program(dtype::f64);  // inputs are multiples of 1/4, and so are their sums, which both types hold
+  for (const dtype stored : {dtype::bf16, dtype::f16}) {
+    CAPTURE(gs::name(stored));
+    const auto t = program(stored);
+    run_graph::every_sharding(t, {.dims = {dims}});
+    const arrays inputs = run_graph::random_sources(t, dims, 1);
+    CHECK(run_graph::distance(serially(t, dims, inputs), serially(exact, dims, inputs)) == 0);
+  }
 }
 
 TEST_CASE("scans in scans, in every sharding") {

@@ -89,7 +89,7 @@ class differentiator {
   /// The gradient of `x`; zeros if the result does not depend on it.
   constexpr symbol of(symbol x) const {
     const std::int32_t g = gradients_[std::size_t(x.id)];
-    return g >= 0 ? at(g) : emit_constant(pointwise_constant<0>, x);
+    return g >= 0 ? at(g) : zeros_for(x);
   }
   /// True if a tensor depends on one whose gradient is wanted.
   constexpr bool needs(std::int32_t value) const { return needed_[std::size_t(value)] != 0; }
@@ -110,6 +110,10 @@ class differentiator {
   list<char> needed_;             // by value: depends on a tensor whose gradient is wanted
 
   constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
+  constexpr symbol zeros_for(symbol x) const {
+    const value like = x.get();
+    return emit_constant(b_, pointwise_constant<0>, like.dims, gradient_type(like.type));
+  }
   constexpr symbol in(const node& n, int i) { return at(n.input(i)); }
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
   static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
@@ -118,8 +122,7 @@ class differentiator {
   /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {
     const std::int32_t g = gradients_[std::size_t(n.output(i))];
-    const value like = out(n, i).get();
-    return g >= 0 ? at(g) : emit_constant(b_, pointwise_constant<0>, like.dims, gradient_type(like.type));
+    return g >= 0 ? at(g) : zeros_for(out(n, i));
   }
 
   constexpr void pull_back(const node& n) {

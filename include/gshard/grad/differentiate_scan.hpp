@@ -121,7 +121,7 @@ class scan_differentiator {
   list<part> states_, sums_, rows_;
 
   constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
-  constexpr bool differentiable(std::int32_t id) const { return is_differentiable(b_.program.at(id).type); }
+  constexpr bool differentiable(std::int32_t id) const { return has_gradient(b_.program.at(id).type); }
   constexpr bool is_of_scan(std::int32_t id) const { return b_.program.at(id).producer >= scan_.begin; }
 
   /// True if a gradient has reached a result from which it goes on.
@@ -150,18 +150,23 @@ class scan_differentiator {
     for (const scan_record::state& s : scan_.states) {
       if (!differentiable(s.now)) continue;
       const symbol g = outer_.gradient_so_far(s.after);
-      const value like = b_.program.at(s.now);
+      const value like = gradient_of(b_.program.at(s.now));
       states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like), {}});
     }
-    for (part& w : sums_) w.carried = loop.open_sum(w.leaf.get());
+    for (part& w : sums_) w.carried = loop.open_sum(gradient_of(w.leaf.get()));
     for (const scan_record::stack& x : scan_.inputs)
       if (outer_.needs(x.stacked) && differentiable(x.row))
         rows_.push_back({x.stacked, {}, loop.open_sum(gradient_of_stack(x)), {}});
   }
+  /// A tensor like the gradient of this one.
+  static constexpr value gradient_of(value like) {
+    like.type = gradient_type(like.type);
+    return like;
+  }
   /// A tensor like the gradient of stacked rows: sharded as they are, except along dim 0.
   constexpr value gradient_of_stack(const scan_record::stack& x) const {
     const value all = b_.program.at(x.stacked);
-    value like = stack_of(b_.program.at(x.row), all.dims[0]);
+    value like = gradient_of(stack_of(b_.program.at(x.row), all.dims[0]));
     if (!is_annotated(all) || !all.layout[0].empty()) return like;
     like.layout = all.layout;
     return like;
