@@ -174,11 +174,21 @@ TEST_CASE("conflicts between programs on one store are named") {
       bound_program(w, on, store, {rows}, {{'A', 7}, {'B', 6}, {'C', 4}}),
       "parameter \"a.w\": another program on this store has it with other extents or another element type",
       gs::error);
+  const auto kept = [](const scope& m, given) { return symbols{m.cache("c", "AB", gs::init::zeros())}; };
+  const bound_program with_cache(kept, on, store, {rows});
+  CHECK(store.find("c")->is_cache);
+  CHECK(store.saved().size() == 1);
+  const auto variable = [](const scope& m, given) { return symbols{m.variable("c", "AB", gs::init::zeros())}; };
+  CHECK_THROWS_WITH_AS(bound_program(variable, on, store, {rows}), "parameter \"c\": another program on this store has it as a cache",
+                       gs::error);
+  const auto cached = [](const scope& m, given) { return symbols{m.scope("a").cache("w", "AB", gs::init::zeros())}; };
+  CHECK_THROWS_WITH_AS(bound_program(cached, on, store, {rows}), "parameter \"a.w\": another program on this store has it not as a cache",
+                       gs::error);
   const auto other_rank = [](const scope& m, given) {
     return symbols{m.scope("a").param("w", "A", gs::init::normal(1))};
   };
   CHECK_THROWS_AS(bound_program(other_rank, on, store, {whole(1)}), gs::error);
-  CHECK(store.entries().size() == 1);
+  CHECK(store.entries().size() == 2);
 }
 
 TEST_CASE("a store belongs to one cluster") {

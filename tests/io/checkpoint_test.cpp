@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -92,6 +94,28 @@ TEST_CASE("checkpoint: the file is the same whatever the mesh, and holds whole t
   }
   REQUIRE(file.find("blob:vocabulary") != nullptr);
   CHECK(gs::text_of(*file.find("blob:vocabulary")) == "U8[3]");
+}
+
+TEST_CASE("checkpoint: caches are in no file, and a load leaves them as they are") {
+  const scratch dir;
+  const std::vector<stores::tensor_case> tensors = stores::with_caches(stores::usual());
+  for (const gs::checkpoint_options& options : {gs::checkpoint_options(), everything})
+    for (const std::vector<int>& mesh : meshes) {
+      gs::save(filled(mesh), dir / "without", {}, options);
+      gs::save(filled(mesh, 2, tensors), dir / "with", {}, options);
+      CHECK(content_of(dir / "with") == content_of(dir / "without"));
+    }
+  for (const std::vector<int>& mesh : meshes) {
+    const gs::parameter_store store = empty(mesh, 3, tensors);
+    gs::load(store, dir / "without", everything);
+    for (const stores::tensor_case& t : tensors) {
+      if (!t.is_cache) continue;
+      for (const auto& shard : store.find(t.name)->shards)
+        CHECK(std::all_of(shard.data(), shard.data() + shard.size(), [](std::byte b) { return b == std::byte{}; }));
+      store.forget(t.name);
+    }
+    CHECK(stores::wrong(store) == 0);
+  }
 }
 
 TEST_CASE("checkpoint: parameters alone, from files with and without the state of optimizers") {

@@ -122,7 +122,7 @@ TEST_CASE("hugging_face: a loaded model computes what Mixtral does, on any mesh,
   for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) compare_model<dropless>(shape, dir / "", all);
 }
 
-TEST_CASE("hugging_face: decoding with a cache, whose variables a load leaves alone") {
+TEST_CASE("hugging_face: decoding with caches, which a load leaves alone") {
   const scratch dir;
   const mixtral::weights all = mixtral::make(small, 2);
   set_content(dir / "model.safetensors", mixtral::file_of(all));

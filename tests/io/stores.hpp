@@ -28,6 +28,7 @@ struct tensor_case {
   gs::dtype type;
   std::vector<std::int64_t> extents;
   bool trainable = true;
+  bool is_cache = false;
 };
 
 /// Scalars, empty tensors, extents that no mesh divides.
@@ -40,6 +41,14 @@ inline std::vector<tensor_case> usual() {
           {"tokens", gs::dtype::i32, {1, 2, 3, 2}},
           {"adam.m.bias", gs::dtype::f32, {7}, false},
           {"adam.m.decoder.wi", gs::dtype::f32, {5, 3, 4}, false}};
+}
+
+/// These, and caches between them.
+inline std::vector<tensor_case> with_caches(std::vector<tensor_case> tensors) {
+  tensors.insert(tensors.begin(), {"a.cache", gs::dtype::f32, {6, 2}, false, true});
+  tensors.push_back({"decoder.cache", gs::dtype::c64, {3}, false, true});  // files lack its elements
+  tensors.push_back({"state:cache", gs::dtype::i32, {}, false, true});     // files reserve its name
+  return tensors;
 }
 
 inline gs::mesh_shape shape_of(const std::vector<int>& extents) {
@@ -74,7 +83,8 @@ inline gs::parameter_store::entry& add(const gs::parameter_store& store, const t
   gs::parameter p;
   p.name = gs::tensor_name(t.name);
   p.trainable = t.trainable;
-  p.of_optimizer = !t.trainable;
+  p.of_optimizer = !t.trainable && !t.is_cache;
+  p.is_cache = t.is_cache;
   return store.demand(p, value, {});
 }
 

@@ -54,6 +54,7 @@
 // expect: gshard: combine_rows\(routing, h\) takes the result of send_rows and a tensor of a program
 // expect: gshard: expert_param\(m, routing, name, letters, P<none>\{\}, init::zeros\(\)\) takes the first argument of the mo
 // expect: gshard: m.variable\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes two texts, maybe a spec, an
+// expect: gshard: m.cache\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes two texts, maybe a spec, an
 // expect: gshard: m.update\(variable, next\) takes a variable and its next value, a tensor of a program
 // expect: gshard: m.updated\(variable\) takes a variable or a parameter of the program
 // expect: gshard: gradients\(loss, list\) takes a scalar and a list of tensors of a program, as trainable\(m\)
@@ -134,6 +135,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(combine_rows(gates, a));
   use(expert_param(m, "w", "AB", init::zeros()));
   use(m.variable("v", init::zeros()));
+  use(m.cache("c", init::zeros()));
   m.update(w, 2);
   use(m.updated("v"));
   use(gradients(sum(a), a));
@@ -193,6 +195,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(add_to_rows(rows, rows.rows, expert_param(m, rows, "bias", "E", init::zeros())));
   use(combine_rows(rows, grouped_product(rows, rows.rows, expert_param(m, rows, "matrix", "EE", P<none, none>{}, init::zeros()))));
   use(m.variable("v", "AB", init::zeros()));
+  use(m.cache("c", "AB", init::zeros()));
   m.update(w, a + w);
   use(m.updated(w));
   use(gradients(sum(a + w), gs::trainable(m)));

@@ -16,7 +16,9 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -72,6 +74,43 @@ TEST_CASE("checkpointer: saved on one mesh, loaded on another: the same bytes") 
       CHECK(is_step(store, 7));
     }
   }
+}
+
+TEST_CASE("checkpointer: caches are in no checkpoint; a program that has some may be bound before or after") {
+  const stores::tensor_case cache{"decoder.cache", gs::dtype::f32, {64, 3}, false, true};
+  for (const bool saved_with : {false, true})
+    for (const bool loaded_with : {false, true}) {
+      CAPTURE(saved_with);
+      CAPTURE(loaded_with);
+      const scratch dir;
+      {
+        const gs::parameter_store store = store_on({2}, 1, 7);
+        if (saved_with) stores::add(store, cache, gs::sharding::replicated(2));
+        gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
+        CHECK(checkpoints.save());
+        // A decoding program comes between two checkpoints.
+        if (!saved_with) stores::add(store, cache, gs::sharding::replicated(2));
+        for (std::byte* const shard : store.find(cache.name)->value.data) std::memset(shard, 9, 64 * 3 * 4);
+        store.set_steps(8);
+        CHECK(checkpoints.save());
+      }
+      const gs::parameter_store store = store_on({3}, 2, 1);
+      if (loaded_with) {
+        const gs::parameter_store::entry& e = stores::add(store, cache, gs::sharding::replicated(2));
+        for (std::byte* const shard : e.value.data) std::memset(shard, 5, 64 * 3 * 4);
+      }
+      gs::checkpointer checkpoints(store, dir / "run");
+      const auto back = checkpoints.resume();
+      REQUIRE(back.has_value());
+      CHECK(back->step == 8);
+      if (loaded_with) {
+        for (const std::byte* const shard : store.find(cache.name)->value.data)
+          CHECK(std::all_of(shard, shard + 64 * 3 * 4, [](std::byte b) { return b == std::byte{5}; }));
+        store.forget(cache.name);
+      }
+      store.set_steps(7);  // that of the tensors
+      CHECK(is_step(store, 7));
+    }
 }
 
 TEST_CASE("checkpointer: files are the owner's alone, whatever the umask") {

@@ -41,6 +41,12 @@ class parameter_store {
     std::vector<buffer> shards;
     bool trainable = true;
     bool of_optimizer = false;
+    bool is_cache = false;
+  };
+  /// A tensor and its name.
+  struct named_entry {
+    const std::string& name;
+    const struct entry& entry;
   };
 
   /// `seed` determines the initial values. They are the same on every mesh.
@@ -63,14 +69,21 @@ class parameter_store {
 
   /// All tensors, by name.
   const std::map<std::string, entry, std::less<>>& entries() const { return state_->entries; }
+  /// The tensors that checkpoints hold, by name: all but caches.
+  std::vector<named_entry> saved() const {
+    std::vector<named_entry> list;
+    for (const auto& [name, e] : state_->entries)
+      if (!e.is_cache) list.push_back({name, e});
+    return list;
+  }
   entry* find(std::string_view name) const {
     const auto it = state_->entries.find(name);
     return it == state_->entries.end() ? nullptr : &it->second;
   }
 
   /// The tensor of a program's parameter. The first request creates and initializes it. Throws if another program created it with other
-  /// extents, another element type or another sharding, if the element type cannot hold the initial values, or if there are fewer replicas
-  /// than experts.
+  /// extents, another element type or another sharding, or not as a cache as this one does; if the element type cannot hold the initial
+  /// values; if there are fewer replicas than experts.
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const {
     const std::string name(p.name.view());
     if (p.copies_of >= 0 && wanted.extents[0] < sizes.dim(p.copies_of))
@@ -81,6 +94,8 @@ class parameter_store {
         throw error("parameter \"" + name + "\": another program on this store has it with other extents or another element type");
       if (!known->value.layout.same_layout(wanted.layout) || known->value.positions != wanted.positions)
         throw error("parameter \"" + name + "\": another program on this store has it in another layout; annotate it in both alike");
+      if (known->is_cache != p.is_cache)
+        throw error("parameter \"" + name + "\": another program on this store has it " + (p.is_cache ? "not " : "") + "as a cache");
       return *known;
     }
     check_initial_values(p.init, wanted.type, name);
@@ -88,6 +103,7 @@ class parameter_store {
     e.value = wanted;
     e.trainable = p.trainable;
     e.of_optimizer = p.of_optimizer;
+    e.is_cache = p.is_cache;
     for (std::size_t i = 0; i < wanted.places.size(); ++i) {
       e.shards.emplace_back(wanted.bytes(i));
       e.value.data[i] = e.shards.back().data();

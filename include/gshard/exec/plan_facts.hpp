@@ -144,7 +144,7 @@ class plan_facts {
   }
   void add(std::vector<fact>& facts, const parameter& p) const {
     const std::string called = "parameter \"" + std::string(p.name.view()) + "\"";
-    facts.push_back({called, text(p.value) + (p.trainable ? ", trained" : "") +
+    facts.push_back({called, text(p.value) + (p.trainable ? ", trained" : p.is_cache ? ", a cache" : "") +
                                  (p.updated >= 0 ? ", becomes %" + std::to_string(p.updated) : "")});
     using enum initializer::kind;
     std::string start = p.init.what == zeros ? "zeros" : p.init.what == row ? "row numbers" : "normal ";

@@ -66,7 +66,7 @@ struct stored_tensor {
 
 inline std::vector<stored_tensor> tensors_of(const parameter_store& store, checkpoint_scope scope) {
   std::vector<stored_tensor> list;
-  for (const auto& [name, entry] : store.entries()) {
+  for (const auto& [name, entry] : store.saved()) {
     if (entry.of_optimizer && scope == checkpoint_scope::parameters) continue;
     list.push_back({{entry.of_optimizer ? std::string(state_prefix) + name : name,
                      array_type_of(entry.value.type), entry.value.extents},
@@ -164,9 +164,9 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 
 }  // namespace detail
 
-/// Writes the tensors of a store to one safetensors file, complete and under their names. The file does not depend on the mesh, bit for
-/// bit. It gets its name when it is complete and on the disk. Until then, or if anything fails, an existing file of that name is unchanged.
-/// Only the leader's `path` and `notes` are used.
+/// Writes the tensors of a store to one safetensors file, complete and under their names. Caches are left out. The file does not depend on
+/// the mesh, bit for bit. It gets its name when it is complete and on the disk. Until then, or if anything fails, an existing file of that
+/// name is unchanged. Only the leader's `path` and `notes` are used.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica. With scope `everything`,
 /// also what check_replicas communicates.
@@ -220,7 +220,7 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 }
 
 /// Reads a file that `save` wrote into a store, on any mesh. Returns the notes of the checkpoint, on every process. The store's programs
-/// must have been bound to it before: a store has a tensor only after a program has asked for it.
+/// must have been bound to it before: a store has a tensor only after a program has asked for it. Caches stay as they are.
 ///
 /// With scope `parameters`, optimizer state in the file is skipped. That of the store stays, and so does its number of finished steps. With
 /// scope `everything`, the number becomes the file's (0 if it has none). Otherwise, the file and the store must have the same tensors, with

@@ -77,13 +77,13 @@ struct hugging_face_parameter {
   std::vector<array_info> tensors;  // of the files, with the types that a save gives them
 };
 
-/// The parameters of a store, without state of optimizers and caches of keys and values.
+/// The parameters of a store, without state of optimizers and caches.
 inline std::vector<hugging_face_parameter> hugging_face_parameters(const parameter_store& store, std::optional<dtype> type) {
   if (type && !is_floating_point(*type))
     throw error("hugging_face_options::type is " + std::string(cpp_name(*type)) + ", not a type of floating-point numbers");
   std::vector<hugging_face_parameter> all;
-  for (const auto& [name, entry] : store.entries()) {
-    if (entry.of_optimizer || (!entry.trainable && (name.ends_with(".key_cache") || name.ends_with(".value_cache")))) continue;
+  for (const auto& [name, entry] : store.saved()) {
+    if (entry.of_optimizer) continue;
     const std::optional<hugging_face_place> place = hugging_face_place_of(name);
     if (!place) throw error("parameter " + in_quotes(name) + ": files of Hugging Face's Mixtral have no place for it");
     if (!is_floating_point(entry.value.type))
@@ -98,7 +98,7 @@ inline std::vector<hugging_face_parameter> hugging_face_parameters(const paramet
 
 inline std::vector<fact> hugging_face_facts(const std::string& call, const parameter_store& store) {
   std::vector<fact> facts{{"the call", call}, {"the store", store_text(store.number())}};
-  for (const auto& [name, entry] : store.entries())
+  for (const auto& [name, entry] : store.saved())
     facts.push_back({"tensor " + in_quotes(name), layout_text(entry.value, store.on().mesh())});
   return facts;
 }

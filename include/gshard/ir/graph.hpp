@@ -149,6 +149,7 @@ struct parameter {
   initializer init;
   bool trainable = true;       // optimizers train it
   bool of_optimizer = false;  // state of an optimizer, which is no part of the model
+  bool is_cache = false;      // a variable that checkpoints leave out
   /// Its rows along dim 0 are copies of the rows of a tensor whose dim 0 has this dim: before any move, row r of R is floor(r * E / R). -1:
   /// no copies. @see trace/expert_replicas.hpp
   int copies_of = -1;

@@ -51,7 +51,7 @@ constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const l
 }
 
 /// Attention of positions to those up to themselves. `first`: the position of the first one, an int32 scalar, or nothing. With it, keys and
-/// values are written to the variables "key_cache" and "value_cache" [G,B,L,H,D], which also hold the earlier ones.
+/// values are written to the caches "key_cache" and "value_cache" [G,B,L,H,D], which also hold the earlier ones.
 constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol first, const language_model_options& o) {
   const named_scope named(m, "attention");
   builder& b = m.owner();
@@ -68,7 +68,7 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, sy
   symbol k = rotary(einsum<"GBTM,HDM->GBTHD">(x, wk), positions, 2, o.rotary_base), v = einsum<"GBTM,HDM->GBTHD">(x, wv);
   if (cached) {
     const auto extended = [&](std::string_view name, symbol rows) {
-      const symbol cache = m.variable(name, "GBLHD", init::zeros());
+      const symbol cache = m.cache(name, "GBLHD", init::zeros());
       const symbol next = dynamic_update_slice(cache, rows, 2, first);
       m.update(cache, next);
       return next;
@@ -130,7 +130,7 @@ constexpr symbol language_model(const parameter_scope& m, symbol ids, const lang
 }
 
 /// language_model_step<"expert">(m, ids, position, options): the logits of the token after this one of each sequence, which is at the
-/// position. It reads keys and values of earlier positions from variables of the model, and adds those of this one. So the first
+/// position. It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So the first
 /// positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset.
 ///
 /// Logits are those of `language_model` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be

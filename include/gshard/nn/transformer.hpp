@@ -213,12 +213,12 @@ constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_value
   return einsum<"GBQHD,HDM->GBQM">(gshard::attention(q, to.keys, to.values, o), wo);
 }
 
-/// Keys and values of the positions so far, from the variables "key_cache" and "value_cache" [G,B,T,H,D], and of x, which is at `first`.
+/// Keys and values of the positions so far, from the caches "key_cache" and "value_cache" [G,B,T,H,D], and of x, which is at `first`.
 /// Row b continues row order[g,b], if there is an order.
 constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, symbol first, symbol order) {
   const keys_and_values rows = project_keys_and_values(m, x);
   const auto extended = [&](std::string_view name, symbol row) {
-    const symbol cache = m.variable(name, "GBTHD", init::zeros());
+    const symbol cache = m.cache(name, "GBTHD", init::zeros());
     if (m.owner().failed()) return m.owner().nothing();
     const symbol next = dynamic_update_slice(order.id < 0 ? cache : gather(cache, order, 1, 1), row, 2, first);
     m.update(cache, next);
@@ -231,7 +231,7 @@ constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbo
 }  // namespace detail
 
 /// start_decoding(m, memory, options): computes the keys and values of the memory, which all steps of decoding read. Each layer keeps them
-/// in the variables "cross.key_cache" and "cross.value_cache" [G,B,S,H,D].
+/// in the caches "cross.key_cache" and "cross.value_cache" [G,B,S,H,D].
 /// Shapes: memory [G,B,S,M].
 /// Communicates: what its einsums do: nothing if M is not sharded.
 /// Compile time: ranks and dims.
@@ -243,9 +243,9 @@ constexpr void start_decoding(const parameter_scope& m, symbol memory, const tra
     const named_scope named(cross, "attention");
     const detail::keys_and_values of_memory = detail::project_keys_and_values(cross, memory);
     const auto keep = [&](std::string_view name, symbol next) {
-      const symbol cache = cross.variable(name, "GBSHD", init::zeros());
+      const symbol cache = cross.cache(name, "GBSHD", init::zeros());
       if (m.owner().failed()) return;
-      cross.update(cache, map<[](auto, auto v) { return v; }>(cache, next));  // the map gives the variable the sharding of its value
+      cross.update(cache, map<[](auto, auto v) { return v; }>(cache, next));  // the map gives the cache the sharding of its value
     };
     keep("key_cache", of_memory.keys);
     keep("value_cache", of_memory.values);
@@ -253,9 +253,9 @@ constexpr void start_decoding(const parameter_scope& m, symbol memory, const tra
 }
 
 /// decode_step<"expert">(m, table, ids, position, memory_mask, options, order): what `decode` computes for one position of each sequence.
-/// It reads keys and values of earlier positions from variables of the model, and adds those of this one. So positions are fed one after
-/// the other, from 0, after `start_decoding` with the memory. `order`, if given: sequence b continues that of row order[g,b] of its group.
-/// Beam search needs it.
+/// It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So positions are fed
+/// one after the other, from 0, after `start_decoding` with the memory. `order`, if given: sequence b continues that of row
+/// order[g,b] of its group. Beam search needs it.
 ///
 /// Results are those of `decode` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
 /// `second_expert::always`.
@@ -286,8 +286,8 @@ constexpr symbol decode_step(const parameter_scope& m, symbol table, symbol ids,
     const symbol c = norm(layer.scope("norm2"), x);
     {
       const named_scope named(cross, "attention");
-      const symbol keys = cross.variable("key_cache", "GBSHD", init::zeros());
-      x = x + detail::attend(cross, c, {keys, cross.variable("value_cache", "GBSHD", init::zeros())}, {.mask = memory_mask});
+      const symbol keys = cross.cache("key_cache", "GBSHD", init::zeros());
+      x = x + detail::attend(cross, c, {keys, cross.cache("value_cache", "GBSHD", init::zeros())}, {.mask = memory_mask});
     }
     x = x + feed_forward_or_moe<ExpertAxis>(layer, i, norm(layer.scope("norm3"), x), mask, o, routing);
   }

@@ -107,7 +107,7 @@ class checkpoint_loader {
     texts lines;
     std::map<std::string, const saved_tensor*> there;
     for (const saved_tensor& t : manifest_.tensors) there[t.name] = &t;
-    for (const auto& [name, entry] : store_.entries()) {
+    for (const auto& [name, entry] : store_.saved()) {
       const saved_tensor here{name, entry.value.type, entry.value.extents, entry.trainable};
       if (!there.contains(name))
         lines.push_back(in_quotes(name) + " is missing there");

@@ -261,7 +261,7 @@ class checkpointer {
     all.push_back({"the seed of the store", std::to_string(store_.seed())});
     detail::add_to(all, options_);
     for (const auto& [name, s] : states_) all.push_back({"the name of a state", name});
-    for (const auto& [name, entry] : store_.entries())
+    for (const auto& [name, entry] : store_.saved())
       all.push_back({"tensor " + detail::in_quotes(name), detail::layout_text(entry.value, store_.on().mesh())});
     return all;
   }

@@ -104,14 +104,14 @@ inline std::int64_t block_bytes(std::int64_t total, int devices) {
   return std::max(std::clamp(total / 256, least, most), total / devices / most_of_part);
 }
 
-/// Divides the tensors of a store. The same on all processes, from what is equal on them. Throws
+/// Divides the tensors of a store, without caches. The same on all processes, from what is equal on them. Throws
 /// `gshard::error` if a tensor is a partial sum or has windows.
 inline part_plan plan_parts(const parameter_store& store) {
   const std::span<const int> mesh = store.on().on().extents();
   const int devices = device_count(mesh);
   part_plan plan;
   std::int64_t total = 0;
-  for (const auto& [name, entry] : store.entries()) {
+  for (const auto& [name, entry] : store.saved()) {
     const bound_value& v = entry.value;
     const auto has_window = [](const held_window& w) { return w.over >= 0; };
     if (v.layout.partial != 0) throw error("checkpoint: \"" + name + "\" is a partial sum");
@@ -123,7 +123,7 @@ inline part_plan plan_parts(const parameter_store& store) {
   plan.bytes.assign(std::size_t(devices), 0);
   const std::int64_t wanted = block_bytes(total, devices);
   std::size_t number = 0;
-  for (const auto& [name, entry] : store.entries()) {
+  for (const auto& [name, entry] : store.saved()) {
     const bound_value& v = entry.value;
     std::map<std::array<int, max_axes>, std::vector<int>>
         copies;  // the devices with equal shards, by coordinates along the axes that shard

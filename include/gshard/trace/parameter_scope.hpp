@@ -80,7 +80,7 @@ class parameter_scope {
   /// call with the same name returns the same tensor.
   constexpr symbol param(std::string_view name, std::string_view letters, init start) const {
     if (!builder_->failed() && !is_real(type_)) builder_->fail(fault::wrong_type, full_name(name).view());
-    return declare(name, letters, type_, start, true);
+    return declare(name, letters, type_, start, kept_as::parameter);
   }
   template <class... Entries>
   constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
@@ -100,7 +100,7 @@ class parameter_scope {
     return variable(name, letters, start, type_);
   }
   constexpr symbol variable(std::string_view name, std::string_view letters, init start, dtype type) const {
-    return declare(name, letters, type, start, false);
+    return declare(name, letters, type, start, kept_as::variable);
   }
   template <class... Entries>
   constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
@@ -110,6 +110,22 @@ class parameter_scope {
   constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
     return annotate_parameter(name, variable(name, letters, start, type), spec<Entries...>::named);
   }
+
+  /// A variable that a program fills and later runs read, such as the keys and values of earlier positions in decoding. It is in the store,
+  /// but in no checkpoint: saving and loading leave it as it is. Nothing tells it from a variable in a run.
+  constexpr symbol cache(std::string_view name, std::string_view letters, init start) const { return cache(name, letters, start, type_); }
+  constexpr symbol cache(std::string_view name, std::string_view letters, init start, dtype type) const {
+    return declare(name, letters, type, start, kept_as::cache);
+  }
+  template <class... Entries>
+  constexpr symbol cache(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
+    return annotate_parameter(name, cache(name, letters, start, type_), spec<Entries...>::named);
+  }
+  template <class... Entries>
+  constexpr symbol cache(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
+    return annotate_parameter(name, cache(name, letters, start, type), spec<Entries...>::named);
+  }
+
   /// Sets the value that a variable, or a parameter that no optimizer trains, holds after the run. In the whole program the tensor itself
   /// is the old value. The new one is computed in its memory. If the old one is read later, or a later step may fail, the new one is
   /// copied there at the end. So a run that throws changes nothing.
@@ -209,6 +225,14 @@ class parameter_scope {
     return detail::refused(*this, given...);
   }
   template <class... Given>
+    requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
+  constexpr auto cache(const Given&... given) const {
+    static_assert(detail::accepts<Given...>,
+                  "gshard: m.cache(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, "
+                  "and maybe an element type");
+    return detail::refused(*this, given...);
+  }
+  template <class... Given>
     requires(!detail::call<2, symbol, symbol>::fits<Given...>)
   constexpr auto update(const Given&... given) const {
     static_assert(detail::accepts<Given...>, "gshard: m.update(variable, next) takes a variable and its next value, a tensor of a program");
@@ -243,20 +267,22 @@ class parameter_scope {
   constexpr dtype type() const { return type_; }
 
  private:
+  enum class kept_as : std::uint8_t { parameter, variable, cache };
   builder* builder_;
   dtype type_;
   tensor_name prefix_;
 
-  constexpr symbol declare(std::string_view name, std::string_view letters, dtype type, const init& start, bool trainable) const {
+  constexpr symbol declare(std::string_view name, std::string_view letters, dtype type, const init& start, kept_as kind) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     const tensor_name full = full_name(name);
     const dim_list dims = b.dims_of(letters, full.view());
     for (char c : start.over)
       if (letters.find(c) == letters.npos) b.fail(fault::foreign_letter, full.view(), {&c, 1});
-    return declare(full, dims, type, start, trainable);
+    return declare(full, dims, type, start, kind);
   }
-  constexpr symbol declare(const tensor_name& full, const dim_list& dims, dtype type, const init& start, bool trainable = true) const {
+  constexpr symbol declare(const tensor_name& full, const dim_list& dims, dtype type, const init& start,
+                           kept_as kind = kept_as::parameter) const {
     builder& b = *builder_;
     initializer initial;
     initial.what = start.what;
@@ -265,14 +291,16 @@ class parameter_scope {
     if (const std::int32_t row = b.find_parameter(full); row >= 0) {
       const parameter& p = b.program.parameters[std::size_t(row)];
       const value& known = b.program.at(p.value);
-      if (known.dims != dims || known.type != type || p.init != initial || p.trainable != trainable)
+      if (known.dims != dims || known.type != type || p.init != initial || p.trainable != (kind == kept_as::parameter) ||
+          p.is_cache != (kind == kept_as::cache))
         b.fail(fault::duplicate_name, full.view());
       return {&b, p.value};
     }
     parameter p;
     p.name = full;
     p.init = initial;
-    p.trainable = trainable;
+    p.trainable = kind == kept_as::parameter;
+    p.is_cache = kind == kept_as::cache;
     return b.add_parameter(p, dims, type);
   }
   constexpr symbol annotate_parameter(std::string_view name, symbol s, const named_sharding& layout) const {

@@ -121,6 +121,23 @@ static_assert(fails(fault::duplicate_name, "n", [](builder&, const parameter_sco
 static_assert(fails(fault::incomplete_output, "v", [](builder&, const parameter_scope& m) {
   m.variable("v", "A", P<none, gs::partial<"x">>{}, init::zeros());
 }));
+// A cache is a variable that checkpoints leave out: nothing has its name in another role.
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const symbol c = m.scope("s").cache("c", "AB", P<"x", none>{}, init::zeros());
+  const symbol n = m.cache("n", "", init::zeros(), gs::dtype::i64), v = m.variable("v", "A", init::zeros());
+  const gs::list<gs::parameter>& all = b.program.parameters;
+  return all[0].value == c.id && all[0].name.view() == "s.c" && all[0].is_cache && !all[0].trainable && !all[0].of_optimizer &&
+         c.get().layout.dim_of(0) == 0 && n.get().type == gs::dtype::i64 && m.cache("n", "", init::zeros(), gs::dtype::i64).id == n.id &&
+         all[2].value == v.id && !all[2].is_cache && all.size() == 3;
+}));
+static_assert(fails(fault::duplicate_name, "v", [](builder&, const parameter_scope& m) {
+  m.variable("v", "A", init::zeros());
+  m.cache("v", "A", init::zeros());
+}));
+static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_scope& m) {
+  m.cache("w", "A", init::zeros());
+  m.param("w", "A", init::zeros());
+}));
 // An update is the value after the run; the variable itself stays the old one.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol v = m.variable("v", "A", init::zeros()), next = v + input(b, "A");

@@ -65,6 +65,7 @@ static_assert(passes([](auto&, symbol x, symbol u) { gs::gradients(gs::sum(x), s
 static_assert(passes([](auto& m, symbol, symbol) {
   const symbol v = m.variable("v", "A", gs::init::zeros()), n = m.variable("n", "", P<>{}, gs::init::zeros(), gs::dtype::i32);
   m.update(v, v + v), m.update(n, n + 1), (void)m.updated(v);
+  (void)m.cache("c", "A", gs::init::zeros()), (void)m.cache("d", "A", P<none>{}, gs::init::zeros(), gs::dtype::i32);
 }));
 
 }  // namespace
