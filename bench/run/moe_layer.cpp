@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The mixture-of-experts layer, forward and with all gradients, on one device: gshard's plan and the same by hand, in turn.
+// The mixture-of-experts layer, forward and with all gradients, on one device: gshard's plans with slots and without (dropless), and that
+// with slots by hand, in turn.
 // usage: bench_moe_layer [rounds]
 #include <gshard/gshard.hpp>
 
@@ -29,18 +30,32 @@ struct layer {
 constexpr layer moe(const gs::parameter_scope& m, gs::symbol x) {
   const gs::symbol wg = m.param("wg", "ME", gs::init::fan_in("M"));
   const gs::symbol wi = m.param("wi", "EMF", gs::init::fan_in("M")), wo = m.param("wo", "EFM", gs::init::fan_in("F"));
-  const gs::gating_result route = gs::top2_gating(gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg)), gs::capacity{2}, gs::second_expert::always);
+  const gs::symbol gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
+  const gs::gating_result route = gs::top2_gating(gates, gs::capacity{2}, gs::second_expert::always);
   const gs::symbol h = gs::relu(gs::einsum<"EGCM,EMF->EGCF">(gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x), wi));
   return {gs::einsum<"GSEC,GECM->GSM">(route.combine, gs::einsum<"EGCF,EFM->GECM">(h, wo)), wg, wi, wo};
 }
-inline constexpr auto forward = [](auto& m, auto x) { return moe(m, x).y; };
+/// The same without slots: experts get all choices.
+constexpr layer dropless(const gs::parameter_scope& m, gs::symbol x) {
+  const gs::symbol wg = m.param("wg", "ME", gs::init::fan_in("M")), gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
+  const gs::gating_result route = gs::top2_gating(gates, gs::capacity::unlimited(), gs::second_expert::always);
+  const gs::expert_row_routing r = gs::send_rows(route, x, 1);
+  const gs::symbol wi = gs::expert_param(m, r, "wi", "MF", gs::init::fan_in("M"));
+  const gs::symbol wo = gs::expert_param(m, r, "wo", "FM", gs::init::fan_in("F"));
+  return {gs::combine_rows(r, gs::grouped_product(r, gs::relu(gs::grouped_product(r, r.rows, wi)), wo)), wg, wi, wo};
+}
+template <auto Layer>
+inline constexpr auto forward = [](auto& m, auto x) { return Layer(m, x).y; };
+template <auto Layer>
 inline constexpr auto with_gradients = [](auto& m, auto x, auto dy) {
-  const layer l = moe(m, x);
+  const layer l = Layer(m, x);
   const auto d = gs::gradients(gs::sum(l.y * dy), std::array{x, l.wg, l.wi, l.wo});
   return std::tuple{l.y, d[0], d[1], d[2], d[3]};
 };
-using forward_program = gs::program<forward, mesh, gs::in<"GSM">>;
-using training_program = gs::program<with_gradients, mesh, gs::in<"GSM">, gs::in<"GSM">>;
+template <auto Layer>
+using forward_program = gs::program<forward<Layer>, mesh, gs::in<"GSM">>;
+template <auto Layer>
+using training_program = gs::program<with_gradients<Layer>, mesh, gs::in<"GSM">, gs::in<"GSM">>;
 
 /// A program whose inputs are written and whose steps run, and nothing else: results stay where they are.
 template <class Program>
@@ -90,10 +105,14 @@ void run(std::int64_t M, std::int64_t F, std::int64_t E, int rounds) {
 
   const auto on = gs::on_one_device<mesh>();
   const gs::dims extents{{'G', 1}, {'S', tokens}, {'E', E}, {'M', M}, {'F', F}};
-  prepared<forward_program> plain{{on, extents}, {floor.x}};
-  prepared<training_program> training{{on, extents}, {floor.x, floor.dy}};
+  prepared<forward_program<&moe>> plain{{on, extents}, {floor.x}};
+  prepared<training_program<&moe>> training{{on, extents}, {floor.x, floor.dy}};
+  prepared<forward_program<&dropless>> plain_rows{{on, extents}, {floor.x}};
+  prepared<training_program<&dropless>> training_rows{{on, extents}, {floor.x, floor.dy}};
   copy_parameters(plain, floor);
   copy_parameters(training, floor);
+  copy_parameters(plain_rows, floor);
+  copy_parameters(training_rows, floor);
 
   const gs::kernel::use_threads sharing(gs::kernel::default_threads(1));
   floor.forward();
@@ -108,12 +127,14 @@ void run(std::int64_t M, std::int64_t F, std::int64_t E, int rounds) {
     }
 
   const std::string size = "M" + std::to_string(M) + " F" + std::to_string(F) + " E" + std::to_string(E);
-  bench::compare("moe forward " + size, {{"gshard", [&] { plain(); }}, {"by hand", [&] { floor.forward(); }}}, rounds);
-  bench::compare("moe gradients " + size, {{"gshard", [&] { training(); }}, {"by hand", [&] {
-                                                                              floor.forward();
-                                                                              floor.backward();
-                                                                            }}},
-                 rounds);
+  bench::compare("moe forward " + size,
+                 {{"gshard", [&] { plain(); }}, {"dropless", [&] { plain_rows(); }}, {"by hand", [&] { floor.forward(); }}}, rounds);
+  const auto by_hand = [&] {
+    floor.forward();
+    floor.backward();
+  };
+  bench::compare("moe gradients " + size,
+                 {{"gshard", [&] { training(); }}, {"dropless", [&] { training_rows(); }}, {"by hand", by_hand}}, rounds);
 }
 
 }  // namespace
