@@ -8,6 +8,7 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/expert_groups.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -54,17 +55,6 @@ constexpr double most_rows(builder& b, std::int64_t k, int expert_dim, int group
   const std::int64_t experts = b.known_extent(expert_dim);
   return double(experts < 0 ? k : std::min(k, experts)) * groups;
 }
-/// The sharding of something whose first dim are the groups of the routing; all other dims are open.
-constexpr symbol shard_groups(const expert_row_routing& r, symbol x, int priority = 1) {
-  builder& b = *x.owner;
-  if (b.failed() || r.axis.view().empty()) return x;
-  named_sharding named;
-  named.rank = x.rank();
-  named.open = (1u << x.rank()) - 2;
-  named.add(r.axis.view(), 0);
-  const sharding layout = b.resolve(named, "send_rows");
-  return b.failed() ? b.nothing() : emit_annotate(x, layout, priority);
-}
 /// True if x are rows of the routing. Else the program has failed.
 constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_view verb) {
   builder& b = *x.owner;
@@ -106,17 +96,11 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   constexpr std::string_view verb = "send_rows";
   builder& b = *x.owner;
   expert_row_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  if (!b.has(gating.combine) || !b.has(x)) return r;
-  const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0 || !detail::is_chosen_by_tokens(choices.slot)) b.fail(fault::wrong_type, verb);
-  if (b.failed() || !detail::require_elements(b, op::dispatch, verb, {x, choices.weight})) return r;
+  const detail::one_hot_parts choices = detail::choices_of_tokens(gating, x, groups, verb);
+  if (choices.found && !detail::is_chosen_by_tokens(choices.slot)) b.fail(fault::wrong_type, verb);
+  if (b.failed()) return r;
   const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
   const int G = slots[0], S = slots[1];
-  if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
-  else if (d[0] != G || d[1] != S) b.fail(fault::dims_differ, verb, {}, 1, d[0] == G);
-  if (const std::int64_t experts = b.known_extent(combine[2]); groups < 1 || (experts >= 0 && groups > experts))
-    b.fail(fault::bad_range, verb, {}, groups, int(experts));
-  if (b.failed()) return r;
   r.axis = axis_name(Axis.view());
   r.weight = choices.weight;
   r.group_dim = b.fixed_dim(groups);
@@ -133,8 +117,8 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   r.overflow = b.result_of_last(2);
   const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
                                             dims({r.group_dim, G, r.row_dim, d[2]}));
-  r.rows = detail::shard_groups(r, sent);
-  r.count = detail::shard_groups(r, count);
+  r.rows = detail::shard_groups(r.axis, sent, verb);
+  r.count = detail::shard_groups(r.axis, count, verb);
   return r;
 }
 
@@ -211,7 +195,8 @@ constexpr symbol combine_rows(const expert_row_routing& r, here h) {
   builder& b = *h.owner;
   if (!detail::require_rows(r, h, "combine_rows")) return b.nothing();
   const dim_list tokens = r.row.get().dims;
-  return detail::emit_combine(r.row, r.weight, detail::shard_groups(r, h), detail::route::row_buffers, detail::route::tokens,
+  const symbol results = detail::shard_groups(r.axis, h, "combine_rows");
+  return detail::emit_combine(r.row, r.weight, results, detail::route::row_buffers, detail::route::tokens,
                               detail::route::dims({tokens[0], tokens[1], h.get().dims[3]}));
 }
 

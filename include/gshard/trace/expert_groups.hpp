@@ -46,16 +46,30 @@ struct expert_group_routing {
 };
 
 namespace detail {
-/// Something of rows [N,G,R,..], with the groups sharded over the axis of the routing, if it has one.
-constexpr symbol shard_rows(const expert_group_routing& r, symbol rows) {
-  builder& b = *rows.owner;
-  if (b.failed() || r.axis.view().empty()) return rows;
+/// x, whose first dim are groups of experts, sharded over the axis, unless that is empty. All other dims are open.
+constexpr symbol shard_groups(const axis_name& axis, symbol x, std::string_view verb) {
+  builder& b = *x.owner;
+  if (b.failed() || axis.view().empty()) return x;
   named_sharding named;
-  named.rank = rows.rank();
-  named.open = 0b1110;
-  named.add(r.axis.view(), 0);
-  const sharding layout = b.resolve(named, "group_experts");
-  return b.failed() ? b.nothing() : emit_annotate(rows, layout, 1);  // after the shardings of tokens and parameters
+  named.rank = x.rank();
+  named.open = (1u << x.rank()) - 2;
+  named.add(axis.view(), 0);
+  const sharding layout = b.resolve(named, verb);
+  return b.failed() ? b.nothing() : emit_annotate(x, layout, 1);  // after the shardings of tokens and parameters
+}
+/// The choices of a gating, by which tokens x [G,S,M] go to groups of experts. If the program has failed, `found` is false.
+constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x, int groups, std::string_view verb) {
+  builder& b = *x.owner;
+  if (!b.has(gating.combine) || !b.has(x)) return {};
+  const one_hot_parts choices = one_hot_of(gating.combine);
+  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, verb);
+  if (b.failed() || !require_elements(b, op::dispatch, verb, {x, choices.weight})) return {};
+  const dim_list slots = choices.slot.get().dims, d = x.get().dims;
+  if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
+  else if (d[0] != slots[0] || d[1] != slots[1]) b.fail(fault::dims_differ, verb, {}, 1, d[0] == slots[0]);
+  if (const std::int64_t experts = b.known_extent(gating.combine.get().dims[2]); groups < 1 || (experts >= 0 && groups > experts))
+    b.fail(fault::bad_range, verb, {}, groups, int(experts));
+  return b.failed() ? one_hot_parts{} : choices;
 }
 }  // namespace detail
 
@@ -77,17 +91,10 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
   constexpr std::string_view verb = "send_to_expert_groups";
   builder& b = *x.owner;
   expert_group_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  if (!b.has(gating.combine) || !b.has(x)) return r;
-  const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, verb);
-  if (b.failed() || !detail::require_elements(b, op::dispatch, verb, {x, choices.weight})) return r;
+  const detail::one_hot_parts choices = detail::choices_of_tokens(gating, x, groups, verb);
+  if (!choices.found) return r;
   const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
   const int G = slots[0], S = slots[1], K = slots[2];
-  if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
-  else if (d[0] != G || d[1] != S) b.fail(fault::dims_differ, verb, {}, 1, d[0] == G);
-  if (const std::int64_t experts = b.known_extent(combine[2]); groups < 1 || (experts >= 0 && groups > experts))
-    b.fail(fault::bad_range, verb, {}, groups, int(experts));
-  if (b.failed()) return r;
   r.axis = axis_name(Axis.view());
   r.group_dim = b.fixed_dim(groups);
   if (rows.factor >= groups) rows.factor = 0;  // a row for each token
@@ -106,9 +113,9 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
   r.overflow = b.result_of_last(3);
   const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
                                             dims({r.group_dim, G, r.row_dim, d[2]}));
-  r.rows = detail::shard_rows(r, sent);
-  r.slot = detail::shard_rows(r, slot);
-  r.weight = detail::shard_rows(r, weight);
+  r.rows = detail::shard_groups(r.axis, sent, verb);
+  r.slot = detail::shard_groups(r.axis, slot, verb);
+  r.weight = detail::shard_groups(r.axis, weight, verb);
   return r;
 }
 
@@ -144,8 +151,8 @@ constexpr symbol combine_from_groups(const expert_group_routing& r, here h) {
   if (b.failed()) return b.nothing();
   const symbol sums = detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
                                            dims({r.group_dim, row[0], r.row_dim, d[4]}));
-  return detail::emit_combine(r.row, b.nothing(), detail::shard_rows(r, sums), detail::route::row_buffers, detail::route::tokens,
-                              dims({row[0], row[1], d[4]}));
+  const symbol results = detail::shard_groups(r.axis, sums, "combine_from_groups");
+  return detail::emit_combine(r.row, b.nothing(), results, detail::route::row_buffers, detail::route::tokens, dims({row[0], row[1], d[4]}));
 }
 
 }}  // namespace gshard::v0
