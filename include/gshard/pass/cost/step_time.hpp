@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace gshard { inline namespace v0 {
 
@@ -69,17 +70,18 @@ struct machine {
 static_assert(network<machine>);
 
 /// The bytes that a device of a cluster receives from other nodes in the time that the start of a collective takes: the slope and the
-/// intercept of a measured all_gather, or the rates of the machine. At least 1.
+/// intercept of a measured all_gather, or the rates of the machine, also if the measured curve does not rise. From 1 to 2^40.
 constexpr std::int64_t start_bytes_of(const machine& on) {
   double start = on.start, each = on.node_devices / on.link_bytes;
   const auto reach = on.node_devices > 1 ? group_reach::both : group_reach::between_nodes;
   if (const measured_curve& curve = on.measured.collective(op::all_gather, reach); curve.count > 1) {
     const auto last = std::size_t(curve.count - 1);
     start = curve.value[0];
-    each = (curve.value[last] - curve.value[0]) / (curve.at[last] - curve.at[0]) * on.node_devices;  // the curve is of a node's bytes
+    const double slope = (curve.value[last] - curve.value[0]) / (curve.at[last] - curve.at[0]);
+    if (slope > 0) each = slope * on.node_devices;  // the curve is of a node's bytes
   }
-  const double bytes = each > 0 ? start / each : 0;
-  return bytes < 1 ? 1 : bytes > double(std::int64_t(1) << 40) ? std::int64_t(1) << 40 : std::int64_t(bytes);
+  const double bytes = each > 0 ? start / each : each == 0 && start > 0 ? std::numeric_limits<double>::max() : 0;
+  return !(bytes >= 1) ? 1 : bytes > double(std::int64_t(1) << 40) ? std::int64_t(1) << 40 : std::int64_t(bytes);
 }
 
 /// The time of one run of a plan on the busiest device, in seconds, and its memory, in bytes.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P;
@@ -90,13 +91,20 @@ static_assert(worth > 0.9 && worth < 1.1);
 static_assert(gs::start_bytes_of({.link_bytes = 1e9, .start = 1e-4}) == 100000);
 static_assert(gs::start_bytes_of({.link_bytes = 1e9, .start = 1e-4, .node_devices = 4}) == 25000);
 static_assert(gs::start_bytes_of({.start = 0}) == 1);
-constexpr gs::machine measured() {
-  gs::machine m{.start = 1};
+constexpr gs::machine measured(double last) {
+  gs::machine m{.link_bytes = 1e9, .start = 1};
   gs::measured_curve& curve = m.measured.collective(op::all_gather, gs::group_reach::between_nodes);
   curve.add(0, 1e-3);
-  curve.add(1e6, 3e-3);
+  curve.add(1e6, last);
   return m;
 }
-static_assert(gs::start_bytes_of(measured()) == 500000);
+static_assert(gs::start_bytes_of(measured(3e-3)) == 500000);
+// A curve that does not rise has only measured starts: the rate of the machine stands for its slope. Starts are not free there.
+static_assert(gs::start_bytes_of(measured(1e-3)) == 1000000 && gs::start_bytes_of(measured(0.9e-3)) == 1000000);
+// Bytes that cost nothing; and no numbers.
+constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+static_assert(gs::start_bytes_of({.link_bytes = infinity, .start = 1e-6}) == std::int64_t(1) << 40);
+static_assert(gs::start_bytes_of({.link_bytes = infinity, .start = 0}) == 1);
+static_assert(gs::start_bytes_of({.link_bytes = 1e9, .start = nan}) == 1 && gs::start_bytes_of({.link_bytes = nan, .start = 1}) == 1);
 
 }  // namespace
