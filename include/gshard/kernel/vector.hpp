@@ -4,9 +4,9 @@
 // Vectors (SIMD) of the target's width, by the vector extensions of GCC and clang. For loops that compilers do not vectorize by themselves:
 // reductions, whose order they may not change, and tiles of registers.
 
+#include <gshard/base/exponential.hpp>
 #include <gshard/base/math.hpp>
 #include <gshard/ir/arithmetic.hpp>
-#include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/elementwise/square_root.hpp>
 
 #include <array>
@@ -142,7 +142,7 @@ vector<T> vector_square_root(const vector<T>& x) {
 /// e^x for lanes that are not positive, as in a softmax.
 template <class T>
 vector<T> falling_exponential(const vector<T>& x) {
-  return falling_exponential_as<T, vector<T>, vector<typename exponential_of<T>::integer>>(x);
+  return gshard::detail::falling_exponential_as<T, vector<T>, vector<typename gshard::detail::exponential_of<T>::integer>>(x);
 }
 
 }}}}  // namespace gshard::v0::kernel::detail

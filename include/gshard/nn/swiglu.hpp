@@ -3,10 +3,27 @@
 
 // SwiGLU, the gated activation of feed-forward layers (arXiv 2002.05202).
 
-#include <gshard/base/math.hpp>
+#include <gshard/base/dual.hpp>
+#include <gshard/base/exponential.hpp>
 #include <gshard/trace/map.hpp>
 
 namespace gshard { inline namespace v0 { namespace nn {
+
+namespace detail {
+
+/// 1 / (1 + exp(-v)) and its derivative, without branches, so that loops of it vectorize.
+template <class T>
+constexpr T sigmoid(T v) {
+  const T e = gshard::detail::exponential(v < T(0) ? v : -v);  // at most 1
+  return (v < T(0) ? e : T(1)) / (1 + e);
+}
+template <class T>
+constexpr dual<T> sigmoid(dual<T> v) {
+  const T s = sigmoid(v.value);
+  return {s, s * (1 - s) * v.slope};
+}
+
+}  // namespace detail
 
 /// swiglu(gate, x) = silu(gate) * x, where silu(v) = v / (1 + exp(-v)). Values and derivatives are finite for all finite operands whose
 /// product is.
@@ -16,7 +33,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// Throws: nothing.
 /// @see nn::moe
 constexpr symbol swiglu(here gate, symbol x) {
-  return map<[](auto g, auto v) { return g * (tanh(g * 0.5f) + 1.0f) * 0.5f * v; }>(gate, x);
+  return map<[](auto g, auto v) { return g * detail::sigmoid(g) * v; }>(gate, x);
 }
 
 }}}  // namespace gshard::v0::nn

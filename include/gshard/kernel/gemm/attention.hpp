@@ -3,6 +3,7 @@
 
 // Attention in blocks of queries and keys, without the matrix of all scores (FlashAttention, arXiv 2205.14135), and its gradient.
 
+#include <gshard/base/exponential.hpp>
 #include <gshard/base/random.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
 #include <gshard/kernel/move/random_fill.hpp>
@@ -193,7 +194,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
           const T before = top[r];
           top[r] = std::max(before, detail::across<T>(detail::maxima(padded, row), detail::larger_number)[0]);
           const T base = top[r] == lowest ? T(0) : top[r];
-          const T rest = before == lowest ? T(0) : exponential(before - base);
+          const T rest = before == lowest ? T(0) : gshard::detail::exponential(before - base);
           total[r] = total[r] * rest + detail::exponentials(row, padded, base);
           if (rest != T(1))
             for (std::int64_t d = r * s.depth; d < (r + 1) * s.depth; ++d) sums[d] *= rest;

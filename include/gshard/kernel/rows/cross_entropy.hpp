@@ -4,7 +4,6 @@
 // Softmax cross-entropy with label smoothing, and its gradient, for complete rows or for shards of the classes.
 
 #include <gshard/comm/error.hpp>
-#include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 

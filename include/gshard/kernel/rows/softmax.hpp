@@ -3,7 +3,6 @@
 
 // Softmax over rows, and its gradient.
 
-#include <gshard/kernel/elementwise/exponential.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
 

@@ -8,11 +8,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 
-namespace gshard { inline namespace v0 { namespace kernel {
-
-namespace detail {
+namespace gshard { inline namespace v0 { namespace detail {
 
 template <class T>
 struct exponential_of;
@@ -54,7 +51,7 @@ template <class T, class V>
 constexpr V series_of_exponential(V r) {
   using c = exponential_of<T>;
   V p = V{} + c::series[0];
-  for (std::size_t i = 1; i < std::size(c::series); ++i) p = p * r + c::series[i];
+  for (std::size_t i = 1; i < sizeof(c::series) / sizeof(T); ++i) p = p * r + c::series[i];
   return p;
 }
 
@@ -84,15 +81,13 @@ constexpr V falling_exponential_as(V x) {
   return x < c::lowest ? V{} : y;
 }
 
-}  // namespace detail
-
 /// e^x within one unit in the last place, without branches, so that loops of it vectorize. Below the smallest normal number, the result is
 /// 0. NaN stays NaN.
 constexpr float exponential(float x) {
-  return detail::exponential_as<float, float, std::int32_t>(x);
+  return exponential_as<float, float, std::int32_t>(x);
 }
 constexpr double exponential(double x) {
-  return detail::exponential_as<double, double, std::int64_t>(x);
+  return exponential_as<double, double, std::int64_t>(x);
 }
 
-}}}  // namespace gshard::v0::kernel
+}}}  // namespace gshard::v0::detail

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/kernel/elementwise/exponential.hpp>
+#include <gshard/base/exponential.hpp>
 
-#include "../support.hpp"
+#include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace {
 
 template <class T>
 void check(T lowest, T highest) {
-  using gshard::kernel::exponential;
+  using gshard::detail::exponential;
   std::mt19937 gen(1);
   std::uniform_real_distribution<T> uniform(lowest, highest);
   double worst = 0;
@@ -30,7 +32,7 @@ void check(T lowest, T highest) {
   CHECK(std::isnan(exponential(std::numeric_limits<T>::quiet_NaN())));
 }
 
-static_assert(gshard::kernel::exponential(0.0F) == 1.0F);
+static_assert(gshard::detail::exponential(0.0F) == 1.0F);
 
 }  // namespace
 
