@@ -46,7 +46,7 @@ class parameter_store {
   /// A tensor and its name.
   struct named_entry {
     const std::string& name;
-    const struct entry& entry;
+    const struct entry& tensor;
   };
 
   /// `seed` determines the initial values. They are the same on every mesh.

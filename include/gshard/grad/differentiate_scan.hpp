@@ -158,12 +158,12 @@ class scan_differentiator {
       if (outer_.needs(x.stacked) && differentiable(x.row))
         rows_.push_back({x.stacked, {}, loop.open_sum(gradient_of_stack(x)), {}});
   }
-  /// A tensor like the gradient of this one.
+  /// The dims, type and sharding of the gradient of a tensor.
   static constexpr value gradient_of(value like) {
     like.type = gradient_type(like.type);
     return like;
   }
-  /// A tensor like the gradient of stacked rows: sharded as they are, except along dim 0.
+  /// The same of stacked rows: the sharding of the stack, if it is annotated and not sharded along dim 0, else that of a row.
   constexpr value gradient_of_stack(const scan_record::stack& x) const {
     const value all = b_.program.at(x.stacked);
     value like = gradient_of(stack_of(b_.program.at(x.row), all.dims[0]));

@@ -91,6 +91,11 @@ inline std::vector<hugging_face_parameter> hugging_face_parameters(const paramet
                   ", not floating-point numbers");
     if (entry.value.layout.partial != 0) throw error("parameter " + in_quotes(name) + ": is a partial sum");
     all.push_back({name, &entry.value, *place, place->tensors(entry.value.extents, array_type_of(type.value_or(entry.value.type)))});
+    if (!place->experts) continue;
+    const auto* const router = store.find(name.substr(0, name.rfind('.') + 1) + "wg");
+    if (const auto count = std::int64_t(all.back().tensors.size()); router != nullptr && router->value.extents.back() != count)
+      throw error("parameter " + in_quotes(name) + ": has " + std::to_string(count) + " experts, but the router has " +
+                  std::to_string(router->value.extents.back()) + ": the number of groups divides that of experts");
   }
   if (all.empty()) throw error("the parameter store is empty: bind the model's programs to it before its weights are loaded or saved");
   return all;
@@ -241,7 +246,7 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica.
 /// Throws: `gshard::error`, the same on every process: if the processes make different calls, or hold different tensors or layouts; if a
-/// parameter has no place in such files, or a number is out of the range of `type`; if the files cannot be written, or the directory has a
+/// parameter has no place in such files, or the groups of experts do not divide E; if a number is out of the range of `type`; if the files cannot be written, or the directory has a
 /// model that they cannot replace. `not_finite_error` if a tensor has NaN or an infinity, unless `allow_not_finite` is set.
 /// @see hugging_face_place_of, load_hugging_face, save
 inline void save_hugging_face(const parameter_store& store, const std::string& directory, const hugging_face_options& options = {}) {

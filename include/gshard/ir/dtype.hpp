@@ -68,10 +68,11 @@ constexpr std::string_view cpp_name(dtype t) { return traits(t).cpp_name; }
 constexpr std::int64_t size_of(dtype t) { return traits(t).size; }
 constexpr bool is_real(dtype t) { return traits(t).arithmetic == arithmetic_of::real; }
 constexpr bool is_complex(dtype t) { return traits(t).arithmetic == arithmetic_of::complex; }
-/// True if gradients flow through tensors of this type.
+/// True if gradients are computed in this type.
 constexpr bool is_differentiable(dtype t) { return is_real(t) || is_complex(t); }
 /// The element type of gradients of tensors of this type: that of half precision is float. Integers and masks have no gradient.
 constexpr dtype gradient_type(dtype t) { return traits(t).arithmetic == arithmetic_of::storage ? dtype::f32 : t; }
+/// True if tensors of this type have gradients, perhaps in another type.
 constexpr bool has_gradient(dtype t) { return is_differentiable(gradient_type(t)); }
 /// True if elements can be added: partial sums may be pending.
 constexpr bool has_sums(dtype t) { return is_differentiable(t) || traits(t).arithmetic == arithmetic_of::integer; }

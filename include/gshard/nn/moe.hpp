@@ -30,13 +30,15 @@ struct moe_options {
   capacity places{0};                            ///< Slots per expert. Factor 0: k. @see gating_options
   second_expert second = second_expert::random;  ///< With k = 2.
   int k = 2;                                     ///< Experts per token.
-  int expert_groups = 1;                         ///< A token is sent once to each group that has one of its experts.
+  int expert_groups = 1;                         ///< Groups of experts. A token is sent to each one once; if dropless, once per choice.
   capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
   capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
   bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
   bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
-  bool dropless = false;                         ///< Experts have no slots: each takes all its choices, a row for each. @see send_rows
+  /// Experts have no slots: each takes all its choices, a row for each. Not with places, chunks, replicas, a second axis, nor with
+  /// experts_choose, importance and evaluation_places of the router. @see send_rows
+  bool dropless = false;
   int chunks = 1;                                ///< Of slots: one travels while another is computed. @see chunk_of
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.
@@ -221,11 +223,11 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 ///
 /// moe<"expert">(m, x, mask, {.swiglu = true, .biases = true, .shared_experts = 1}): experts have the further parameters wi_gate, as wi;
 /// bi and bi_gate [E,F]; bo [E,M]. Shared expert i has those of one expert, named shared.i.wi and so on.
-/// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`.
+/// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
-/// axis each way. With balance::bias, one all_reduce of [E] more.
+/// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
 /// Compile time: ranks and dims; that the mesh has the axes; that the options go together.
-/// Throws: as route.
+/// Throws: as route and send_rows.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {

@@ -51,9 +51,8 @@ constexpr bool is_chosen_by_tokens(symbol slot) {
   return n.kind == op::top_k_gating && !n.attr.by_experts;
 }
 /// The largest capacity factor of rows that is of use: for each token, a row for each of its k choices that one group can have.
-constexpr double most_rows(builder& b, std::int64_t k, int expert_dim, int groups) {
-  const std::int64_t experts = b.known_extent(expert_dim);
-  return double(experts < 0 ? k : std::min(k, experts)) * groups;
+constexpr double most_rows(std::int64_t k, std::int64_t experts, int groups) {
+  return double(experts < 0 ? k : std::min(k, (experts + groups - 1) / groups)) * groups;
 }
 /// True if x are rows of the routing. Else the program has failed.
 constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_view verb) {
@@ -80,7 +79,7 @@ constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, 
 /// send_rows<"expert">(gating, x, N, rows): sends each choice that the gating kept to the group of its expert, as one row. The N groups are
 /// sharded over the mesh axis; without one, the planner chooses where they are. A group has R rows for the choices of each token group.
 /// First choices take rows before second ones, and so on; equal choices in the order of tokens. With rows = capacity{0}, the default, no
-/// choice is lost, whatever the routing: R = S * min(k, E/N). A smaller factor bounds memory: choices that get no row are dropped and
+/// choice is lost, whatever the routing: R = S * min(k, E/N) if E is known at compile time, else S * k. A smaller factor bounds memory: choices that get no row are dropped and
 /// counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_row_routing`, R = ceil(factor * S / N). If N does not divide E, the last groups have
 /// fewer experts.
@@ -105,7 +104,7 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   r.weight = choices.weight;
   r.group_dim = b.fixed_dim(groups);
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
-  const double most = detail::most_rows(b, b.known_extent(slots[2]), r.expert_dim, groups);
+  const double most = detail::most_rows(b.known_extent(slots[2]), b.known_extent(combine[2]), groups);
   if (rows.factor == 0 || rows.factor > most) rows.factor = most;
   r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb);
   if (b.failed()) return r;
@@ -123,7 +122,7 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
 }
 
 /// expert_param(m, routing, name, "MF", spec, init): a parameter with a matrix, or a vector, for each expert. The letters are its dims
-/// after N and E/N; so is the spec, which may be omitted. The groups are sharded over the axis of the routing.
+/// after N and E/N. The spec shards these dims; it may be omitted. The groups are sharded over the axis of the routing.
 /// Shapes: [N,E/N,...].
 /// Communicates: nothing.
 /// Compile time: as m.param.
@@ -187,7 +186,7 @@ constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
 /// combine_rows(routing, h): the weighted sums of the results of each token's experts, in the order of its choices. So bits do not depend
 /// on how many devices hold the experts.
 /// Shapes: h [N,G,R,M] -> [G,S,M], zero where a token has no expert.
-/// Communicates: the way back: one all_to_all over the axis of the groups.
+/// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see send_rows

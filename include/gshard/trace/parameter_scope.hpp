@@ -112,7 +112,7 @@ class parameter_scope {
   }
 
   /// A variable that a program fills and later runs read, such as the keys and values of earlier positions in decoding. It is in the store,
-  /// but in no checkpoint: saving and loading leave it as it is. Nothing tells it from a variable in a run.
+  /// but in no checkpoint: saving and loading leave it as it is. In a run it is a variable.
   constexpr symbol cache(std::string_view name, std::string_view letters, init start) const { return cache(name, letters, start, type_); }
   constexpr symbol cache(std::string_view name, std::string_view letters, init start, dtype type) const {
     return declare(name, letters, type, start, kept_as::cache);

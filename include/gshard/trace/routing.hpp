@@ -67,7 +67,7 @@ constexpr sharding_rule expert_group_slots() {
 inline constexpr short_list group_inputs = factors({expert_group, group, place, model});
 inline constexpr short_list group_results = factors({expert_group, group, place, hidden});
 inline constexpr short_list matrices = factors({expert_group, expert, model, hidden});
-inline constexpr short_list turned_matrices = factors({expert_group, expert, hidden, model});
+inline constexpr short_list transposed_matrices = factors({expert_group, expert, hidden, model});
 inline constexpr short_list row_counts = factors({expert_group, group, expert});
 
 /// What the rules of op::grouped_product have in common: a device has all rows, and all experts, of its groups.
@@ -174,7 +174,7 @@ constexpr symbol emit_grouped_product(symbol x, symbol w, symbol count, bool tra
   dim_list dims = x.get().dims;
   dims.set(3, w.get().dims[transposed ? 2 : 3]);
   sharding_rule rule = route::grouped();
-  const short_list &matrices = transposed ? route::turned_matrices : route::matrices;
+  const short_list &matrices = transposed ? route::transposed_matrices : route::matrices;
   rule.set_operands({route::group_inputs, matrices, route::row_counts});
   rule.out[0] = route::group_results;
   return {&b, b.add_node(op::grouped_product, {x.id, w.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};

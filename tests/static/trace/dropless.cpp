@@ -27,6 +27,11 @@ static_assert(tracing::holds([](builder& b, auto&) {
          dim_at(b, few.row_dim).divisor == 2 && all.count.get().type == dtype::i32 && has_dims(all.overflow, "G") &&
          all.rows.rank() == 4 && all.count.rank() == 3 && has_dims(gs::combine_rows(few, few.rows), "GSM");
 }));
+// With a known number of experts, a token has at most as many rows in a group as this has experts.
+static_assert(tracing::holds([](builder& b, auto&) {
+  b.options.known.set('E', 8);
+  return dim_at(b, sent(b, 4).row_dim).number == 8 && dim_at(b, sent(b, 1).row_dim).number == 4;
+}));
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::dim rows = dim_at(b, sent(b, 4, {.factor = 1.5, .minimum = 4, .multiple = 8}).row_dim);
   return rows.what == gs::dim::kind::rounded && rows.number == 4 && rows.divisor == 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Grouped products: each row of a matrix meets the matrix of its expert. Rows are sorted by expert, and counted.
+// Grouped products: each row is multiplied by the matrix of its expert. Rows are sorted by expert, and counted.
 
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// N expert groups of E experts; R rows for each of G token groups in each expert group; a product of [M] and [M,F] per row.
+/// N expert groups of E experts; R rows for each of G token groups in each expert group; a product of [in] and [in,out] per row.
 struct grouped_sizes {
   std::int64_t expert_groups = 0, groups = 0, rows = 0, experts = 0, in = 0, out = 0;
 };
@@ -30,8 +30,8 @@ void gemm_in(precision rounds, bool trans_a, bool trans_b, std::int64_t m, std::
   gemm(trans_a, trans_b, m, n, k, T(1), a, lda, b, ldb, beta, c, ldc);
 }
 
-/// Calls f(e, g, first, count) for expert e of expert group n, counted over all groups, and each token group: its rows are
-/// [first, first + count) of n and g. On up to `threads()` threads, one expert on one thread.
+/// Calls f(expert, g, first, count) for expert = n * E + e and each token group g. The rows [first, first + count) of n and g belong to it.
+/// On up to `threads()` threads, one expert on one thread.
 template <class F>
 void for_each_expert(const std::int32_t* count, const grouped_sizes& sizes, F f) {
   const std::int64_t cost = std::max<std::int64_t>(1, sizes.groups * sizes.rows / std::max<std::int64_t>(1, sizes.experts)) *

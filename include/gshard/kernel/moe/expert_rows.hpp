@@ -49,7 +49,7 @@ void expert_rows(const std::int32_t* slot, std::int32_t* row, std::int32_t* coun
           }
           ++taken;
           ++next[std::size_t(e)];
-          rows[i] = std::int32_t(e);
+          rows[i] = std::int32_t(e);  // until all are counted
         }
       if (overflow != nullptr) overflow[g] = T(refused);
       for (std::int64_t n = 0; n < N; ++n) {

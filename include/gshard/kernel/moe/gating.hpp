@@ -96,7 +96,7 @@ bool may_be_nan(const T* x, std::int64_t n) {
 /// The chosen gates of a token, divided by their sum, which it returns. Zeros if the sum is zero. `as_weights`: the gates themselves.
 template <class T>
 T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choices, T* weight, bool as_weights = false) {
-  if (choices == 2) {  // in registers
+  if (choices == 2) {  // both in registers
     const T first = gates[chosen[0]], second = chosen[1] < 0 ? T(0) : gates[chosen[1]], both = first + second;
     weight[0] = as_weights ? first : both == T(0) ? T(0) : first / both;
     weight[1] = as_weights ? second : both == T(0) ? T(0) : second / both;

@@ -82,7 +82,7 @@ struct partial_permissions {
     char* const complete = needs_complete.data();
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
-        for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;
+        for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;  // a state and its next value may be partial
     for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
     if (!keep_partial_outputs) return;
     for (std::size_t i = 0; i < live.size(); ++i)

@@ -19,6 +19,7 @@ namespace gshard { inline namespace v0 {
 struct search_options {
   /// Extents of all letters, and the options with which the plan will be compiled.
   compile_options compile;
+  /// Prices plans. `compile.start_bytes = start_bytes_of(on)` lets the planner make them for it. @see start_bytes_of
   machine on;
   /// Bytes that a device may hold; 0: no limit.
   std::int64_t memory_limit = 0;
