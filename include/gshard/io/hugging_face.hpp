@@ -246,8 +246,9 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica.
 /// Throws: `gshard::error`, the same on every process: if the processes make different calls, or hold different tensors or layouts; if a
-/// parameter has no place in such files, or the groups of experts do not divide E; if a number is out of the range of `type`; if the files cannot be written, or the directory has a
-/// model that they cannot replace. `not_finite_error` if a tensor has NaN or an infinity, unless `allow_not_finite` is set.
+/// parameter has no place in such files, or the groups of experts do not divide E; if a number is out of the range of `type`; if the files
+/// cannot be written, or the directory has a model that they cannot replace. `not_finite_error` if a tensor has NaN or an infinity, unless
+/// `allow_not_finite` is set.
 /// @see hugging_face_place_of, load_hugging_face, save
 inline void save_hugging_face(const parameter_store& store, const std::string& directory, const hugging_face_options& options = {}) {
   backend& on = store.on().on();

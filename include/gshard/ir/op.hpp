@@ -132,7 +132,7 @@ struct op_traits {
   bool elementwise = false;
   /// Multiplies two operands and sums: two floating-point operations per index of its rule.
   bool product = false;
-  bool grouped = false;  ///< Each row is multiplied by the matrix of one expert. Operand 2 counts their rows; its last dim is that of experts.
+  bool grouped = false;  ///< Multiplies each row by the matrix of one expert. Operand 2 counts their rows, by its last dim.
   int fused_products = 0;  ///< The number of such products over all indices of its rule in one kernel, for prices.
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;

@@ -79,8 +79,8 @@ constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, 
 /// send_rows<"expert">(gating, x, N, rows): sends each choice that the gating kept to the group of its expert, as one row. The N groups are
 /// sharded over the mesh axis; without one, the planner chooses where they are. A group has R rows for the choices of each token group.
 /// First choices take rows before second ones, and so on; equal choices in the order of tokens. With rows = capacity{0}, the default, no
-/// choice is lost, whatever the routing: R = S * min(k, E/N) if E is known at compile time, else S * k. A smaller factor bounds memory: choices that get no row are dropped and
-/// counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
+/// choice is lost, whatever the routing: R = S * min(k, E/N) if E is known at compile time, else S * k. A smaller factor bounds memory:
+/// choices that get no row are dropped and counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_row_routing`, R = ceil(factor * S / N). If N does not divide E, the last groups have
 /// fewer experts.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it of counts and rows; in double one of each. Its
