@@ -340,6 +340,12 @@ TEST_CASE("hugging_face: parameters that have no place are named") {
         "parameter \"model.layers.0.mlp.up_proj.weight\": its elements are int32, not floating-point numbers");
   CHECK(with({"model.layers.0.mlp.up_proj.weight", gs::dtype::f32, {2, 2, 2}}) ==
         "\"model.layers.0.mlp.up_proj.weight\": the parameter has 3 dims, not 2");
+  // Five experts in two groups have room for six.
+  std::vector<stores::tensor_case> grouped = mixtral::parameters(small);
+  grouped.push_back({"model.layers.9.block_sparse_moe.wg", gs::dtype::f32, {3, 5}});
+  grouped.push_back({"model.layers.9.block_sparse_moe.wi", gs::dtype::f32, {2, 3, 3, 4}});
+  CHECK(both(store_on({2}, 1, gs::dtype::f32, grouped)) ==
+        "parameter \"model.layers.9.block_sparse_moe.wi\": has 6 experts, but the router has 5: the number of groups divides that of experts");
   CHECK(both(gs::parameter_store(stores::simulated({2}))) ==
         "the parameter store is empty: bind the model's programs to it before its weights are loaded or saved");
   CHECK(!std::filesystem::exists(dir / "saved"));
