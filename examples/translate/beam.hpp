@@ -17,6 +17,7 @@ struct hypothesis {
   std::vector<std::int32_t> ids{token::begin};
   double log_probability = 0;
   bool ended = false;
+  std::size_t parent = 0;  // which hypothesis of the beam before it continues
 
   /// Longer outputs have less probability; dividing by the length makes them comparable.
   double score() const { return log_probability / double(ids.size()); }
@@ -54,6 +55,7 @@ inline std::vector<hypothesis> advance(const std::vector<hypothesis>& beam, std:
     h.log_probability = c.log_probability;
     if (!h.ended && c.id != token::end) h.ids.push_back(c.id);
     h.ended = c.id == token::end;
+    h.parent = c.from;
     next.push_back(std::move(h));
   }
   return next;

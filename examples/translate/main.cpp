@@ -281,12 +281,12 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
   }
 
   const std::size_t most = c.quick ? 200 : 3000;
-  translator greedy(on, s, translation_shape(s, buckets, 1), 1, *words, store);
+  std::optional<translator> greedy(std::in_place, on, s, translation_shape(s, buckets, 1), 1, *words, store);
   std::optional<scoreboard> scores;
   if (tell) scores.emplace(data.train);
   const auto evaluate_set = [&](const std::string& name, const std::vector<pair>& pairs, std::size_t limit) {
     const std::vector<pair> some = sample(pairs, limit);
-    const std::vector<std::string> ours = greedy(sources(some));
+    const std::vector<std::string> ours = (*greedy)(sources(some));
     if (tell) scores->add(name, some, ours);
   };
   evaluate_set("known term, known language", data.pairs.clean, most);
@@ -295,6 +295,7 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
   if (tell) std::cout << scores->text() << '\n';
 
   const std::vector<pair> shown = showcase(sample(data.pairs.clean, most), 12);
+  greedy.reset();
   translator beams(on, s, translation_shape(s, buckets, c.beam), c.beam, *words, store);
   const std::vector<std::string> translated = beams(sources(shown));
   if (!tell) return 0;

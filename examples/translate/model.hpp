@@ -22,6 +22,10 @@ inline constexpr gs::nn::transformer_options training{.encoder_layers = 2, .deco
 inline constexpr gs::nn::transformer_options inference{
     .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{2}, gs::second_expert::always}};
 
+/// Of the decoder, one position at a time: there, each of up to 8 experts has room for all tokens.
+inline constexpr gs::nn::transformer_options step_by_step{
+    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{8}, gs::second_expert::always}};
+
 inline constexpr double label_smoothing = 0.1;
 /// Weight of the auxiliary loss, on the paper's scale (1 / E^2 of the one that most later systems use).
 inline constexpr double balance_weight = 0.3;
@@ -44,19 +48,21 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
   return std::tuple{loss, tokens, balance, gs::nn::routing_summary::total(routing.load), gs::nn::routing_summary::total(routing.overflow)};
 };
 
-/// Source ids to what the decoder attends to.
+/// Source ids to what the decoder attends to, whose keys and values it caches.
 inline constexpr auto encoding = [](auto& m, auto source) {
   gs::nn::routing_summary routing;
-  return gs::nn::encode<"expert">(m.scope("encoder"), embedding_table(m), source, gs::nn::real_tokens(m, source), inference, routing);
+  const auto mask = gs::nn::real_tokens(m, source);
+  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), embedding_table(m), source, mask, inference, routing);
+  gs::nn::start_decoding(m.scope("decoder"), memory, step_by_step);
+  return memory;
 };
 
-/// Log-probabilities [G,B,V] of the token that follows each target prefix; `last` [G,B,T] is 1 at a prefix's last position.
-inline constexpr auto next_token = [](auto& m, auto source, auto memory, auto prefix, auto last) {
-  gs::nn::routing_summary routing;
+/// Log-probabilities [G,B,V] of the token that follows the one at `position`. Row b of a group continues what row order[g,b] was before.
+inline constexpr auto next_token = [](auto& m, auto source, auto last, auto position, auto order) {
   const auto table = embedding_table(m);
-  const auto source_mask = gs::nn::real_tokens(m, source), mask = gs::nn::real_tokens(m, prefix);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, prefix, mask, memory, source_mask, inference, routing);
-  const auto logits = gs::einsum<"GBM,VM->GBV">(gs::einsum<"GBT,GBTM->GBM">(last, y), table);
+  const auto mask = gs::nn::real_tokens(m, source);
+  const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, last, position, mask, step_by_step, order);
+  const auto logits = gs::einsum<"GBM,VM->GBV">(y, table);
   return gs::map<[](auto p) { return gs::log(p); }>(gs::softmax(logits));
 };
 
@@ -66,7 +72,9 @@ using cut_by_group = gs::in<Letters, P<"expert", none, none>, T>;
 using training_program = gs::program<training_step, mesh, cut_by_group<"GBS", std::int32_t>, cut_by_group<"GBT", std::int32_t>,
                                      cut_by_group<"GBT", std::int32_t>, gs::in<"">>;
 using encoding_program = gs::program<encoding, mesh, cut_by_group<"GBS", std::int32_t>>;
-using next_token_program = gs::program<next_token, mesh, cut_by_group<"GBS", std::int32_t>, gs::in<"GBSM", P<"expert", none, none, none>>,
-                                       cut_by_group<"GBT", std::int32_t>, cut_by_group<"GBT">>;
+using one_per_row = gs::in<"GB", P<"expert", none>, std::int32_t>;
+using next_token_program =
+    gs::program<next_token, mesh, cut_by_group<"GBS", std::int32_t>, one_per_row, gs::in<"", void, std::int32_t>, one_per_row>;
+static_assert(next_token_program::plan.count(gs::op::all_to_all) == 2 && next_token_program::plan.collectives() == 2);
 
 }  // namespace translate

@@ -16,7 +16,8 @@
 namespace translate {
 
 /// Translates batches of texts with the parameters of a store, by beam search. The hypotheses of a text are rows of the batch like
-/// any others; every process sees all log-probabilities and takes the same decisions.
+/// any others; every process sees all log-probabilities and takes the same decisions. Each token is one position of the decoder: keys and
+/// values of those before are caches of the store while there is a translator. A store has one at a time.
 class translator {
  public:
   /// shape: of a batch; `beam` rows of it go to each text. `words` must outlive the translator.
@@ -33,8 +34,9 @@ class translator {
  private:
   struct programs;
   bucket shape_;
-  std::int64_t beam_;
+  std::int64_t groups_, beam_;
   const vocabulary& words_;
+  gs::parameter_store store_;
   std::unique_ptr<programs> programs_;
 
   void translate_batch(std::span<const std::string> texts, std::vector<std::string>& results);

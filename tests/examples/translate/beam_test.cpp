@@ -113,6 +113,23 @@ TEST_CASE("beam: a width of 1 takes the likeliest piece each time") {
   }
 }
 
+TEST_CASE("beam: every hypothesis says which one it continues") {
+  for (std::uint32_t seed = 0; seed < 10; ++seed) {
+    const markov_model model(seed);
+    std::vector<tr::hypothesis> beam(1);
+    for (int step = 0; step < 5; ++step) {
+      const std::vector<tr::hypothesis> next = model.advance(beam, 4);
+      for (const tr::hypothesis& h : next) {
+        REQUIRE(h.parent < beam.size());
+        ids before = h.ids;
+        if (!h.ended) before.pop_back();
+        CHECK(before == beam[h.parent].ids);
+      }
+      beam = next;
+    }
+  }
+}
+
 TEST_CASE("beam: what has ended stays as it is, while nothing better is written") {
   const markov_model model(1);
   const tr::hypothesis ended{{tr::token::begin, 5}, -0.05, true}, open{{tr::token::begin, 4}, -0.01, false};
