@@ -348,3 +348,9 @@ TEST_CASE("auto_shard: a Transformer block is as fast as the best annotations by
   check_block<gs::mesh<gs::axis<"data", 4>, gs::axis<"model", 2>>>(8);
   check_block<gs::mesh<gs::axis<"data", 8>, gs::axis<"model", 8>>>(64);
 }
+
+TEST_CASE("start_bytes_of: rates that are no numbers count as one byte") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(gs::start_bytes_of({.link_bytes = 1e9, .start = nan}) == 1);
+  CHECK(gs::start_bytes_of({.link_bytes = nan, .start = 1}) == 1);
+}
