@@ -62,9 +62,9 @@ constexpr std::uint32_t steps_between_replica_checks = 100;
 
 }  // namespace detail
 
-/// Compares all copies of the tensors of a store, parameters and optimizer state: devices with the same shard must hold the same bits. NaN
-/// equals NaN of the same bits. Devices with other bits have been corrupted, or a function of the user computes different numbers on them.
-/// A training step compares by itself, see `executable::check_replicas_every`; `save` of everything does so, too.
+/// Compares all copies of the tensors of a store, also of optimizer state and caches: devices with the same shard must hold the same bits.
+/// NaN equals NaN of the same bits. Devices with other bits have been corrupted, or a function of the user computes different numbers on
+/// them. A training step compares by itself, see `executable::check_replicas_every`; `save` of everything does so, too.
 ///
 /// Collective over the store's cluster. Communicates: one hash per tensor and device to the leader, and its answer. If copies differ, also
 /// some hashes of their parts.

@@ -69,8 +69,8 @@ struct machine {
 };
 static_assert(network<machine>);
 
-/// The bytes that a device of a cluster receives from other nodes in the time that the start of a collective takes: the slope and the
-/// intercept of a measured all_gather, or the rates of the machine, also if the measured curve does not rise. From 1 to 2^40.
+/// The bytes that a device receives from other nodes while one collective starts: start time / seconds per byte. Both come from a measured
+/// all_gather, else from the machine's rates; so do seconds per byte if the curve does not rise. From 1 to 2^40. @see runs_on
 constexpr std::int64_t start_bytes_of(const machine& on) {
   double start = on.start, each = on.node_devices / on.link_bytes;
   const auto reach = on.node_devices > 1 ? group_reach::both : group_reach::between_nodes;
@@ -107,7 +107,7 @@ constexpr std::int64_t shard_bytes(const plan_view& plan, std::int32_t v, const 
 /// dim that is read through a window takes its extent from another tensor.
 constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const extents& e) {
   std::int64_t n = 1;
-  std::uint32_t seen = traits(step.kind).grouped ? 1u << step.rule.in[2].back() : 0;  // a row meets one expert
+  std::uint32_t seen = traits(step.kind).grouped ? 1u << step.rule.in[2].back() : 0;  // a row has one expert
   const auto loop = [&](std::int32_t v, const short_list& factors) {
     const value& t = plan.at(v);
     for (int d = 0; d < factors.size(); ++d) {
