@@ -47,6 +47,7 @@
 #include <gshard/trace/wire.hpp>
 #include <gshard/trace/wrong_calls.hpp>
 #include <gshard/trace/wrong_math.hpp>
+#include <gshard/trace/wrong_routing.hpp>
 
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/pass/program.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that the layer of experts and its router do not take: one sentence each, and nothing else.
+// Calls that the layer of experts, its router and the verbs of replicas do not take: one sentence each, and nothing else.
 // expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
 // expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
 // expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}, \{\}\) takes the first argument of the model, two tensors of a program, an
@@ -7,6 +7,10 @@
 // expect: gshard: nn::update_bias\(m, load, rate\) takes the first argument of the model, a tensor of a program and a numb
 // expect: gshard: nn::update_bias\(m, load, rate\) takes the first argument of the model, a tensor of a program and a numb
 // expect: gshard: nn::measure_balance\(load, overflow\) takes two tensors of a program, results of nn::moe
+// expect: gshard: replicas_of_experts\(m, "R", "E"\) takes the first argument of the model and the letters of two dims
+// expect: gshard: replica_param\(m, expert_of, name, letters, P<none>\{\}, init::zeros\(\)\) takes the first argument of
+// expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
+// expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/router.hpp>
 #include <gshard/plan.hpp>
@@ -24,6 +28,12 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   nn::update_bias(m, layer.load);
   nn::update_bias(m, x, x);
   use(nn::measure_balance(layer).busiest);
+  const auto gating = gs::top_k_gating(x);
+  const auto expert_of = gs::replicas_of_experts(m.scope("other"), "R", "E");
+  use(gs::replicas_of_experts(m, "R"));
+  use(gs::replica_param(m, expert_of, "w", "RM", gs::init::zeros()));
+  use(gs::send_to_replicas(expert_of, gating).combine);
+  use(gs::send_to_replicas(gating, expert_of, 2).combine);
   use(nn::measure_balance(layer.load, layer.overflow).busiest);
 #else
   const auto layer = nn::moe<"expert">(m, x, mask);
@@ -33,6 +43,9 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   use(nn::route(m.scope("sigmoid"), x, mask, {}, nn::router_options{.score = nn::gate_score::sigmoid}).combine);
   nn::update_bias(m, layer.load, 0.1);
   use(nn::measure_balance(layer.load, layer.overflow).busiest);
+  const auto expert_of = gs::replicas_of_experts(m.scope("other"), "R", "E");
+  use(gs::replica_param(m.scope("other"), expert_of, "w", "RM", gs::P<gs::none, gs::none>{}, gs::init::zeros()));
+  use(gs::send_to_replicas(nn::route(m.scope("last"), x, mask), expert_of, gs::capacity{2}).combine);
 #endif
   return layer.y;
 };

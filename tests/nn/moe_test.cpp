@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace gs = gshard;
@@ -135,6 +136,37 @@ result train_on_grid(const std::vector<int>& devices) {
 }
 
 }  // namespace
+
+namespace {
+
+/// The training step of experts that choose tokens, in this many groups, or with replicas.
+template <int Groups, bool Replicas>
+inline constexpr auto choosing_step = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_options options{.places = gs::capacity{2}, .expert_groups = Groups, .replicas = Replicas,
+                                    .router = {.norm = gs::gate_norm::off, .experts_choose = true}};
+  const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
+  auto error = r.y - 3.0 * x;
+  auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y, r.load, r.overflow};
+};
+template <int Groups, bool Replicas = false>
+using choosing = gs::program<choosing_step<Groups, Replicas>, grid, in<"GSM", P<gs::axes<"expert", "node">, none, none>, double>,
+                             in<"GS", P<gs::axes<"expert", "node">, none>, double>, in<"", void, double>, gs::element<double>>;
+
+}  // namespace
+
+TEST_CASE("moe: experts that choose tokens may be in groups, or have replicas; results do not change") {
+  const gs::dims sizes{{'G', G}, {'S', S}, {'E', 6}, {'M', M}, {'F', F}, {'R', 9}};
+  const auto train_choosing = [&]<class Program>(std::type_identity<Program>, const std::vector<int>& devices) {
+    return train<Program>(gs::simulate<grid>(devices), sizes, 6);
+  };
+  const result expected = train_choosing(std::type_identity<choosing<1>>{}, {1, 1});
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {2, 3}}) {
+    check_same(train_choosing(std::type_identity<choosing<2>>{}, devices), expected);
+    check_same(train_choosing(std::type_identity<choosing<1, true>>{}, devices), expected);
+  }
+}
 
 TEST_CASE("moe: experts in groups are the layer of one group, with its gradient, on any number of nodes and devices") {
   const result expected = train_on_grid<on_grid<1>>({1, 1});

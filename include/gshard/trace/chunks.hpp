@@ -43,17 +43,15 @@ struct slots_of_chunk {
 /// Tutel (arXiv 2206.03382).
 /// Shapes: gating of G,S,E,C -> gating of G,S,E,ceil(C / n); `aux`, `load` and `overflow` stay those of all chunks.
 /// Communicates: nothing.
-/// Compile time: that `gating` is the result of top_k_gating, top2_gating or send_to_replicas; that i is from 0 to n - 1.
+/// Compile time: that `gating` is the result of a gating verb, send_to_replicas or chunk_of; that i is from 0 to n - 1.
 /// Throws: nothing.
 /// @see nn::moe, top_k_gating
 constexpr gating_result chunk_of(const gating_result& gating, int i, int n) {
   builder& b = *gating.combine.owner;
   gating_result r = gating;
   r.combine = r.dispatch = b.nothing();
-  if (!b.has(gating.combine)) return r;
-  const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, "chunk_of");
-  else if (n < 1 || i < 0 || i >= n) b.fail(fault::bad_range, "chunk_of", {}, i, n);
+  const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::all, "chunk_of");
+  if (n < 1 || i < 0 || i >= n) b.fail(fault::bad_range, "chunk_of", {}, i, n);
   if (b.failed()) return r;
   using detail::route::factors;
   const dim_list combine = gating.combine.get().dims;

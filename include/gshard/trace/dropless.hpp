@@ -42,14 +42,6 @@ template <class M, class Routing, class Name, class Letters, class... Entries, c
 inline constexpr bool declares_for_experts<M, Routing, Name, Letters, spec<Entries...>, Start> =
     call<2, parameter_scope, expert_row_routing>::fits<M, Routing> && declares<Name, Letters, spec<Entries...>, Start>;
 
-/// True if each token has chosen experts: these are slots of top_k_gating, not those of its replicas or chunks.
-constexpr bool is_chosen_by_tokens(symbol slot) {
-  const graph& program = slot.owner->program;
-  const std::int32_t producer = slot.get().producer;
-  if (producer < 0) return false;
-  const node& n = program.nodes[std::size_t(producer)];
-  return n.kind == op::top_k_gating && !n.attr.by_experts;
-}
 /// The largest capacity factor of rows that is of use: for each token, a row for each of its k choices that one group can have.
 constexpr double most_rows(std::int64_t k, std::int64_t experts, int groups) {
   return double(experts < 0 ? k : std::min(k, (experts + groups - 1) / groups)) * groups;
@@ -95,8 +87,7 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   constexpr std::string_view verb = "send_rows";
   builder& b = *x.owner;
   expert_row_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  const detail::one_hot_parts choices = detail::choices_of_tokens(gating, x, groups, verb);
-  if (choices.found && !detail::is_chosen_by_tokens(choices.slot)) b.fail(fault::wrong_type, verb);
+  const detail::one_hot_parts choices = detail::choices_of_tokens(gating, x, groups, detail::takes_gatings::of_tokens, verb);
   if (b.failed()) return r;
   const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
   const int G = slots[0], S = slots[1];

@@ -58,12 +58,10 @@ constexpr symbol shard_groups(const axis_name& axis, symbol x, std::string_view 
   return b.failed() ? b.nothing() : emit_annotate(x, layout, 1);  // after the shardings of tokens and parameters
 }
 /// The choices of a gating, by which tokens x [G,S,M] go to groups of experts. If the program has failed, `found` is false.
-constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x, int groups, std::string_view verb) {
+constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x, int groups, takes_gatings taken, std::string_view verb) {
   builder& b = *x.owner;
-  if (!b.has(gating.combine) || !b.has(x)) return {};
-  const one_hot_parts choices = one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0) b.fail(fault::wrong_type, verb);
-  if (b.failed() || !require_elements(b, op::dispatch, verb, {x, choices.weight})) return {};
+  const one_hot_parts choices = choices_of(b, gating, taken, verb);
+  if (!choices.found || !b.has(x) || !require_elements(b, op::dispatch, verb, {x, choices.weight})) return {};
   const dim_list slots = choices.slot.get().dims, d = x.get().dims;
   if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
   else if (d[0] != slots[0] || d[1] != slots[1]) b.fail(fault::dims_differ, verb, {}, 1, d[0] == slots[0]);
@@ -82,8 +80,8 @@ constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x,
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S. The minimum and the multiple of
 /// `capacity` may give more rows.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.
-/// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
-/// known; that the mesh has the axis; that `rows` is in range.
+/// Compile time: that `gating` is the result of a gating verb, without replicas or chunks; ranks, dims and element types; that N is from 1
+/// to E, if E is known; that the mesh has the axis; that `rows` is in range.
 /// Throws: nothing.
 /// @see dispatch_in_groups, combine_from_groups, nn::moe
 template <fixed_string Axis = "">
@@ -91,7 +89,7 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
   constexpr std::string_view verb = "send_to_expert_groups";
   builder& b = *x.owner;
   expert_group_routing r{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
-  const detail::one_hot_parts choices = detail::choices_of_tokens(gating, x, groups, verb);
+  const detail::one_hot_parts choices = detail::choices_of_tokens(gating, x, groups, detail::takes_gatings::undivided, verb);
   if (!choices.found) return r;
   const dim_list combine = gating.combine.get().dims, slots = choices.slot.get().dims, d = x.get().dims;
   const int G = slots[0], S = slots[1], K = slots[2];

@@ -202,15 +202,15 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
 /// multiple of `capacity` apply in both cases.
 /// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` stays that of the experts, [G,E].
 /// Communicates: nothing.
-/// Compile time: that `gating` is the result of top_k_gating or top2_gating; that `places` is in range.
+/// Compile time: that `gating` is the result of a gating verb, without chunks; that `places` is in range.
 /// Throws: nothing.
 /// @see replicas_of_experts, nn::moe
 constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity places = {0}) {
   builder& b = *expert_of.owner;
   gating_result r{b.nothing(), b.nothing(), gating.aux, gating.load, b.nothing()};
-  if (!b.has(gating.combine) || !b.has(expert_of)) return r;
-  const detail::one_hot_parts choices = detail::one_hot_of(gating.combine);
-  if (!choices.found || choices.weight.id < 0 || expert_of.get().type != dtype::i32) b.fail(fault::wrong_type, "send_to_replicas");
+  const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::undivided, "send_to_replicas");
+  if (!choices.found || !b.has(expert_of)) return r;
+  if (expert_of.get().type != dtype::i32) b.fail(fault::wrong_type, "send_to_replicas", {}, 1);
   else if (expert_of.rank() != 1) b.fail(fault::rank_mismatch, "send_to_replicas", {}, 1, expert_of.rank());
   if (b.failed()) return r;
   using detail::route::factors;

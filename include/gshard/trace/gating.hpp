@@ -64,6 +64,22 @@ struct gating_result {
 };
 
 namespace detail {
+/// The gatings that a verb takes: all; those that a gating verb returns, without replicas or chunks; or of these, where tokens choose.
+enum class takes_gatings : std::uint8_t { all, undivided, of_tokens };
+
+/// The slots and weights of a gating. If `verb` does not take it, the program has failed, and `found` is false.
+constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, takes_gatings taken, std::string_view verb) {
+  if (!b.has(gating.combine)) return {};
+  const one_hot_parts choices = one_hot_of(gating.combine);
+  const std::int32_t producer = choices.found ? choices.slot.get().producer : -1;
+  const node made_by = producer < 0 ? node{} : b.program.nodes[std::size_t(producer)];
+  const bool undivided = producer >= 0 && made_by.kind == op::top_k_gating;
+  if (!choices.found || choices.weight.id < 0 || (taken != takes_gatings::all && !undivided) ||
+      (taken == takes_gatings::of_tokens && made_by.attr.by_experts))
+    b.fail(fault::wrong_gating, verb);
+  return b.failed() ? one_hot_parts{} : choices;
+}
+
 constexpr bool is_valid(const capacity& c) { return c.factor >= 0 && c.minimum >= 0 && c.multiple >= 1; }
 constexpr bool is_finite(double v) { return v >= -std::numeric_limits<double>::max() && v <= std::numeric_limits<double>::max(); }
 /// The slots of a gating. Factor 0 stands for k.

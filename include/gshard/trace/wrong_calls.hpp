@@ -3,7 +3,8 @@
 
 // Compile-time errors for wrong calls of verbs: one sentence per verb.
 //
-// Sums, reductions and elementwise verbs are in trace/wrong_math.hpp, which explains how these overloads work.
+// Sums, reductions and elementwise verbs are in trace/wrong_math.hpp, which explains how these overloads work. Gating, and
+// what sends tokens to experts, is in trace/wrong_routing.hpp.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list.hpp>
@@ -14,11 +15,7 @@
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/check_finite.hpp>
-#include <gshard/trace/chunks.hpp>
-#include <gshard/trace/dropless.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
-#include <gshard/trace/expert_groups.hpp>
-#include <gshard/trace/gating.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/random.hpp>
@@ -71,7 +68,6 @@ constexpr auto refused_states(const Given&... given) {
     return none;
   }
 }
-constexpr gating_result refused_gating(symbol none) { return {none, none, none, none, none}; }
 }  // namespace detail
 
 // Operations on rows and along a dim.
@@ -300,7 +296,7 @@ constexpr auto assign(const X& x, std::initializer_list<int>, std::initializer_l
   return detail::refused(x);
 }
 
-// Loops, gating, gradients.
+// Loops, gradients.
 template <class... Given>
   requires(!detail::before_tensors<64, detail::function, detail::function>::fits<Given...>)
 constexpr auto while_loop(const Given&... given) {
@@ -326,88 +322,6 @@ constexpr auto repeat(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: repeat(count, body, x, ...) takes a scalar tensor, a function and tensors; a number is repeat<3>(x, body)");
   return detail::refused_states(given...);
-}
-template <class... Given>
-  requires(!detail::call<1, symbol, capacity, second_expert>::fits<Given...> &&
-           !detail::call<2, symbol, symbol, capacity, second_expert>::fits<Given...>)
-constexpr auto top2_gating(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: top2_gating(gates, mask, capacity{2}, second) takes gates and maybe a mask, tensors of a program, and settings");
-  return detail::refused_gating(detail::refused(given...));
-}
-template <class... Given>
-  requires(!detail::call<1, symbol, gating_options>::fits<Given...> && !detail::call<2, symbol, symbol, gating_options>::fits<Given...>)
-constexpr auto top_k_gating(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: top_k_gating(gates, mask, {.k = 8}) takes gates and maybe a mask, tensors of a program, and settings");
-  return detail::refused_gating(detail::refused(given...));
-}
-template <class... Given>
-  requires(!detail::call<1, symbol, expert_choice_options>::fits<Given...> &&
-           !detail::call<2, symbol, symbol, expert_choice_options>::fits<Given...>)
-constexpr auto expert_choice_gating(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: expert_choice_gating(gates, mask, {}) takes gates and maybe a mask, tensors of a program, and settings");
-  return detail::refused_gating(detail::refused(given...));
-}
-template <class... Given>
-  requires(!detail::call<3, gating_result, int, int>::fits<Given...>)
-constexpr auto chunk_of(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: chunk_of(gating, i, n) takes the result of a gating and two integers");
-  return detail::refused_gating(detail::refused(given...));
-}
-template <fixed_string Axis = "", class... Given>
-  requires(!detail::call<3, gating_result, symbol, int, capacity>::fits<Given...>)
-constexpr auto send_to_expert_groups(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: send_to_expert_groups<\"x\">(gating, x, 4, capacity{4}) takes the result of a gating, "
-                                           "a tensor of a program, a number and a capacity");
-  const symbol refused = detail::refused(given...);
-  return expert_group_routing{refused, refused, refused, refused, refused};
-}
-template <class... Given>
-  requires(!detail::call<2, expert_group_routing, symbol>::fits<Given...>)
-constexpr auto combine_from_groups(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: combine_from_groups(groups, h) takes the result of send_to_expert_groups and a tensor of a program");
-  return detail::refused(given...);
-}
-template <fixed_string Axis = "", class... Given>
-  requires(!detail::call<3, gating_result, symbol, int, capacity>::fits<Given...>)
-constexpr auto send_rows(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: send_rows<\"x\">(gating, x, 4, capacity{4}) takes the result of a gating, a tensor of a program, a number and a "
-                "capacity");
-  const symbol refused = detail::refused(given...);
-  return expert_row_routing{refused, refused, refused, refused, refused};
-}
-template <class... Given>
-  requires(!detail::call<3, expert_row_routing, symbol, symbol>::fits<Given...>)
-constexpr auto grouped_product(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: grouped_product(routing, x, w) takes the result of send_rows and two tensors of a program");
-  return detail::refused(given...);
-}
-template <class... Given>
-  requires(!detail::call<3, expert_row_routing, symbol, symbol>::fits<Given...>)
-constexpr auto add_to_rows(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: add_to_rows(routing, x, bias) takes the result of send_rows and two tensors of a program");
-  return detail::refused(given...);
-}
-template <class... Given>
-  requires(!detail::call<2, expert_row_routing, symbol>::fits<Given...>)
-constexpr auto combine_rows(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: combine_rows(routing, h) takes the result of send_rows and a tensor of a program");
-  return detail::refused(given...);
-}
-template <class... Given>
-  requires(!detail::call<5, parameter_scope, expert_row_routing, std::string_view, std::string_view, init>::fits<Given...> &&
-           !detail::declares_for_experts<Given...>)
-constexpr auto expert_param(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: expert_param(m, routing, name, letters, P<none>{}, init::zeros()) takes the first argument of the model, the "
-                "result of send_rows, two texts, maybe a spec, and an initializer");
-  return detail::refused(given...);
 }
 template <class... Given>
   requires(!detail::call<2, symbol, detail::list_of<symbol>>::fits<Given...>)

@@ -29,7 +29,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 2, 2); }));
 static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), -1, 2); }));
 static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 0, 0); }));
-static_assert(fails(fault::wrong_type, "chunk_of", [](builder& b, auto&) {
+static_assert(fails(fault::wrong_gating, "chunk_of", [](builder& b, auto&) {
   const symbol mask = input(b, "GSEC");
   gs::chunk_of({mask, mask, mask, mask, mask}, 0, 2);
 }));

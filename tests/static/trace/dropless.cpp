@@ -57,23 +57,23 @@ static_assert(fails(fault::rank_mismatch, "send_rows", [](builder& b, auto&) {
 static_assert(fails(fault::dims_differ, "send_rows", [](builder& b, auto&) {
   gs::send_rows(gs::top_k_gating(input(b, "GSE")), input(b, "GMS"), 2);
 }));
-static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto&) {
+static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {
   gs::gating_result r = gs::top_k_gating(input(b, "GSE"));
   r.combine = input(b, "GSEC");  // of no gating
   gs::send_rows(r, input(b, "GSM"), 2);
 }));
-static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto&) {  // as many choices as experts
+static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // as many choices as experts
   gs::send_rows(gs::expert_choice_gating(input(b, "GSE")), input(b, "GSM"), 2);
 }));
-static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto&) {  // likewise, if their number is known
+static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // likewise, if their number is known
   const symbol gates{&b, b.add_value(route::dims({b.bound_dim('G'), b.bound_dim('S'), b.fixed_dim(4)}), dtype::f32)};
   gs::send_rows(gs::expert_choice_gating(gates), input(b, "GSM"), 2);
 }));
-static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto& m) {  // weights of replicas would differ
+static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto& m) {  // weights of replicas would differ
   const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
   gs::send_rows(gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), expert_of), input(b, "GSM"), 2);
 }));
-static_assert(fails(fault::wrong_type, "send_rows", [](builder& b, auto&) {  // slots in chunks
+static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // slots in chunks
   gs::send_rows(gs::chunk_of(gs::top_k_gating(input(b, "GSE")), 0, 2), input(b, "GSM"), 2);
 }));
 static_assert(fails(fault::rank_mismatch, "grouped_product", [](builder& b, auto& m) {

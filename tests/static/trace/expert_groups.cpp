@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/trace/expert_groups.hpp>
 
+#include <gshard/trace/chunks.hpp>
+#include <gshard/trace/expert_replicas.hpp>
+
 #include "../tracing.hpp"
 
 namespace gs = gshard;
@@ -58,10 +61,21 @@ static_assert(fails(fault::rank_mismatch, "send_to_expert_groups", [](builder& b
 static_assert(fails(fault::dims_differ, "send_to_expert_groups", [](builder& b, auto&) {
   gs::send_to_expert_groups(gs::top_k_gating(input(b, "GSE")), input(b, "GMS"), 2);
 }));
-static_assert(fails(fault::wrong_type, "send_to_expert_groups", [](builder& b, auto&) {
+static_assert(fails(fault::wrong_gating, "send_to_expert_groups", [](builder& b, auto&) {
   gs::gating_result r = gs::top_k_gating(input(b, "GSE"));
   r.combine = input(b, "GSEC");  // of no gating
   gs::send_to_expert_groups(r, input(b, "GSM"), 2);
+}));
+static_assert(fails(fault::wrong_gating, "send_to_expert_groups", [](builder& b, auto& m) {  // weights of replicas would differ
+  const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
+  gs::send_to_expert_groups(gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), expert_of), input(b, "GSM"), 2);
+}));
+static_assert(fails(fault::wrong_gating, "send_to_expert_groups", [](builder& b, auto&) {  // slots in chunks
+  gs::send_to_expert_groups(gs::chunk_of(gs::top_k_gating(input(b, "GSE")), 0, 2), input(b, "GSM"), 2);
+}));
+static_assert(tracing::holds([](builder& b, auto&) {  // experts may choose
+  const auto r = gs::send_to_expert_groups(gs::expert_choice_gating(input(b, "GSE")), input(b, "GSM"), 2);
+  return r.rows.rank() == 4 && has_dims(r.overflow, "G");
 }));
 static_assert(fails(fault::rank_mismatch, "combine_from_groups", [](builder& b, auto&) {
   gs::combine_from_groups(sent(b, 2), input(b, "GSM"));

@@ -52,6 +52,10 @@ static_assert(fails(fault::bad_range, "send_to_replicas", [](builder& b, auto& m
 static_assert(fails(fault::wrong_type, "send_to_replicas", [](builder& b, auto&) {
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), input(b, "R"));
 }));
+static_assert(fails(fault::wrong_gating, "send_to_replicas", [](builder& b, auto& m) {  // a replica is no expert
+  const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
+  gs::send_to_replicas(gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), expert_of), expert_of);
+}));
 static_assert(fails(fault::rank_mismatch, "send_to_replicas", [](builder& b, auto&) {
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), input(b, "RS", dtype::i32));
 }));

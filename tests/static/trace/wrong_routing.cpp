@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/trace/wrong_routing.hpp>
+
+#include <gshard/plan.hpp>
+
+#include "../tracing.hpp"
+
+// As in wrong_calls.cpp, for the verbs that route tokens to experts.
+namespace gs = gshard;
+using gs::builder, gs::P, gs::none, gs::symbol;
+using tracing::input;
+
+namespace {
+
+template <class F>
+constexpr bool passes(F f) {
+  const auto what = tracing::problem_of([&](builder& b, auto& m) {
+                      const symbol unknown = gs::detail::refused(3.0), x = input(b, "AB");
+                      f(m, x, unknown);
+                    }).what;
+  return what == gs::fault::refused_call || what == gs::fault::nothing;
+}
+
+static_assert(passes([](auto&, symbol x, symbol u) { gs::top2_gating(u), gs::top2_gating(x, u); }));
+static_assert(passes([](auto&, symbol x, symbol u) { gs::top_k_gating(u), gs::top_k_gating(x, u, {.k = 1}); }));
+static_assert(passes([](auto&, symbol x, symbol u) { gs::send_to_expert_groups<"x">(gs::top_k_gating(gs::expand_dims<0>(x)), u, 2); }));
+static_assert(passes([](auto&, symbol x, symbol u) {
+  const gs::expert_group_routing r = gs::send_to_expert_groups(gs::top_k_gating(u), x, 2);
+  gs::dispatch_in_groups(r), gs::combine_from_groups(r, u);
+}));
+static_assert(passes([](auto&, symbol x, symbol u) { gs::send_rows(gs::top_k_gating(gs::expand_dims<0>(x)), u, 2); }));
+static_assert(passes([](auto&, symbol x, symbol u) { gs::combine_rows(gs::send_rows(gs::top_k_gating(u), x, 2), u); }));
+static_assert(passes([](auto& m, symbol x, symbol u) {
+  const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
+  gs::send_to_replicas(gs::top_k_gating(u), expert_of), gs::send_to_replicas(gs::top_k_gating(gs::expand_dims<0>(x)), u);
+  gs::replica_param(m, u, "w", "RM", P<none, none>{}, gs::init::zeros());
+}));
+static_assert(passes([](auto&, symbol, symbol u) { gs::chunk_of(gs::top_k_gating(u), 0, 2); }));
+
+}  // namespace
