@@ -50,9 +50,10 @@ constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const l
   return rms_norm(x, m.param("weight", "M", init::constant(1)), o.epsilon);
 }
 
-/// Attention of positions to those up to themselves. `first`: the position of the first one, an int32 scalar, or nothing. With it, keys and
-/// values are written to the caches "key_cache" and "value_cache" [G,B,L,H,D], which also hold the earlier ones.
-constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol first, const language_model_options& o) {
+/// Attention of positions to those up to themselves. `at`: the position of a step of decoding, or nothing. With it, keys and values are
+/// added to the caches "key_cache" and "value_cache" [G,B,L,H,D], which hold those of earlier positions.
+constexpr symbol language_model_attention(const parameter_scope& m, symbol x, const decoding_position& at,
+                                          const language_model_options& o) {
   const named_scope named(m, "attention");
   builder& b = m.owner();
   const auto weight = [&](std::string_view name, std::string_view letters, std::string_view fan_in) {
@@ -61,22 +62,16 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, sy
   const symbol wq = weight("q_proj", "HRDM", "M"), wk = weight("k_proj", "HDM", "M");
   const symbol wv = weight("v_proj", "HDM", "M"), wo = weight("o_proj", "MHRD", "HRD");
   if (b.failed()) return b.nothing();
-  const bool cached = first.id >= 0;
+  const bool cached = at.position.id >= 0;
   symbol positions = gshard::detail::emit_indices(b, x.get().dims[2]);
-  if (cached) positions = here(positions) + first;
+  if (cached) positions = here(positions) + at.position;
   const symbol q = rotary(einsum<"GBTM,HRDM->GBTHRD">(x, wq), positions, 2, o.rotary_base);
   symbol k = rotary(einsum<"GBTM,HDM->GBTHD">(x, wk), positions, 2, o.rotary_base), v = einsum<"GBTM,HDM->GBTHD">(x, wv);
   if (cached) {
-    const auto extended = [&](std::string_view name, symbol rows) {
-      const symbol cache = m.cache(name, "GBLHD", init::zeros());
-      const symbol next = dynamic_update_slice(cache, rows, 2, first);
-      m.update(cache, next);
-      return next;
-    };
-    k = extended("key_cache", k);
-    v = extended("value_cache", v);
+    k = extend_cache(m, "key_cache", "GBLHD", k, at);
+    v = extend_cache(m, "value_cache", "GBLHD", v, at);
   }
-  const attention_options options = cached ? attention_options{.position = first} : attention_options{.causal = true};
+  const attention_options options = cached ? attention_options{.position = at.position} : attention_options{.causal = true};
   return einsum<"GBTHRD,MHRD->GBTM">(gshard::attention(q, k, v, options), wo);
 }
 
@@ -90,7 +85,7 @@ constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x)
 }
 
 template <fixed_string ExpertAxis>
-constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, symbol first, const language_model_options& o,
+constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, const decoding_position& at, const language_model_options& o,
                                        routing_summary& routing) {
   const parameter_scope model = m.scope("model");
   const symbol table = model.scope("embed_tokens").param("weight", "VM", init::fan_in("M"));
@@ -100,7 +95,7 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, sym
     const parameter_scope layer = model.scope("layers").scope(i);
     const remat recomputed(layer, o.saved);
     const symbol a = language_model_norm(layer.scope("input_layernorm"), x, o);
-    x = x + dropout(language_model_attention(layer.scope("self_attn"), a, first, o), o.dropout);
+    x = x + dropout(language_model_attention(layer.scope("self_attn"), a, at, o), o.dropout);
     symbol f = language_model_norm(layer.scope("post_attention_layernorm"), x, o);
     if (o.moe_every > 0 && (i + 1) % o.moe_every == 0) {
       const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), merge_dims<1>(f), merge_dims<1>(mask), o.moe);
@@ -126,27 +121,30 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, sym
 /// @see language_model_options, language_model_step, token_loss
 template <fixed_string ExpertAxis>
 constexpr symbol language_model(const parameter_scope& m, symbol ids, const language_model_options& options, routing_summary& routing) {
-  return detail::language_model_logits<ExpertAxis>(m, ids, m.owner().nothing(), options, routing);
+  return detail::language_model_logits<ExpertAxis>(m, ids, {}, options, routing);
 }
 
-/// language_model_step<"expert">(m, ids, position, options): the logits of the token after this one of each sequence, which is at the
-/// position. It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So the first
-/// positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset.
+/// language_model_step<"expert">(m, ids, position, options, order): the logits of the token after this one of each sequence, which is at
+/// the position. It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So the
+/// first positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset. `order`, if given:
+/// sequence b continues that of row order[g,b] of its group. Beam search needs it.
 ///
 /// Logits are those of `language_model` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
 /// `second_expert::always`.
-/// Shapes: int32 ids [G,B], an int32 scalar -> [G,B,V].
-/// Communicates: as language_model, for one position.
+/// Shapes: int32 ids [G,B], an int32 scalar, int32 order [G,B] -> [G,B,V].
+/// Communicates: as language_model, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims; that the mesh has the axis.
-/// Throws: as language_model; `gshard::error` on all processes, if the position is not in the cache: less than 0, or L or more.
-/// @see language_model, sample_token
+/// Throws: as language_model; `gshard::error` on all processes, if the position is not in the cache: less than 0, or L or more; if
+/// a row of the order is less than 0, or B or more.
+/// @see language_model, sample_token, decode_step
 template <fixed_string ExpertAxis>
-constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbol position, const language_model_options& options) {
+constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbol position, const language_model_options& options,
+                                     symbol order = {}) {
   routing_summary routing;
   builder& b = m.owner();
   if (!b.has(ids) || !b.has(position)) return b.nothing();
   const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('L')), position);  // the position, or an error
-  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), in_cache, options, routing));
+  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), {in_cache, order}, options, routing));
 }
 
 /// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels it is 0, and so is its gradient.

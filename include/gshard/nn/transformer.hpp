@@ -213,19 +213,25 @@ constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_value
   return einsum<"GBQHD,HDM->GBQM">(gshard::attention(q, to.keys, to.values, o), wo);
 }
 
-/// Keys and values of the positions so far, from the caches "key_cache" and "value_cache" [G,B,T,H,D], and of x, which is at `first`.
-/// Row b continues row order[g,b], if there is an order.
-constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, symbol first, symbol order) {
-  const keys_and_values rows = project_keys_and_values(m, x);
-  const auto extended = [&](std::string_view name, symbol row) {
-    const symbol cache = m.cache(name, "GBTHD", init::zeros());
-    if (m.owner().failed()) return m.owner().nothing();
-    const symbol next = dynamic_update_slice(order.id < 0 ? cache : gather(cache, order, 1, 1), row, 2, first);
-    m.update(cache, next);
-    return next;
-  };
-  const symbol keys = extended("key_cache", rows.keys);
-  return {keys, extended("value_cache", rows.values)};
+/// The position of a step of decoding, an int32 scalar. Row b continues row order[g,b] of its group, if there is an order.
+struct decoding_position {
+  symbol position{}, order{};
+};
+/// The cache of this name, to which the step adds its keys or values `now`. Position is dim 2.
+constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, std::string_view letters, symbol now,
+                              const decoding_position& at) {
+  const symbol cache = m.cache(name, letters, init::zeros());
+  if (m.owner().failed()) return m.owner().nothing();
+  const symbol next = dynamic_update_slice(at.order.id < 0 ? cache : gather(cache, at.order, 1, 1), now, 2, at.position);
+  m.update(cache, next);
+  return next;
+}
+
+/// Keys and values of the positions so far, from the caches "key_cache" and "value_cache" [G,B,T,H,D], and of x.
+constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, const decoding_position& at) {
+  const keys_and_values now = project_keys_and_values(m, x);
+  const symbol keys = extend_cache(m, "key_cache", "GBTHD", now.keys, at);
+  return {keys, extend_cache(m, "value_cache", "GBTHD", now.values, at)};
 }
 
 }  // namespace detail
@@ -260,9 +266,10 @@ constexpr void start_decoding(const parameter_scope& m, symbol memory, const tra
 /// Results are those of `decode` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
 /// `second_expert::always`.
 /// Shapes: table [V,M], int32 ids [G,B], an int32 scalar, memory_mask [G,B,S], int32 order [G,B] -> [G,B,M].
-/// Communicates: as decode, for one position.
+/// Communicates: as decode, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims.
-/// Throws: as decode; `gshard::error` on all processes, if the position is not in the cache: less than 0, or T or more.
+/// Throws: as decode; `gshard::error` on all processes, if the position is not in the cache: less than 0, or T or more; if a row of the
+/// order is less than 0, or B or more.
 /// @see nn::decode, start_decoding, language_model_step
 template <fixed_string ExpertAxis>
 constexpr symbol decode_step(const parameter_scope& m, symbol table, symbol ids, symbol position, symbol memory_mask,
@@ -280,7 +287,7 @@ constexpr symbol decode_step(const parameter_scope& m, symbol table, symbol ids,
     const symbol q = norm(layer.scope("norm1"), x);
     {
       const named_scope named(self, "attention");
-      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, in_cache, order);
+      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, {in_cache, order});
       x = x + detail::attend(self, q, so_far, {.position = in_cache});
     }
     const symbol c = norm(layer.scope("norm2"), x);

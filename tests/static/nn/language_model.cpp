@@ -30,16 +30,36 @@ inline constexpr auto train = [](auto& m, auto ids, auto labels, auto rate) {
 inline constexpr auto decode = [](auto& m, auto ids, auto position) {
   return nn::sample_token(m, nn::language_model_step<"expert">(m, ids, position, options), 0.7);
 };
+inline constexpr auto continue_rows = [](auto& m, auto ids, auto position, auto order) {
+  return nn::language_model_step<"expert">(m, ids, position, options, order);
+};
 inline constexpr auto all = gs::axes<"data", "expert">;
 using sequences = in<"GBT", P<all, none, none>, std::int32_t>;
 constexpr gs::plan_view step = gs::program<train, mesh, sequences, sequences, in<"">>::plan;
 constexpr gs::plan_view next = gs::program<decode, mesh, in<"GB", P<all, none>, std::int32_t>, in<"", void, std::int32_t>>::plan;
+using one_position = in<"GB", P<all, none>, std::int32_t>;
+constexpr gs::plan_view beams = gs::program<continue_rows, mesh, one_position, in<"", void, std::int32_t>, one_position>::plan;
 
 static_assert(step.count(op::all_to_all) == 4 * 2 && step.count(op::all_gather) == 0);
 static_assert(soundness::is_sound(step));
 // Caches are sharded as the sequences are. So decoding sends tokens to their experts and back, and nothing else.
 static_assert(next.count(op::all_to_all) == 2 * 2 && next.collectives() == 2 * 2);
 static_assert(soundness::is_sound(next));
+// Rows change within their group, which one device holds.
+static_assert(beams.count(op::all_to_all) == 2 * 2 && beams.collectives() == 2 * 2);
+static_assert(soundness::is_sound(beams));
+using one_row = in<"GB", P<none, all>, std::int32_t>;  // with its sequences sharded, caches travel
+static_assert(gs::program<continue_rows, mesh, one_row, in<"", void, std::int32_t>, one_row>::plan.collectives() > 2 * 2);
+template <gs::fixed_string Letters, gs::dtype Type>
+inline constexpr gs::fault fault_of_order = tracing::problem_of([](auto& b, auto& m) {
+                                       nn::language_model_step<"expert">(m, tracing::input(b, "GB", gs::dtype::i32),
+                                                                         tracing::input(b, "", gs::dtype::i32), {.moe_every = 0},
+                                                                         tracing::input(b, Letters.view(), Type));
+                                     }).what;
+static_assert(fault_of_order<"GB", gs::dtype::i32> == gs::fault::nothing);
+static_assert(fault_of_order<"GB", gs::dtype::f32> == gs::fault::wrong_type);
+static_assert(fault_of_order<"B", gs::dtype::i32> == gs::fault::dims_differ);
+static_assert(fault_of_order<"GC", gs::dtype::i32> == gs::fault::dims_differ);
 
 constexpr bool has(const gs::plan_view& p, std::string_view name) {
   return std::any_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) { return q.name.view() == name; });
