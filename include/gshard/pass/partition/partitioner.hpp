@@ -157,7 +157,7 @@ class partitioner {
     if (n.kind == op::annotate) return place_annotation(n);
     if (traits(n.kind).of_addends) return place_feedback(n);
     if (g_.while_loops != 0 && is_of_loop(n.kind)) return place_loop(n);
-    if (g_.while_loops != 0 && n.inputs == 2) defer_sums(n.input(0), plan_.cache.first_layout(n.input(1)));
+    if (g_.while_loops != 0 && n.inputs == 2 && is_linear(n)) defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
     const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
@@ -245,10 +245,13 @@ class partitioner {
         open ? plan_.cache.first(n.input(0)) : plan_.get_or_reshard(n.input(0), layout, {.kind = n.kind, .place = n.place});
     plan_.add_alias(source, n.output(), n.place);
   }
-  /// A state to which every iteration adds is partial over the axes over which the addend is, if none of them shards it.
-  constexpr void defer_sums(std::int32_t state, const sharding& addend) {
+  /// A state to which every iteration adds is partial over the axes over which the addend is, if none of them shards it. `addition` is
+  /// linear in state and addend, so the partial sums of the devices add up to the state; no other node may read the state.
+  constexpr void defer_sums(const node& addition, std::int32_t state, const sharding& addend) {
     const std::int32_t opened = g_.at(state).producer;
     if (opened < 0 || !g_.nodes[std::size_t(opened)].attr.defers_sums || nesting_of_results(g_.nodes[std::size_t(opened)]) < 0) return;
+    for (std::size_t i = 0; i < live_.size(); ++i)
+      if (const node& reader = g_.nodes[i]; live_[i] && &reader != &addition && reads_value(reader, state)) return;
     sharding layout = plan_.cache.first_layout(state);
     if (addend.pending != reduction::sum || (addend.partial & layout.used())) return;
     layout.partial = addend.partial;
@@ -261,7 +264,7 @@ class partitioner {
     if (n.inputs + n.outputs > 0) layout = g_.at(nesting_of_results(n) > 0 ? n.output() : n.input(0)).layout;
     layout.partial = 0;
     if (n.attr.defers_sums && n.inputs > 0) {
-      if (writes_row(n)) defer_sums(n.input(0), plan_.cache.first_layout(n.input(1)));
+      if (writes_row(n)) defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
       layout.partial = plan_.cache.first_layout(n.input(0)).partial;
     }
     for (int i = 0; i < n.inputs; ++i) {
@@ -272,6 +275,13 @@ class partitioner {
     }
     if (n.outputs > 0) step.out[0] = plan_.add_result(n.output(), layout);
     plan_.add(step);
+  }
+  /// True if a node reads the value of a state, rather than ends an iteration with its next value.
+  static constexpr bool reads_value(const node& n, std::int32_t state) {
+    const bool ends_iteration = is_of_loop(n.kind) && nesting_of_results(n) < 0;
+    for (int i = ends_iteration && !writes_row(n) ? 1 : 0; i < n.inputs; ++i)
+      if (n.input(i) == state) return true;
+    return false;
   }
   /// The sharding of a row along dim 0.
   static constexpr sharding row_sharding(const sharding& of) {
