@@ -33,14 +33,25 @@ inline void choose_overlap(gs::executor& run) {
   } while (run.measures_overlap());
 }
 
-/// A program whose steps run alone: the ranks do not compare their calls.
+/// A program whose steps run alone: the ranks do not compare their calls. It has not run, and has no inputs.
 template <class Program>
-std::shared_ptr<gs::executor> bound_program(const gs::any_cluster& on, const gs::dims& sizes, int threads) {
+std::shared_ptr<gs::executor> unprepared_program(const gs::any_cluster& on, const gs::dims& sizes, int threads) {
   auto run = std::make_shared<gs::executor>(Program::plan, gs::kernels_of<Program>, on, sizes, gs::parameter_store(on));
   run->agreed_by_caller();
   run->threads = threads;
-  if (run->measures_overlap()) choose_overlap(*run);
-  write_inputs(*run);
+  return run;
+}
+
+/// Writes inputs, and chooses whether collectives overlap.
+inline void prepare(gs::executor& run) {
+  if (run.measures_overlap()) choose_overlap(run);
+  write_inputs(run);
+}
+
+template <class Program>
+std::shared_ptr<gs::executor> bound_program(const gs::any_cluster& on, const gs::dims& sizes, int threads) {
+  auto run = unprepared_program<Program>(on, sizes, threads);
+  prepare(*run);
   return run;
 }
 

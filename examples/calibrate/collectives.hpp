@@ -7,6 +7,8 @@
 #include <gshard/gshard.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +37,14 @@ using scatter = gs::program<reshard_to<gs::P<Axes>>, cluster_mesh, gs::in<"A", g
 
 class collective_points {
  public:
-  collective_points(sampler& samples, const gs::any_cluster& on, int nodes, int ranks, int threads, double largest_bytes)
-      : samples_(samples), on_(on), machine_{.node_devices = ranks}, threads_(threads), largest_(largest_bytes) {
+  /// `link_bytes`: bytes per second between two nodes, roughly. A collective that takes longer than a quarter of a second is not measured.
+  collective_points(sampler& samples, int nodes, int ranks, int threads, double link_bytes)
+      : samples_(samples),
+        on_(gs::on_mpi<cluster_mesh>(MPI_COMM_WORLD, {nodes, ranks})),
+        in_flight_(gs::on_mpi<cluster_mesh>(MPI_COMM_WORLD, {nodes, ranks}, {.overlap = gs::overlap_mode::on})),
+        machine_{.node_devices = ranks},
+        threads_(threads),
+        link_bytes_(link_bytes) {
     if (ranks > 1) add<"rank", gs::partial<"rank">>(gs::group_reach::within_node, ranks);
     if (nodes > 1) add<"node", gs::partial<"node">>(gs::group_reach::between_nodes, nodes);
     if (nodes > 1 && ranks > 1) add<gs::axes<"node", "rank">, gs::partial<"node", "rank">>(gs::group_reach::both, nodes * ranks);
@@ -53,10 +61,10 @@ class collective_points {
     std::size_t sample = 0;
   };
   sampler& samples_;
-  gs::any_cluster on_;
+  gs::any_cluster on_, in_flight_;  // of short collectives, whose faster mode is chosen in twelve runs; and of long ones
   gs::machine machine_;
   int threads_;
-  double largest_;  // bytes over a link between nodes
+  double link_bytes_;
   std::vector<point> points_;
 
   template <gs::label Axes, gs::label Partial>
@@ -72,7 +80,7 @@ class collective_points {
   template <class Program>
   void add(gs::group_reach reach, const gs::dims& sizes) {
     static_assert(Program::plan.collectives() == 1);
-    const auto run = bound_program<Program>(on_, sizes, threads_);
+    auto run = unprepared_program<Program>(on_, sizes, threads_);
     for (const gs::node& step : run->plan().steps) {
       if (!gs::traits(step.kind).collective) continue;
       const std::int64_t received = run->plan().bytes_received(step, run->sizes());
@@ -80,9 +88,11 @@ class collective_points {
       const bool within = reach == gs::group_reach::within_node;
       const double bytes = within ? double(received) : between;
       const auto is_same = [&](const point& p) { return p.kind == step.kind && p.reach == reach; };
-      if (bytes <= 0 || (!within && bytes > largest_) || std::count_if(points_.begin(), points_.end(), is_same) == gs::measured_curve::most) return;
+      if (bytes <= 0 || (!within && bytes > 0.25 * link_bytes_) || std::count_if(points_.begin(), points_.end(), is_same) == gs::measured_curve::most) return;
       const auto last = std::find_if(points_.rbegin(), points_.rend(), is_same);
       if (last != points_.rend() && last->bytes >= bytes) return;
+      if (!within && bytes > 0.01 * link_bytes_) run = unprepared_program<Program>(in_flight_, sizes, threads_);
+      prepare(*run);
       const std::string name = std::string(gs::name(step.kind)) + " of " + std::to_string(std::int64_t(bytes)) + " bytes";
       points_.push_back({step.kind, reach, bytes, samples_.add(name, [run] { run->run({}); })});
     }

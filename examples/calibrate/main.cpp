@@ -64,7 +64,7 @@ gs::hardware measured_cluster(const options& o, std::vector<summary>& spreads, s
   gs::machine m{.node_devices = ranks};
   gs::measured_times& t = m.measured;
   operation_times operations(alone, mine);
-  operations.measure(o.rounds + 2);
+  operations.measure(4 * o.rounds);
 
   sampler local;
   const product_points products(local, alone, mine);
@@ -77,15 +77,15 @@ gs::hardware measured_cluster(const options& o, std::vector<summary>& spreads, s
   m.memory_bytes = 12.0 * double(elements) / local.of(memory).typical;
 
   sampler samples;
-  double largest = 0;  // over a link, in a quarter of a second
+  double link_bytes = 0;  // per second, of a probe
   if (nodes > 1) {
     const auto probe = bound_program<gather<"node">>(on, {{'A', 1 << 16}, {'I', 8}}, mine);
     sampler s;
     const std::size_t p = s.add("probe", [&] { probe->run({}); });
     s.measure(3);
-    largest = double(ranks) * (1 << 18) * (nodes - 1) / nodes / s.of(p).typical / 4;
+    link_bytes = double(ranks) * (1 << 18) * (nodes - 1) / nodes / s.of(p).typical;
   }
-  const collective_points collectives(samples, on, nodes, ranks, mine, largest);
+  const collective_points collectives(samples, nodes, ranks, mine, link_bytes);
   const auto with_agreement = std::make_shared<gs::executor>(stream::plan, gs::kernels_of<stream>, base, gs::dims{{'A', 8}}, gs::parameter_store(base));
   const std::size_t start = samples.add("start of a run", [&] { with_agreement->run({}); });
   samples.measure(o.rounds);
@@ -101,7 +101,7 @@ gs::hardware measured_cluster(const options& o, std::vector<summary>& spreads, s
     const auto bytes = std::int64_t(std::clamp(m.link_bytes * seconds / 2, 65536.0, double(1 << 23))) / 1024 * 1024;
     const auto rows = std::int64_t(std::clamp(seconds * m.flops / (6 * 2 * 256.0 * 256.0), 64.0, 65536.0));
     const overlap_points overlap(s, on, mine, bytes, rows);
-    s.measure(o.rounds);
+    s.measure(o.rounds, 1.5);
     t.hidden = overlap.hidden();
   }
   for (const sampler* s : {&local, &samples})

@@ -22,14 +22,20 @@ class sampler {
   std::size_t add(std::string name, std::function<void()> run, double least = 4e-3) {
     const double once = timed(run, 1);
     const int times = int(std::clamp(least / std::max(once, 1e-7), 1.0, 2000.0));
-    points_.push_back({std::move(name), std::move(run), times, {}});
+    points_.push_back({std::move(name), std::move(run), times, {}, 0});
     return points_.size() - 1;
   }
-  /// Takes `rounds` samples of each point in turn. Then up to twice as many of those that spread by more than a tenth.
-  void measure(int rounds) {
+  /// Takes `rounds` samples of each point in turn. Then up to twice as many of those that spread by more than a tenth. Of a point whose
+  /// samples have taken `longest` seconds, it takes three.
+  void measure(int rounds, double longest = 0.5) {
     for (int round = 0; round < 3 * rounds; ++round)
-      for (point& p : points_)
-        if (round < rounds || summarize(p.seconds).spread > 0.1) p.seconds.push_back(timed(p.run, p.times) / p.times);
+      for (point& p : points_) {
+        if (p.seconds.size() >= 3 && p.sampled >= longest) continue;
+        if (round >= rounds && summarize(p.seconds).spread <= 0.1) continue;
+        const double seconds = timed(p.run, p.times);
+        p.sampled += seconds;
+        p.seconds.push_back(seconds / p.times);
+      }
   }
   summary of(std::size_t i) const { return summarize(points_[i].seconds); }
   const std::string& name(std::size_t i) const { return points_[i].name; }
@@ -40,7 +46,8 @@ class sampler {
     std::string name;
     std::function<void()> run;
     int times = 1;
-    std::vector<double> seconds;  // the same on all ranks
+    std::vector<double> seconds;  // of a run, in each sample; the same on all ranks
+    double sampled = 0;           // seconds of all samples
   };
   std::vector<point> points_;
 
