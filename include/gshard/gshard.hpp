@@ -29,6 +29,7 @@
 #include <gshard/tensor/tensor.hpp>
 
 // Programs that run, and the verbs on tensors.
+#include <gshard/exec/beam_search.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/expert_placement.hpp>
