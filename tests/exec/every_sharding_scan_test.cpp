@@ -7,6 +7,7 @@
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
+#include <gshard/trace/remat.hpp>
 #include <gshard/trace/scan.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
@@ -31,11 +32,11 @@ symbol tanh(symbol x) {
 symbol cell(symbol state, symbol x, symbol w) { return tanh(gs::einsum<"bm,mn->bn">(state, w) + x); }
 
 /// The last state, and a result of each step: xs [T, B, M], a state, weights.
-std::array<symbol, 2> network(symbol xs, symbol start, symbol w) {
+std::array<symbol, 2> network(symbol xs, symbol start, symbol w, gs::remat_policy saved = gs::remat_policy::nothing) {
   return gs::scan([w](symbol, symbol s, symbol x) {
     const symbol next = cell(s, x, w);
     return std::tuple(next, next * s);
-  }, start, xs);
+  }, start, xs, saved);
 }
 std::array<symbol, 2> unrolled(int steps, symbol xs, symbol start, symbol w) {
   symbols rows;
@@ -72,6 +73,28 @@ TEST_CASE("a scan and its gradients are those of the unrolled loop") {
     CHECK(found[0] == expected[0]);
     CHECK(found[1] == expected[1]);
     check_close(found, expected);
+  }
+}
+
+TEST_CASE("saved tensors: the same bits, in every sharding") {
+  // What depends on neither states nor rows, a scan in the body, a remat scope in it, and random numbers.
+  const auto model = [](const scope& m, given x, gs::remat_policy saved) {
+    return gs::scan([&](symbol step, symbol s, symbol row) {
+      const symbol next = cell(s, row, x[2] * gs::cast<double>(step));
+      const auto inner = gs::scan<2>([&](symbol, symbol u) { return std::tuple(tanh(u * row), u); }, gs::dropout(next, 0.5), saved);
+      const gs::remat inside(m, gs::remat_policy::products);
+      return std::tuple(tanh(tanh(gs::einsum<"bm,mn->bn">(inner[0], x[2]))), gs::sum<"tbm->bm">(inner[1]) * next);
+    }, x[1], x[0], saved);
+  };
+  const gs::dims dims{{'T', 3}, {'B', 4}, {'M', 6}};
+  const auto with = [&](gs::remat_policy saved) {
+    return trace({{"TBM"}, {"BM"}, {"MM"}}, [&](const scope& m, given x) { return with_gradients(model(m, x, saved), x); });
+  };
+  const auto again = with(gs::remat_policy::nothing);
+  const arrays inputs = run_graph::random_sources(again, dims, 1), expected = serially(again, dims, inputs);
+  for (const auto saved : {gs::remat_policy::products, gs::remat_policy::everything}) {
+    CHECK(serially(with(saved), dims, inputs) == expected);
+    run_graph::every_sharding(with(saved), {.dims = {dims, {{'T', 2}, {'B', 3}, {'M', 5}}}, .tolerance = 1e-11, .most = 60});
   }
 }
 

@@ -75,6 +75,7 @@ class node_copier {
     r.loop += loops;
     for (std::int32_t* at : {&r.begin, &r.body, &r.close, &r.end}) *at += shift;
     rename(r.last, r.step);
+    for (scan_record::stack& v : r.saved) rename(v.stacked, v.row);
     for (scan_record::state& s : r.states) rename(s.start, s.now, s.next, s.after, s.history);
     for (scan_record::stack& x : r.inputs) rename(x.stacked, x.row);
     for (scan_record::stack& y : r.outputs) rename(y.stacked, y.row);
@@ -198,6 +199,8 @@ class scan_differentiator {
       const symbol g = outer_.gradient_so_far(y.stacked);
       output_gradients.push_back(g.id < 0 ? g : emit_row(g, step));
     }
+    list<symbol> saved;
+    for (const scan_record::stack& v : scan_.saved) saved.push_back(emit_row(at(v.stacked), step));
     const std::size_t from = b_.program.nodes.size();
     copies.copy(scan_);
     Differentiator inner(b_, leaves, from);
@@ -206,7 +209,18 @@ class scan_differentiator {
       if (differentiable(s.now)) inner.add(copies.of(s.next).id, states_[next++].carried);
     for (std::size_t i = 0; i < scan_.outputs.size(); ++i) inner.add(copies.of(scan_.outputs[i].row).id, output_gradients[i]);
     if (!b_.failed()) inner.run();
+    if (!b_.failed()) read_saved(copies, saved, from);
     return inner;
+  }
+  /// The nodes from `from` on read saved tensors, not copies of them. So nothing needs these copies.
+  constexpr void read_saved(const node_copier<Builder>& copies, const list<symbol>& saved, std::size_t from) {
+    list<std::int32_t> now;
+    for (std::size_t v = 0; v < b_.program.values.size() && !saved.empty(); ++v) now.push_back(std::int32_t(v));
+    for (std::size_t i = 0; i < saved.size(); ++i) now[std::size_t(copies.of(scan_.saved[i].row).id)] = saved[i].id;
+    for (std::size_t i = from; i < b_.program.nodes.size() && !saved.empty(); ++i) {
+      node& n = b_.program.nodes[i];
+      for (int k = 0; k < n.inputs; ++k) n.in[k] = now[std::size_t(n.in[k])];
+    }
   }
   constexpr void close(loop_nodes<>& loop, const Differentiator& inner, symbol step) {
     list<symbol> next, carried;

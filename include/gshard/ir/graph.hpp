@@ -94,6 +94,12 @@ constexpr std::string_view name_of(const node& n) { return n.kind == op::custom 
 constexpr bool is_contraction(const node& n) { return n.kind == op::einsum && n.inputs == 2; }
 /// True if both operands and the result of an einsum have an index in common.
 constexpr bool has_batch_factor(const node& n) { return (n.rule.in[0].mask() & n.rule.in[1].mask() & n.rule.out[0].mask()) != 0; }
+/// True if the results of a node are kept under a policy.
+constexpr bool is_saved(const node& n, remat_policy saved) {
+  if (saved == remat_policy::everything) return true;
+  if (includes(saved, remat_policy::collectives) && traits(n.kind).collective) return true;
+  return includes(saved, remat_policy::products) && traits(n.kind).product && n.inputs == 2 && !has_batch_factor(n);
+}
 
 /// The depth of a node's results, in loops, relative to the node. A carry of at most one operand is a state in the loop that follows. One
 /// of more operands is the state after the loop.

@@ -78,6 +78,7 @@ struct scan_record {
   std::int32_t last = -1, step = -1;                     // the index of the last step, and of the current one
   list<state> states;
   list<stack> inputs, outputs;
+  list<stack> saved;  // what steps make and the gradient does not compute again
 };
 
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.

@@ -56,7 +56,8 @@ class scan_writer {
  public:
   using states = std::array<symbol, N>;
 
-  constexpr scan_writer(builder& b, const states& start, const std::array<symbol, X>& stacked) : b_(b), start_(start), stacked_(stacked) {}
+  constexpr scan_writer(builder& b, const states& start, const std::array<symbol, X>& stacked, remat_policy saved)
+      : b_(b), start_(start), stacked_(stacked), saved_(saved) {}
 
   /// The states after the last step and the stacked outputs.
   constexpr auto write(const Body& body, int dim) {
@@ -78,6 +79,7 @@ class scan_writer {
   builder& b_;
   states start_;
   std::array<symbol, X> stacked_;
+  remat_policy saved_;
 
   static constexpr auto call(const Body& body, symbol step, const states& now, const std::array<symbol, X>& rows) {
     return std::apply(body, std::tuple_cat(std::tuple(step), now, rows));
@@ -107,6 +109,7 @@ class scan_writer {
       history[i] = loop.open_zeros(stack_of(now[i].get(), dim));
     }
     for (symbol& y : outputs) y = loop.open_zeros(scalar);  // its dims are known after the body
+    const std::int32_t opened = next_node();
     loop.begin();
     loop.test(here(step) <= symbol{&b_, record.last});
     std::array<symbol, X> rows;
@@ -126,7 +129,15 @@ class scan_writer {
     for (std::size_t i = 0; i < N; ++i)
       if (!check_turn(now[i], next[i], "scan", int(i))) return;
     copy_shared(next, now);
+    const list<std::int32_t> saved = saved_tensors(record.body, now, rows);
+    list<symbol> stacks;
+    const std::int32_t end = next_node();
+    for (const std::int32_t v : saved) stacks.push_back(loop.open_zeros(stack_of(b_.program.at(v), dim)));
+    move_nodes(end, opened);
+    record.body += next_node() - end;
     record.close = next_node();
+    for (std::size_t i = 0; i < saved.size(); ++i)
+      record.saved.push_back({loop.close_row(stacks[i], {&b_, saved[i]}, step).id, saved[i]});
     for (std::size_t i = 0; i < Outputs; ++i) {
       const symbol row = made[N + i];
       if (!has_room(row)) return;
@@ -145,11 +156,48 @@ class scan_writer {
     b_.scans.push_back(record);
   }
   constexpr std::int32_t next_node() const { return std::int32_t(b_.program.nodes.size()); }
+
+  /// The tensors of the body that are kept: of those that depend on a state or a row.
+  constexpr list<std::int32_t> saved_tensors(std::int32_t body, const states& now, const std::array<symbol, X>& rows) const {
+    list<std::int32_t> saved;
+    if (saved_ == remat_policy::nothing) return saved;
+    list<char> varies(b_.program.values.size(), 0);
+    for (const symbol& s : now) varies[std::size_t(s.id)] = 1;
+    for (const symbol& x : rows) varies[std::size_t(x.id)] = 1;
+    int depth = 0;  // in loops of the body
+    for (std::int32_t i = body; i < next_node(); ++i) {
+      const node& n = b_.program.nodes[std::size_t(i)];
+      depth += traits(n.kind).nesting;
+      bool any = false;
+      for (int k = 0; k < n.inputs; ++k) any = any || varies[std::size_t(n.input(k))];
+      for (int o = 0; o < n.outputs && any; ++o) {
+        const std::int32_t v = n.output(o);
+        varies[std::size_t(v)] = 1;
+        if (depth + nesting_of_results(n) != 0 || traits(n.kind).alias || b_.program.at(v).rank() == max_rank) continue;
+        const std::int32_t scope = n.place.remat;
+        if (is_saved(n, scope == 0 ? saved_ : b_.program.remats[std::size_t(scope - 1)])) saved.push_back(v);
+      }
+    }
+    return saved;
+  }
+  /// Moves the nodes from `from` on before node `to`.
+  constexpr void move_nodes(std::int32_t from, std::int32_t to) {
+    graph& g = b_.program;
+    const std::int32_t count = next_node() - from;
+    if (count == 0) return;
+    const auto place_of = [&](std::int32_t i) { return i < to ? i : i < from ? i + count : i - (from - to); };
+    list<node> all = g.nodes;
+    for (std::int32_t i = to; i < from + count; ++i) all[std::size_t(place_of(i))] = g.nodes[std::size_t(i)];
+    g.nodes.swap(all);
+    for (value& v : g.values) v.producer = place_of(v.producer);
+    for (scan_record& inner : b_.scans)
+      for (std::int32_t* at : {&inner.begin, &inner.body, &inner.close, &inner.end}) *at = place_of(*at);
+  }
 };
 
 template <class Body, std::size_t N, std::size_t X>
 constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, const std::array<symbol, X>& stacked, std::int64_t steps,
-                          std::uint32_t line, const char* file) {
+                          remat_policy saved, std::uint32_t line, const char* file) {
   static_assert(N > 0, "gshard: a scan carries a state");
   builder& b = *start[0].owner;
   if (!b.failed()) here(start[0], line, file);
@@ -160,7 +208,7 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
   if (!b.failed()) dim = X > 0 ? int(stacked[0].get().dims[0]) : b.fixed_dim(steps);
   for (std::size_t i = 1; i < X && !b.failed(); ++i)
     if (stacked[i].get().dims[0] != dim) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
-  scan_writer<Body, N, X> writer(b, start, stacked);
+  scan_writer<Body, N, X> writer(b, start, stacked, saved);
   return one_or_all(writer.write(body, dim));
 }
 
@@ -172,26 +220,29 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 /// `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend on the number of steps, which may
 /// be unknown. Random numbers are drawn anew in every step.
 ///
-/// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and each step is computed
-/// again from them, with the same random numbers. A gradient of this gradient is refused. States keep one sharding, as in while_loop.
+/// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and so are the tensors of
+/// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. remat_policy::everything: only what
+/// depends on neither states nor xs is. remat_policy::collectives keeps nothing here. A gradient of this gradient is refused. States keep
+/// one sharding, as in while_loop.
 /// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
 /// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
 /// the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, unless an axis of the sum shards the
 /// tensor; then a reduce_scatter in every step. Outputs are not sharded along T.
 /// Compile time: dims and types; that no tensor made in a step is used outside; that no parameter is updated in a step.
 /// Throws: `gshard::error` on every process, as while_loop.
-/// @see while_loop, repeat
+/// @see while_loop, repeat, remat_policy
 template <class Body, detail::scan_states Init, detail::scan_states Xs>
-constexpr auto scan(const Body& body, const Init& init, const Xs& xs, std::uint32_t line = __builtin_LINE(),
-                    const char* file = __builtin_FILE()) {
-  return detail::write_scan(body, detail::states_of(init), detail::states_of(xs), 0, line, file);
+constexpr auto scan(const Body& body, const Init& init, const Xs& xs, remat_policy saved = remat_policy::nothing,
+                    std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
+  return detail::write_scan(body, detail::states_of(init), detail::states_of(xs), 0, saved, line, file);
 }
 
 /// scan<Steps>(body, init): body(step, state...) applied Steps times. Otherwise as scan over stacked tensors.
 template <std::int64_t Steps, class Body, detail::scan_states Init>
-constexpr auto scan(const Body& body, const Init& init, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
+constexpr auto scan(const Body& body, const Init& init, remat_policy saved = remat_policy::nothing, std::uint32_t line = __builtin_LINE(),
+                    const char* file = __builtin_FILE()) {
   static_assert(Steps >= 0, "gshard: a scan has a number of steps");
-  return detail::write_scan(body, detail::states_of(init), std::array<symbol, 0>{}, Steps, line, file);
+  return detail::write_scan(body, detail::states_of(init), std::array<symbol, 0>{}, Steps, saved, line, file);
 }
 
 }}  // namespace gshard::v0

@@ -96,6 +96,34 @@ static_assert(stacked<P<none, none, none>>.collectives() == 1 && collectives_in_
 // Weights that are sharded where the batch is: each step gathers a layer, and scatters its gradient. No device holds all layers.
 static_assert(stacked<P<none, none, "x">>.count(op::reduce_scatter) == 1 && collectives_in_loops(stacked<P<none, none, "x">>) == 3);
 
+// Saved tensors are read, and not computed again. What the gradient does not read is not kept. One that depends on the step alone is not, either.
+template <gs::remat_policy Saved>
+inline constexpr auto two_layers = [](auto&, auto x, auto w) {
+  const auto y = gs::scan<4>([=](symbol t, symbol s) {
+    const symbol scaled = gs::einsum<"mn,->mn">(w, gs::cast<float>(t));
+    return gs::einsum<"bm,mn->bn">(gs::relu(gs::einsum<"bm,mn->bn">(s, scaled)) * s, w) + s;
+  }, x, Saved);
+  return gs::gradients(gs::sum(y * y), std::array{w})[0];
+};
+template <gs::remat_policy Saved>
+constexpr const gs::plan_view& saving = gs::program<two_layers<Saved>, mesh, in<"BM", P<"x", none>>, in<"MM">>::plan;
+constexpr int rows_written(const gs::plan_view& plan) {
+  int n = 0;
+  for (const gs::node& s : plan.steps) n += gs::writes_row(s);
+  return n;
+}
+constexpr int products(const gs::plan_view& plan) {
+  int n = 0;
+  for (const gs::node& s : plan.steps) n += s.kind == op::einsum && s.inputs == 2 && s.rule.in[0].size() == 2 && s.rule.in[1].size() == 2;
+  return n;
+}
+using gs::remat_policy;
+static_assert(products(saving<remat_policy::nothing>) == 7 && rows_written(saving<remat_policy::nothing>) == 1);
+static_assert(products(saving<remat_policy::products>) == 6 && rows_written(saving<remat_policy::products>) == 2);
+static_assert(products(saving<remat_policy::everything>) == 6 && rows_written(saving<remat_policy::everything>) == 3);
+// A product in the gradient of w keeps its operand as a partial sum: devices sum once, after the loop.
+static_assert(saving<remat_policy::everything>.collectives() == 1 && collectives_in_loops(saving<remat_policy::everything>) == 0);
+
 // A second loop has the gradient, with the forward products again. Stacked inputs of unknown extent.
 inline constexpr auto over_rows = [](auto& m, auto xs, auto rate) {
   const auto w = m.param("w", "MM", gs::init::zeros());

@@ -84,9 +84,22 @@ struct partial_permissions {
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
         for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;  // a state and its next value may be partial
     for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
-    if (!keep_partial_outputs) return;
-    for (std::size_t i = 0; i < live.size(); ++i)
+    for (std::size_t i = 0; i < live.size() && keep_partial_outputs; ++i)
       for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) may_stay_partial[std::size_t(nodes[i].in[k])] = 0;
+    if (g.while_loops != 0) find_addends(g, live);
+  }
+
+ private:
+  /// Addends of sums that are completed after a loop, and of their addends.
+  constexpr void find_addends(const graph& g, const list<char>& live) {
+    for (std::size_t i = live.size(); i-- > 0;) {
+      const node& n = g.nodes[i];
+      if (!live[i] || n.outputs != 1) continue;
+      const bool is_sum = n.attr.defers_sums && n.inputs > 1;
+      if (!is_sum && !(is_linear(n) && may_stay_partial[std::size_t(n.output())])) continue;
+      for (int k = is_sum ? 1 : 0; k < (is_sum ? 2 : n.inputs); ++k)
+        may_stay_partial[std::size_t(n.input(k))] = !needs_complete[std::size_t(n.input(k))];
+    }
   }
 };
 

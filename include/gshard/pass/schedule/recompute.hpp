@@ -22,12 +22,6 @@ using step_schedule = list<scheduled_step>;
 
 namespace detail {
 
-/// True if the results of a step are kept under a policy.
-constexpr bool is_saved(const node& n, remat_policy saved) {
-  if (includes(saved, remat_policy::collectives) && traits(n.kind).collective) return true;
-  return includes(saved, remat_policy::products) && traits(n.kind).product && n.inputs == 2 && !has_batch_factor(n);
-}
-
 /// Orders the steps of a plan so that the tensors of remat scopes are not kept for the gradient. Each is recomputed right before the first
 /// step of the backward pass that reads it, with the tensors of its scope that it needs. Tensors stay if the policy of their scope saves
 /// them, or if a step outside of the scope reads them that is not of the gradient. A tensor made in a loop stays, too.
