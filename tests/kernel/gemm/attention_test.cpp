@@ -171,6 +171,43 @@ TEST_CASE("attention: NaN is a result") {
   CHECK(std::isnan(log_sum[1]));
 }
 
+TEST_CASE("attention: what a query does not see does not reach it, even if it is not a number") {
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  std::mt19937 gen(4);
+  for (const double bad : {nan, inf})
+    for (const int first_query : {0, 150}) {
+      const ks::attention_sizes s{1, 150, 300, 2, 1, 3, first_query, false};
+      const auto q = random_values<double>(900, gen, -2, 2);
+      auto k = random_values<double>(1800, gen, -2, 2), v = random_values<double>(1800, gen, -2, 2);
+      std::vector<std::int32_t> seen(300);
+      for (std::size_t j = 0; j < seen.size(); ++j) seen[j] = j % 7 == 3 ? 2147483647 : static_cast<std::int32_t>(j);
+      std::vector<double> expected(900), y(900), sums(300);
+      ks::attention(q.data(), k.data(), v.data(), seen.data(), expected.data(), sums.data(), s);
+      // Hidden from all queries, and the first head of a key that is hidden from some of them.
+      for (std::size_t j = 3; j < 300; j += 7)
+        for (std::size_t d = 0; d < 6; ++d) k[j * 6 + d] = v[j * 6 + d] = bad;
+      const std::size_t later = static_cast<std::size_t>(first_query) + 72;
+      v[later * 6] = bad;
+      ks::attention(q.data(), k.data(), v.data(), seen.data(), y.data(), sums.data(), s);
+      for (std::size_t i = 0; i < 900; ++i)
+        if (i >= 72 * 6 && i % 6 == 0) CHECK_FALSE(std::isfinite(y[i]));
+        else CHECK(std::abs(y[i] - expected[i]) < 1e-13);
+    }
+}
+
+TEST_CASE("attention: scores that are all -infinity are not the same as no keys") {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const ks::attention_sizes s{1, 2, 3, 1, 1, 1, 0, false};
+  const std::vector<double> q{1, 1}, k{-inf, -inf, 5}, v{1, 2, 3};
+  const std::vector<std::int32_t> seen{1, 1, 9};
+  std::vector<double> y(2), log_sum(2);
+  ks::attention(q.data(), k.data(), v.data(), seen.data(), y.data(), log_sum.data(), s);
+  CHECK(y[0] == 0);
+  CHECK(log_sum[0] == -1e30);
+  CHECK(std::isnan(y[1]));
+  CHECK(log_sum[1] == -inf);
+}
+
 TEST_CASE("attention: the same bits with every number of threads") {
   std::mt19937 gen(3);
   const ks::attention_sizes s{3, 140, 140, 2, 1, 16, 0, true};

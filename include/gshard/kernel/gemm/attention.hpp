@@ -5,6 +5,7 @@
 
 #include <gshard/base/exponential.hpp>
 #include <gshard/base/random.hpp>
+#include <gshard/kernel/elementwise/finite.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
 #include <gshard/kernel/move/random_fill.hpp>
 #include <gshard/kernel/rows/softmax.hpp>
@@ -112,6 +113,28 @@ class attention_head {
       }
   }
 
+  /// sums += weights v for the rows of queries [begin, end). What a query does not see has the weight 0, and adds nothing even if it is
+  /// not finite.
+  void add_values(const T* weights, const T* v, std::int64_t begin, std::int64_t end, const key_range& keys, T* sums) const {
+    const std::int64_t n = keys.last - keys.first, rows = (end - begin) * s_.repeats;
+    const T* const first = v + key_at(keys.first);
+    if (!keys.hides || are_finite(first, n)) {
+      gemm<T>(false, false, rows, s_.depth, n, T(1), weights, block_keys, first, key_stride(), T(1), sums, s_.depth);
+      return;
+    }
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t j = 0; j < n; ++j) {
+        if (!sees(begin + r / s_.repeats, keys.first + j)) continue;
+        for (std::int64_t d = 0; d < s_.depth; ++d) sums[r * s_.depth + d] += weights[r * block_keys + j] * first[j * key_stride() + d];
+      }
+  }
+  bool sees(std::int64_t query, std::int64_t key) const { return from_ == nullptr || from_[key] <= s_.first_query + query; }
+  bool sees_any(std::int64_t query) const {
+    for (std::int64_t j = 0; j < s_.keys; ++j)
+      if (sees(query, j)) return true;
+    return false;
+  }
+
   /// x = x / (1 - rate) where the weight is kept, else 0, for the block of a query.
   void drop(std::int64_t query, std::int64_t repeat, const key_range& keys, T* x) const {
     const std::int64_t head = drop_.first_head + head_, row = drop_.first_repeat + repeat;
@@ -137,6 +160,13 @@ class attention_head {
   std::int64_t queries_ = 1;  // of a block
   std::int64_t batch_ = 0, head_ = 0;
   const std::int32_t* from_ = nullptr;
+
+  /// Whether the values of n keys are.
+  bool are_finite(const T* v, std::int64_t n) const {
+    for (std::int64_t j = 0; j < n; ++j)
+      if (!all_finite(v + j * key_stride(), s_.depth)) return false;
+    return true;
+  }
 };
 
 /// x = exp(x - top) for n elements, a multiple of a vector. Returns the sum.
@@ -162,8 +192,8 @@ T* attention_room(std::int64_t n) {
 }  // namespace detail
 
 /// y = softmax(q k^T / sqrt(depth)) v per head, and log_sum = log(sum exp(scores)) of every query. Query i sees key j if
-/// i >= seen_from[batch, j]. A query that sees no key has the result 0. If `seen_from` is null, all keys are visible; if causal, those up
-/// to the query.
+/// i >= seen_from[batch, j]. If `seen_from` is null, all keys are visible; if causal, those up to the query. A query that sees no key has
+/// the result 0. A key or value that a query does not see is not part of its result, even if it is NaN.
 template <class T>
 void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from, T* y, T* log_sum, const attention_sizes& s,
                const attention_dropout& drop = {}) {
@@ -200,12 +230,12 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
             for (std::int64_t d = r * s.depth; d < (r + 1) * s.depth; ++d) sums[d] *= rest;
           if (head.drops()) head.drop(begin + r / s.repeats, r % s.repeats, keys, row);
         }
-        gemm<T>(false, false, rows, s.depth, n, T(1), scores, width, v + head.key_at(keys.first), head.key_stride(), T(1), sums, s.depth);
+        head.add_values(scores, v, begin, end, keys, sums);
       });
       for (std::int64_t i = begin, r = 0; i < end; ++i)
         for (std::int64_t at = head.query_at(i); at < head.query_at(i) + s.repeats; ++at, ++r) {
-          const bool all_hidden = total[r] == T(0);
-          const T share = all_hidden ? T(0) : 1 / total[r];
+          const bool all_hidden = total[r] == T(0) && !head.sees_any(i);
+          const T share = all_hidden ? T(0) : 1 / total[r];  // if all scores are -infinity, the result is NaN, as that of softmax
           for (std::int64_t d = 0; d < s.depth; ++d) y[at * s.depth + d] = sums[r * s.depth + d] * share;
           log_sum[at] = all_hidden ? T(detail::log_of_no_keys) : top[r] + std::log(total[r]);
         }
