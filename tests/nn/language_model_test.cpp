@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/nn/language_model.hpp>
 
+#include <gshard/exec/beam_search.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
@@ -132,6 +133,111 @@ TEST_CASE("language_model: training lowers the loss, alike on any mesh") {
 TEST_CASE("language_model_step: greedy decoding with a cache is that without, token by token, and knows the language") {
   CHECK(compare_decoding<true>({1, 1}) > G * B * T);
   CHECK(compare_decoding<false>({2, 2}) > G * B * T);
+}
+
+namespace {
+
+constexpr auto beam_step = [](auto& m, auto ids, auto position, auto order) {
+  const auto logits = nn::language_model_step<"expert">(m, ids, position, options<true>, order);
+  return logits - gs::logsumexp<"GBV->GB">(logits);
+};
+constexpr auto beam_without_cache = [](auto& m, auto ids) {
+  nn::routing_summary routing;
+  const auto logits = nn::language_model<"expert">(m, ids, options<true>, routing);
+  return logits - gs::logsumexp<"GBTV->GBT">(logits);
+};
+using one_position = in<"GB", P<gs::axes<"data", "expert">, none>, std::int32_t>;
+using cached_beams = gs::program<beam_step, mesh, one_position, in<"", void, std::int32_t>, one_position>;
+using whole_beams = gs::program<beam_without_cache, mesh, ids_of<"GBT">>;
+
+constexpr std::size_t beam_rows = 5;
+const gs::dims beam_extents{{'G', G},  {'B', beam_rows}, {'T', T},  {'M', 16}, {'H', 2}, {'R', 2},
+                            {'D', 4}, {'F', 24},        {'E', 3}, {'V', V},  {'L', T}};
+
+/// Log probabilities [G,B,V] of a step, computed from all tokens so far of every row.
+class whole_prefixes {
+ public:
+  whole_prefixes(const gs::cluster<mesh>& on, const gs::parameter_store& store) : run_(on, beam_extents, store), rows_(G * beam_rows * T) {}
+
+  std::vector<float> operator()(const gs::beam_search& search) {
+    const std::vector<std::int32_t> before = rows_;
+    const auto t = std::size_t(search.position());
+    for (std::size_t row = 0; row < G * beam_rows; ++row) {
+      const std::size_t from = row - row % beam_rows + std::size_t(search.order()[row]);
+      for (std::size_t k = 0; k < t; ++k) rows_[row * T + k] = before[from * T + k];
+      rows_[row * T + t] = search.ids()[row];
+    }
+    const std::vector<float> all = gs::to_global(run_(rows_));
+    std::vector<float> now;
+    for (std::size_t row = 0; row < G * beam_rows; ++row)
+      for (std::size_t v = 0; v < V; ++v) now.push_back(all[(row * T + t) * V + v]);
+    return now;
+  }
+
+ private:
+  gs::executable<whole_beams> run_;
+  std::vector<std::int32_t> rows_;
+};
+
+}  // namespace
+
+TEST_CASE("language_model_step: beams with a cache are those that compute every prefix anew, on any mesh") {
+  for (const std::size_t width : {std::size_t(1), std::size_t(2), std::size_t(4)}) {
+    CAPTURE(width);
+    std::vector<std::vector<std::int32_t>> beginnings(G * (beam_rows / width));  // of 1 to 3 tokens
+    for (std::size_t s = 0; s < beginnings.size(); ++s)
+      for (std::size_t i = 0; i < 1 + s % 3; ++i) beginnings[s].push_back(std::int32_t(1 + (s * 5 + i * 2) % (V - 1)));
+    const gs::beam_options search_options{.width = width, .end = 4, .length_exponent = 1};
+    std::vector<gs::beam_search> found;
+    for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 2}, {2, 2}}) {
+      CAPTURE(devices);
+      const auto on = gs::simulate<mesh>(devices);
+      const gs::parameter_store store(on, 3);
+      gs::executable<cached_beams> step(on, beam_extents, store);
+      whole_prefixes without_cache(on, store);
+      gs::beam_search search(beginnings, {G, beam_rows}, search_options), whole = search;
+      std::size_t changed = 0;  // rows that continue another one
+      while (!search.done() && search.position() < std::int32_t(T)) {
+        CAPTURE(search.position());
+        const std::vector<float> with = gs::to_global(step(search.ids(), std::array{search.position()}, search.order()));
+        const std::vector<float> without = without_cache(search);
+        REQUIRE(with.size() == without.size());
+        for (std::size_t i = 0; i < with.size(); ++i) CHECK(with[i] == doctest::Approx(without[i]).epsilon(1e-4));
+        for (std::size_t row = 0; row < G * beam_rows; ++row) changed += std::size_t(search.order()[row]) != row % beam_rows;
+        search.advance(with);
+        whole.advance(without);
+        REQUIRE(whole.order() == search.order());
+        REQUIRE(whole.ids() == search.ids());
+      }
+      CHECK((changed > 0) == (width > 1));
+      found.push_back(search);
+      for (std::size_t s = 0; s < beginnings.size(); ++s) {
+        REQUIRE(search.beam(s).size() == width);
+        for (std::size_t k = 0; k < width; ++k) {
+          CHECK(search.beam(s)[k].ids == found[0].beam(s)[k].ids);
+          CHECK(search.beam(s)[k].ids == whole.beam(s)[k].ids);
+          CHECK(search.beam(s)[k].score == doctest::Approx(found[0].beam(s)[k].score).epsilon(1e-4));
+        }
+      }
+      CHECK_THROWS_AS(step(search.ids(), std::array{std::int32_t(0)}, std::vector<std::int32_t>(G * beam_rows, beam_rows)), gs::error);
+    }
+  }
+}
+
+TEST_CASE("language_model_step: beams of width 1 are greedy decoding") {
+  const auto on = gs::simulate<mesh>({2, 2});
+  gs::executable<cached_beams> step(on, beam_extents, gs::parameter_store(on, 3));
+  gs::executable<cached<true>> greedy(on, beam_extents, gs::parameter_store(on, 3));
+  std::vector<std::vector<std::int32_t>> expected;
+  for (std::size_t row = 0; row < G * beam_rows; ++row) expected.push_back({std::int32_t(1 + row % (V - 1))});
+  gs::beam_search search(expected, {G, beam_rows}, {.width = 1, .excluded = {}});
+  std::vector<std::int32_t> now = search.ids();
+  for (std::int32_t t = 0; t < std::int32_t(T); ++t) {
+    search.advance(gs::to_global(step(search.ids(), std::array{t}, search.order())));
+    now = gs::to_global(std::get<1>(greedy(now, std::array{t})));
+    for (std::size_t row = 0; row < now.size(); ++row) expected[row].push_back(now[row]);
+  }
+  for (std::size_t row = 0; row < now.size(); ++row) CHECK(search.best(row).ids == expected[row]);
 }
 
 TEST_CASE("sample_token: frequencies are softmax(logits / temperature), with every sharding the same tokens") {
