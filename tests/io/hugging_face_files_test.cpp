@@ -5,10 +5,15 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstddef>
+#include <filesystem>
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -52,11 +57,49 @@ TEST_CASE("hugging_face_files: an index that is damaged, or that the files do no
     CHECK(contains(reading(map_to(file)), index + ": the file of \"a\" is \""));
     CHECK(contains(reading(map_to(file)), "\", not a file of this directory"));
   }
-  CHECK(contains(reading(map_to("g")), (dir / "g") + ": cannot be opened: No such file or directory"));
+  CHECK(reading(map_to("g")) == (dir / "g") + ": is missing, but " + index + " places \"a\" there");
+  CHECK(reading(R"({"weight_map":{"a":"f","b":"f","a":"g"}})") == index + ": has \"a\" twice");
+  CHECK(reading(R"({"weight_map":{"a":"f"},"weight_map":{"b":"f"}})") == index + ": has \"weight_map\" twice");
+  CHECK(reading(R"({"metadata":{"b":{"a":1,"a":2}},"weight_map":{"a":"f","b":"f"},"metadata2":{"b":1,"a":2}})").empty());
+  CHECK(reading(std::string(1 << 20, '[')) == index + ": is not JSON");
+  CHECK(reading(R"({"weight_map":)" + std::string(1 << 18, '[') + std::string(1 << 18, ']') + "}") ==
+        index + ": has no weight_map of tensors to files");
+  // A tensor that two files have: the index places it in one of them.
+  set_content(dir / "g", mixtral::file_of({{"a", two.at("a")}}));
+  CHECK(reading(R"({"weight_map":{"a":"g","b":"f"}})") == (dir / "f") + ": has \"a\", which the index does not place there");
   CHECK(reading(R"({"weight_map":{"a":"f","b":"f","c":"f"}})") == (dir / "f") + ": lacks \"c\", which " + index + " places there");
   CHECK(reading(R"({"weight_map":{"a":"f"}})") == (dir / "f") + ": has \"b\", which the index does not place there");
   set_content(dir / "f", "no tensors");
   CHECK(contains(reading(map_to("f")), (dir / "f") + ": "));
+}
+
+TEST_CASE("hugging_face_files: a file that the system does not show is not one that is missing") {
+  const scratch dir;
+  std::filesystem::create_symlink("model.safetensors", dir / "model.safetensors");  // a loop
+  set_content(dir / "model.safetensors.index.json", map_to("f"));
+  set_content(dir / "f", mixtral::file_of(two));
+  const std::string loops = (dir / "model.safetensors") + ": cannot be looked at: Too many levels of symbolic links";
+  CHECK(complaint([&] { gs::detail::hugging_face_files files(dir / ""); }) == loops);
+  std::filesystem::remove(dir / "model.safetensors.index.json");
+  CHECK(complaint([&] { gs::detail::hugging_face_writer out(dir / "", {{"a", gs::array_type::f32, {1}}}, 1); }) == "");  // replaces it
+  CHECK(complaint([&] {
+          gs::detail::hugging_face_writer out(dir / "", {{"a", gs::array_type::f32, {1}}, {"b", gs::array_type::f32, {1}}}, 1);
+        }) == loops);
+  if (::geteuid() != 0) return;  // only root can become another user
+  REQUIRE(::seteuid(65534) == 0);
+  const std::string said = complaint([&] { gs::detail::hugging_face_files files(dir / ""); });
+  REQUIRE(::seteuid(0) == 0);
+  CHECK(said == (dir / "model.safetensors") + ": cannot be looked at: Permission denied");
+}
+
+TEST_CASE("hugging_face_writer: the umask decides about a new directory") {
+  const scratch dir;
+  for (const auto& [mask, name] : {std::pair{022, "shared"}, {077, "own"}}) {
+    const mode_t before = ::umask(mode_t(mask));
+    gs::detail::hugging_face_writer out(dir / name, {{"a", gs::array_type::f32, {1}}}, 1);
+    ::umask(before);
+    CHECK(int(std::filesystem::status(dir / name).permissions()) == (0777 & ~mask));
+  }
 }
 
 TEST_CASE("hugging_face_files: any bytes of an index are a model or an error") {

@@ -310,14 +310,68 @@ TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter 
         unfit + "\"" + q + "\" of parameter \"" + q + "\" is F32[2,2,4,12] in " + path + " and F32[16,12] here");
   mixtral::weights more = all;
   more["model.layers.2.input_layernorm.weight"] = {12, 0, std::vector<float>(12)};
-  CHECK(loading(mixtral::file_of(more)) == unfit + "\"model.layers.2.input_layernorm.weight\" in " + path + " belongs to no parameter");
+  CHECK(loading(mixtral::file_of(more)) == unfit + "\"model.layers.2.input_layernorm.weight\" in " + path +
+                                                 " is unknown to the store; all programs must be bound to the store before it is loaded");
   const std::string integers = loading(mixtral::file_of(all, "I32"));
-  CHECK(integers.starts_with(unfit + "\"lm_head.weight\" of parameter \"lm_head.weight\" is I32[11,12] in " + path +
-                             ", not F32, F64, F16 or BF16, \""));
+  CHECK(integers.starts_with(unfit + "\"lm_head.weight\" of parameter \"lm_head.weight\" is I32[11,12], not F32, F64, F16 or BF16, in " + path +
+                             " and F32[11,12] here, \""));
   CHECK(integers.ends_with(", and 33 more"));
   CHECK(loading(mixtral::file_of(all).substr(0, 4000)).starts_with(path + ": is truncated: "));
+  const std::string whole = mixtral::file_of(all);
+  for (const std::size_t less : {1u, 40u}) {  // the last tensor is cut off
+    const std::string cut = loading(whole.substr(0, whole.size() - less));
+    CHECK(cut.starts_with(path + ": the header: its tensors have "));
+    CHECK(cut.ends_with(": \"model.norm.weight\" is cut off"));
+  }
+  CHECK(contains(loading(whole + "x"), path + ": the header: its tensors have "));
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string file = whole;
+    file.replace(file.find(from), from.size(), to);  // as long, so that the header's length stays
+    return loading(file);
+  };
+  CHECK(changed(R"("dtype":"F32")", R"("dtype":"F31")") ==
+        path + ": the header: \"lm_head.weight\" has dtype \"F31\", which is not one of F32, F64, I32, I64, F16, BF16, BOOL, U8");
+  CHECK(changed("[11,12]", "[1,112]") ==
+        path + ": the header: \"lm_head.weight\" is F32[1,112], but its data_offsets are 0 and 528");
+  CHECK(changed("model.norm.weight", "model.norm.weighT").starts_with(unfit + "\"model.norm.weight\" of parameter \"model.norm.weight\" is missing, "));
+  CHECK(changed("layers.1.input_layernorm", "layers.0.input_layernorm") ==
+        path + ": the header: \"model.layers.0.input_layernorm.weight\" occurs twice");
+  CHECK(contains(changed(R"("data_offsets":[0,)", R"("data_offsets":[9,)"), path + ": the header: \"lm_head.weight\" is F32[11,12], but"));
+  CHECK(contains(changed("{", "["), path + ": the header: "));
+  CHECK(contains(loading(std::string(8, '\xff') + whole.substr(8)), path + ": the header would have 18446744073709551615 bytes, more than "));
+  CHECK(contains(loading(std::string("\0\0\0\0\0\0\0\x80", 8) + whole.substr(8)), path + ": the header would have 9223372036854775808 bytes"));
+  CHECK(contains(loading(std::string(8, '\0')), path + ": the header: does not start with {"));
+  for (const char* const garbage : {"", "{}", "not a safetensors file"}) CHECK(loading(garbage).starts_with(path + ": "));
   set_content(path, mixtral::file_of(all));
   gs::load_hugging_face(store, path);
+  CHECK(mixtral::wrong(store, small, all) == 0);
+}
+
+TEST_CASE("hugging_face: files of an index that do not fit are refused by file and tensor, and the store stays") {
+  const mixtral::weights all = mixtral::make(small);
+  const gs::parameter_store store = store_on({2, 2});
+  const scratch dir;
+  const std::string index = dir / "model.safetensors.index.json", part = dir / "part-1.safetensors";
+  const auto loading = [&](auto spoil) {
+    mixtral::write_files(dir, all, 3);
+    spoil();
+    const std::string said = complaint([&] { gs::load_hugging_face(store, dir / ""); });
+    CHECK(stores::written(store) == 0);
+    return said;
+  };
+  CHECK(loading([&] { std::filesystem::remove(part); }) ==
+        part + ": is missing, but " + index + " places \"model.embed_tokens.weight\" there");
+  CHECK(loading([&] { set_content(part, content_of(part).substr(0, content_of(part).size() - 1)); }).ends_with("\" is cut off"));
+  CHECK(loading([&] { set_content(part, content_of(dir / "part-0.safetensors")); }) ==
+        part + ": has \"lm_head.weight\", which the index does not place there");
+  CHECK(loading([&] { set_content(index, content_of(index).substr(1)); }) == index + ": is not JSON");
+  CHECK(loading([&] {
+          mixtral::weights without = all;
+          without.erase("model.norm.weight");
+          mixtral::write_files(dir, without, 3);
+        }) == (dir / "") + ": does not fit the store: \"model.norm.weight\" of parameter \"model.norm.weight\" is missing");
+  mixtral::write_files(dir, all, 3);
+  gs::load_hugging_face(store, dir / "");
   CHECK(mixtral::wrong(store, small, all) == 0);
 }
 
@@ -363,6 +417,10 @@ TEST_CASE("hugging_face: numbers that a type cannot hold are refused, as are NaN
   CHECK(complaint([&] { gs::save_hugging_face(store, dir / "saved", {.type = gs::dtype::f16}); }) ==
         "tensor \"model.norm.weight\": has 70000, more than an element of type gshard::half can hold");
   CHECK(!std::filesystem::exists(dir / "saved/model.safetensors"));
+  for (const std::int64_t bytes : {std::int64_t(0), std::int64_t(-1), std::numeric_limits<std::int64_t>::min()})
+    CHECK(complaint([&] { gs::save_hugging_face(store, dir / "none", {.file_bytes = bytes}); }) ==
+          "hugging_face_options::file_bytes is " + std::to_string(bytes) + ": a file has at least one byte");
+  CHECK(!std::filesystem::exists(dir / "none"));
   CHECK(complaint([&] { gs::save_hugging_face(store, dir / "saved", {.type = gs::dtype::i32}); }) ==
         "hugging_face_options::type is int32, not a type of floating-point numbers");
   all.at("model.norm.weight").data[5] = std::numeric_limits<float>::infinity();

@@ -273,8 +273,8 @@ TEST_CASE("checkpointer: another store is refused, and stays as it is") {
   other.forget("double");
   stores::add(other, {"double", gs::dtype::f32, {3, 5}}, gs::sharding::replicated(2));
   CHECK(contains(said(other),
-                 "\"double\" is a parameter f64[3,5] there and a parameter f32[3,5] here, \"one more\" is missing there, "
-                 "\"bias\" is unknown to the store; all programs must be bound to the store before resume()"));
+                 "\"double\" is a parameter f64[3,5] in the checkpoint and a parameter f32[3,5] here, \"one more\" is missing, "
+                 "\"bias\" in the checkpoint is unknown to the store; all programs must be bound to the store before it is loaded"));
   CHECK(other.steps() == 0);
 }
 

@@ -11,6 +11,7 @@
 #include <gshard/io/collective.hpp>
 #include <gshard/io/pieces.hpp>
 #include <gshard/io/safetensors.hpp>
+#include <gshard/io/tensor_differences.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -137,29 +138,13 @@ inline checkpoint_notes notes_of(const safetensors_reader& file) {
 }
 
 // The differences between a file and a store as text; empty if there are none.
-inline std::string misfit(const safetensors_reader& file, const std::vector<stored_tensor>& tensors,
-                          checkpoint_scope scope) {
-  std::string text;
-  int n = 0;
-  const auto add = [&](const std::string& what) {
-    if (++n <= 8) text += (text.empty() ? "" : ", ") + what;
-  };
-  std::map<std::string_view, const array_info*> known;
-  for (const stored_tensor& t : tensors) {
-    known[t.info.name] = &t.info;
-    const array_info* there = file.find(t.info.name);
-    if (there == nullptr)
-      add(in_quotes(t.info.name) + " is missing in the file");
-    else if (*there != t.info)
-      add(in_quotes(t.info.name) + " is " + text_of(*there) + " in the file and " + text_of(t.info) +
-          " here");
-  }
-  for (const array_info& a : file.arrays()) {
-    const bool passed_over = a.name.starts_with(blob_prefix) ||
-                             (scope == checkpoint_scope::parameters && a.name.starts_with(state_prefix));
-    if (!passed_over && !known.contains(a.name)) add(in_quotes(a.name) + " is unknown to the store");
-  }
-  return n > 8 ? text + ", and " + std::to_string(n - 8) + " more" : text;
+inline std::string misfit(const safetensors_reader& file, const std::vector<stored_tensor>& tensors, checkpoint_scope scope) {
+  std::vector<described_tensor> here, there;
+  for (const stored_tensor& t : tensors) here.push_back({t.info.name, text_of(t.info)});
+  for (const array_info& a : file.arrays())
+    if (!a.name.starts_with(blob_prefix) && (scope == checkpoint_scope::everything || !a.name.starts_with(state_prefix)))
+      there.push_back({a.name, text_of(a), "", " in the file"});
+  return tensor_differences(here, there);
 }
 
 }  // namespace detail

@@ -12,6 +12,7 @@
 #include <gshard/io/hugging_face_files.hpp>
 #include <gshard/io/hugging_face_place.hpp>
 #include <gshard/io/pieces.hpp>
+#include <gshard/io/tensor_differences.hpp>
 #include <gshard/kernel/elementwise/finite.hpp>
 #include <gshard/kernel/move/cast.hpp>
 #include <gshard/kernel/move/copy.hpp>
@@ -21,10 +22,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,7 +32,7 @@ namespace gshard { inline namespace v0 {
 /// Options of save_hugging_face. They must be the same on all processes.
 struct hugging_face_options {
   std::optional<dtype> type{};                ///< Of the elements in the files: f32, f64, f16 or bf16. By default those of the parameters.
-  std::int64_t file_bytes = 5'000'000'000;    ///< More bytes go to several files with an index.
+  std::int64_t file_bytes = 5'000'000'000;    ///< More bytes go to several files with an index. At least 1.
   bool allow_not_finite = false;              ///< True saves NaN and infinities, too.
 };
 
@@ -108,29 +107,22 @@ inline std::vector<fact> hugging_face_facts(const std::string& call, const param
   return facts;
 }
 
-/// The differences between files and parameters as text; empty if there are none.
+/// The differences between files and parameters as text; empty if there are none. Floating-point numbers of any type fit.
 inline std::string misfit(const hugging_face_files& files, const std::vector<hugging_face_parameter>& parameters) {
-  std::string text;
-  int n = 0;
-  const auto add = [&](const std::string& what) {
-    if (++n <= 8) text += (text.empty() ? "" : ", ") + what;
+  const auto shape_of = [](array_info a) {
+    a.type = array_type::f32;
+    return text_of(a);
   };
-  std::set<std::string_view> known;
+  std::vector<described_tensor> here, there;
   for (const hugging_face_parameter& p : parameters)
-    for (const array_info& a : p.tensors) {
-      known.insert(a.name);
-      const hugging_face_files::found there = files.find(a.name);
-      const std::string of = " of parameter " + in_quotes(p.name);
-      if (there.info == nullptr) add(in_quotes(a.name) + of + " is missing");
-      else if (there.info->shape != a.shape)
-        add(in_quotes(a.name) + of + " is " + text_of(*there.info) + " in " + there.file->path() + " and " + text_of(a) + " here");
-      else if (!is_floating_point(elements_of(there.info->type)))
-        add(in_quotes(a.name) + of + " is " + text_of(*there.info) + " in " + there.file->path() + ", not F32, F64, F16 or BF16");
-    }
+    for (const array_info& a : p.tensors) here.push_back({a.name, text_of(a), shape_of(a), " of parameter " + in_quotes(p.name)});
   for (const safetensors_reader& file : files.files())
-    for (const array_info& a : file.arrays())
-      if (!known.contains(a.name)) add(in_quotes(a.name) + " in " + file.path() + " belongs to no parameter");
-  return n > 8 ? text + ", and " + std::to_string(n - 8) + " more" : text;
+    for (const array_info& a : file.arrays()) {
+      const bool fits = is_floating_point(elements_of(a.type));
+      const std::string is = text_of(a) + (fits ? "" : ", not F32, F64, F16 or BF16,");
+      there.push_back({a.name, is, fits ? shape_of(a) : is, " in " + file.path()});
+    }
+  return tensor_differences(here, there);
 }
 
 /// Reads the shards of a parameter that this process holds.
@@ -239,21 +231,26 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 
 /// save_hugging_face(store, directory, options): writes the parameters of nn::language_model as weights of Hugging Face's Mixtral, under
 /// its names and in its shapes: to model.safetensors, or to several files and their index. The files do not depend on the mesh, bit for
-/// bit. The directory is made if it is missing. Hugging Face's library also needs a config.json there.
+/// bit. The directory is made if it is missing, with the permissions that the umask leaves; only the owner may read the files. Hugging
+/// Face's library also needs a config.json there.
 ///
 /// model.safetensors gets its name when it is complete and on the disk, and may replace an older one. Several files are a model when they
 /// have their index, which is written last. They do not replace another model. Only the leader's path is used.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica.
 /// Throws: `gshard::error`, the same on every process: if the processes make different calls, or hold different tensors or layouts; if a
-/// parameter has no place in such files, or the groups of experts do not divide E; if a number is out of the range of `type`; if the files
-/// cannot be written, or the directory has a model that they cannot replace. `not_finite_error` if a tensor has NaN or an infinity, unless
-/// `allow_not_finite` is set.
+/// parameter has no place in such files, or the groups of experts do not divide E; if `file_bytes` is below 1; if a number is out of the
+/// range of `type`; if the files cannot be written, or the directory has a model that they cannot replace. `not_finite_error` if a tensor
+/// has NaN or an infinity, unless `allow_not_finite` is set.
 /// @see hugging_face_place_of, load_hugging_face, save
 inline void save_hugging_face(const parameter_store& store, const std::string& directory, const hugging_face_options& options = {}) {
   backend& on = store.on().on();
   std::vector<detail::hugging_face_parameter> parameters;
-  const std::string unplaced = detail::problem_of([&] { parameters = detail::hugging_face_parameters(store, options.type); });
+  const std::string unplaced = detail::problem_of([&] {
+    if (options.file_bytes < 1)
+      throw error("hugging_face_options::file_bytes is " + std::to_string(options.file_bytes) + ": a file has at least one byte");
+    parameters = detail::hugging_face_parameters(store, options.type);
+  });
   on.begin(detail::joined(detail::hugging_face_facts("save_hugging_face", store),
                           {{"hugging_face_options::type", options.type ? std::string(cpp_name(*options.type)) : "that of the parameters"},
                            {"hugging_face_options::file_bytes", std::to_string(options.file_bytes)},

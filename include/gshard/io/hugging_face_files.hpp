@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,14 +32,14 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 inline constexpr std::string_view model_file = "model.safetensors", model_index = "model.safetensors.index.json";
 
-inline bool is_there(const std::string& path) {
+/// The kind and the permissions of a file; nothing if there is none. Throws `gshard::error` if the system does not tell.
+inline std::optional<mode_t> mode_of_file(const std::string& path) {
   struct stat status;
-  return ::stat(path.c_str(), &status) == 0;
+  if (::stat(path.c_str(), &status) == 0) return status.st_mode;
+  if (errno != ENOENT && errno != ENOTDIR) throw_errno(path, "cannot be looked at");
+  return std::nullopt;
 }
-inline bool is_directory(const std::string& path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
+inline bool is_there(const std::string& path) { return mode_of_file(path).has_value(); }
 inline std::string in_directory(const std::string& directory, std::string_view name) {
   return directory + (directory.ends_with('/') ? "" : "/") + std::string(name);
 }
@@ -48,7 +49,7 @@ class hugging_face_files {
  public:
   explicit hugging_face_files(const std::string& path) {
     std::string file = path;
-    if (is_directory(path)) {
+    if (S_ISDIR(mode_of_file(path).value_or(0))) {
       file = in_directory(path, model_file);
       if (!is_there(file)) file = in_directory(path, model_index);
       if (!is_there(file)) throw error(path + ": has neither " + std::string(model_file) + " nor " + std::string(model_index));
@@ -60,7 +61,9 @@ class hugging_face_files {
     const std::map<std::string, std::vector<std::string>> by_file = read_index(file);
     files_.reserve(by_file.size());
     for (const auto& [name, tensors] : by_file) {
-      add(file.substr(0, file.rfind('/') + 1) + name, &tensors);
+      const std::string part = file.substr(0, file.rfind('/') + 1) + name;
+      if (!is_there(part)) throw error(part + ": is missing, but " + file + " places " + in_quotes(tensors.front()) + " there");
+      add(part, &tensors);
       for (const std::string& tensor : tensors)
         if (files_.back().find(tensor) == nullptr)
           throw error(files_.back().path() + ": lacks " + in_quotes(tensor) + ", which " + file + " places there");
@@ -102,8 +105,19 @@ class hugging_face_files {
     std::string text(std::size_t(file.size()), ' ');
     file.read(0, std::as_writable_bytes(std::span(text)));
     content_.push_back({"the index " + path, std::to_string(hash_of_bytes(std::as_bytes(std::span(text))))});
-    const nlohmann::json index = nlohmann::json::parse(text, nullptr, false);
+    std::set<std::pair<int, std::string>> keys;  // with their depth: of the index, and of its weight_map
+    std::string twice;
+    bool in_map = false;
+    const auto note_key = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& key) {
+      if (event != nlohmann::json::parse_event_t::key || depth > 2 || (depth == 2 && !in_map)) return true;
+      const std::string& name = key.get_ref<const std::string&>();
+      if (depth == 1) in_map = name == "weight_map";
+      if (!keys.emplace(depth, name).second) twice = name;
+      return true;
+    };
+    const nlohmann::json index = nlohmann::json::parse(text, note_key, false);
     if (index.is_discarded()) throw error(path + ": is not JSON");
+    if (!twice.empty()) throw error(path + ": has " + in_quotes(twice) + " twice");
     if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object() || index["weight_map"].empty())
       throw error(path + ": has no weight_map of tensors to files");
     std::map<std::string, std::vector<std::string>> by_file;
@@ -136,9 +150,9 @@ class hugging_face_writer {
       total_ += a.bytes();
     }
     if (files_.empty()) throw error(directory + ": there are no tensors to write");
-    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) throw_errno(directory, "cannot be made");
+    if (::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) throw_errno(directory, "cannot be made");
     for (const std::string_view other : {model_file, model_index})
-      if (is_there(in_directory(directory, other)) && (files_.size() > 1 || other == model_index))
+      if ((files_.size() > 1 || other == model_index) && is_there(in_directory(directory, other)))
         throw error(directory + ": has " + std::string(other) +
                     ", a model that this one cannot replace in one step; save to another directory");
   }

@@ -232,8 +232,12 @@ inline safetensors_header parse_safetensors_header(std::string_view text, std::i
     header.arrays.push_back(std::move(a.info));
     header.begin.push_back(a.begin);
   }
-  if (end != data_bytes)
-    fail("its tensors have " + std::to_string(end) + " bytes, the file has " + std::to_string(data_bytes));
+  if (end != data_bytes) {
+    std::string cut;
+    for (std::size_t i = 0; i < header.arrays.size() && cut.empty(); ++i)
+      if (header.begin[i] + header.arrays[i].bytes() > data_bytes) cut = ": " + detail::in_quotes(header.arrays[i].name) + " is cut off";
+    fail("its tensors have " + std::to_string(end) + " bytes, the file has " + std::to_string(data_bytes) + cut);
+  }
   const auto name = [&](std::size_t i) -> const std::string& { return header.arrays[i].name; };
   header.by_name.resize(header.arrays.size());
   std::iota(header.by_name.begin(), header.by_name.end(), std::size_t(0));

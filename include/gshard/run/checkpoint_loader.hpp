@@ -6,6 +6,7 @@
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/exec/parameters.hpp>
+#include <gshard/io/tensor_differences.hpp>
 #include <gshard/run/block_loader.hpp>
 #include <gshard/run/directory.hpp>
 #include <gshard/run/disks.hpp>
@@ -104,22 +105,11 @@ class checkpoint_loader {
   /// The differences between the tensors of the checkpoint and of the store as text; empty if there are none.
   /// Local.
   std::string misfit() const {
-    texts lines;
-    std::map<std::string, const saved_tensor*> there;
-    for (const saved_tensor& t : manifest_.tensors) there[t.name] = &t;
-    for (const auto& [name, entry] : store_.saved()) {
-      const saved_tensor here{name, entry.value.type, entry.value.extents, entry.trainable};
-      if (!there.contains(name))
-        lines.push_back(in_quotes(name) + " is missing there");
-      else if (*there[name] != here)
-        lines.push_back(in_quotes(name) + " is " + text_of(*there[name]) + " there and " + text_of(here) + " here");
-      there.erase(name);
-    }
-    for (const auto& [name, t] : there) lines.push_back(in_quotes(name) + " is unknown to the store");
-    std::string text;
-    for (std::size_t i = 0; i < std::min<std::size_t>(8, lines.size()); ++i) text += (i ? ", " : "") + lines[i];
-    if (lines.size() > 8) text += ", and " + std::to_string(lines.size() - 8) + " more";
-    return there.empty() ? text : text + "; all programs must be bound to the store before resume()";
+    std::vector<described_tensor> here, there;
+    for (const auto& [name, entry] : store_.saved())
+      here.push_back({name, text_of(saved_tensor{name, entry.value.type, entry.value.extents, entry.trainable})});
+    for (const saved_tensor& t : manifest_.tensors) there.push_back({t.name, text_of(t), "", " in the checkpoint"});
+    return tensor_differences(here, there);
   }
 
   /// Reads and verifies all blocks. Throws if one of them cannot be read from any disk. The store must fit.
