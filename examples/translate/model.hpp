@@ -63,7 +63,7 @@ inline constexpr auto next_token = [](auto& m, auto source, auto last, auto posi
   const auto mask = gs::nn::real_tokens(m, source);
   const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, last, position, mask, step_by_step, order);
   const auto logits = gs::einsum<"GBM,VM->GBV">(y, table);
-  return gs::map<[](auto p) { return gs::log(p); }>(gs::softmax(logits));
+  return logits - gs::logsumexp<"GBV->GB">(logits);
 };
 
 template <gs::fixed_string Letters, class T = float>

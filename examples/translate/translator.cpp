@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "translator.hpp"
 
-#include "beam.hpp"
 #include "model.hpp"
 
 #include <gshard/gshard.hpp>
@@ -47,9 +46,8 @@ std::vector<std::string> translator::operator()(std::span<const std::string> tex
 }
 
 void translator::translate_batch(std::span<const std::string> texts, std::vector<std::string>& results) {
-  const auto rows = std::size_t(shape_.sequences), beam = std::size_t(beam_), words = std::size_t(words_.size());
-  const auto source_length = std::size_t(shape_.source_length), length = std::size_t(shape_.target_length);
-  const auto in_group = rows / std::size_t(groups_);
+  const auto rows = std::size_t(shape_.sequences), beam = std::size_t(beam_), groups = std::size_t(groups_);
+  const auto source_length = std::size_t(shape_.source_length);
   std::vector<std::int32_t> source(rows * source_length, token::padding);
   for (std::size_t row = 0; row < texts.size() * beam; ++row) {
     std::vector<std::int32_t> ids = words_.encode(texts[row / beam]);
@@ -58,29 +56,12 @@ void translator::translate_batch(std::span<const std::string> texts, std::vector
   }
   programs_->encode(source);
 
-  std::vector<std::vector<hypothesis>> beams(texts.size(), std::vector<hypothesis>(1));
-  for (std::size_t t = 0; t + 1 < length; ++t) {
-    std::vector<std::int32_t> last(rows, token::padding), order(rows);
-    for (std::size_t row = 0; row < rows; ++row) order[row] = std::int32_t(row % in_group);
-    bool open = false;
-    for (std::size_t text = 0; text < texts.size(); ++text)
-      for (std::size_t k = 0; k < beams[text].size(); ++k) {
-        const hypothesis& h = beams[text][k];
-        const std::size_t first = text * beam;
-        order[first + k] = std::int32_t((first + h.parent) % in_group);
-        if (h.ended) continue;
-        last[first + k] = h.ids.back();
-        open = true;
-      }
-    if (!open) break;
-    const std::vector<float> log_probability = gs::to_global(programs_->next(source, last, std::array{std::int32_t(t)}, order));
-    for (std::size_t text = 0; text < texts.size(); ++text)
-      beams[text] = advance(beams[text], beam, std::span(log_probability).subspan(text * beam * words, beam * words), words);
-  }
-  for (const std::vector<hypothesis>& b : beams) {
-    const auto best = std::max_element(b.begin(), b.end(), [](const auto& x, const auto& y) { return x.score() < y.score(); });
-    results.push_back(words_.decode(best->ids));
-  }
+  const gs::beam_options options{
+      .width = beam, .end = token::end, .excluded = {token::padding, token::begin, token::unknown}, .length_exponent = 1};
+  gs::beam_search search(std::vector<std::vector<std::int32_t>>(texts.size(), {token::begin}), {groups, rows / groups}, options);
+  while (!search.done() && search.position() + 1 < std::int32_t(shape_.target_length))
+    search.advance(gs::to_global(programs_->next(source, search.ids(), std::array{search.position()}, search.order())));
+  for (std::size_t text = 0; text < texts.size(); ++text) results.push_back(words_.decode(search.best(text).ids));
 }
 
 }  // namespace translate
