@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/grad/differentiate_routing.hpp>
 #include <gshard/grad/differentiate_scan.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/attention.hpp>
@@ -126,7 +127,7 @@ class differentiator {
   }
 
   constexpr void pull_back(const node& n) {
-    if (is_routing(n.kind)) return pull_back_routing(n);
+    if (traits(n.kind).routes) return pull_back_routing(n);
     const symbol dy = gradient(n);
     switch (n.kind) {
       case op::einsum: return pull_back_einsum(n, dy);

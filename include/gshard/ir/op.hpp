@@ -119,6 +119,7 @@ struct op_traits {
   std::string_view name;
   element_set elements = reals;  ///< The element types of its tensors, except ids.
   bool by_size = false;          ///< Its kernel moves elements of a size, whatever they are.
+  bool routes = false;      ///< Routes tokens to experts, or computes with them there. @see grad/differentiate_routing.hpp
   bool collective = false;  ///< Moves data between devices.
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
   bool alias = false;       ///< The result shares the storage of the first operand.
@@ -272,17 +273,17 @@ inline constexpr op_traits op_table[]{
     {.kind = op::custom, .name = "custom", .elements = all_elements, .user_code = true},
     {.kind = op::dropout, .name = "dropout", .elementwise = true, .spreads = propagation::first, .overwrites = 0},
     {.kind = op::random, .name = "random"},
-    {.kind = op::top_k_gating, .name = "top_k_gating", .gates = true},
-    {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .gates = true},
-    {.kind = op::expert_group_slots, .name = "expert_group_slots"},
-    {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad"},
-    {.kind = op::expert_rows, .name = "expert_rows"},
-    {.kind = op::grouped_product, .name = "grouped_product", .product = true, .grouped = true},
-    {.kind = op::one_hot, .name = "one_hot"},
-    {.kind = op::one_hot_grad, .name = "one_hot_grad"},
-    {.kind = op::dispatch, .name = "dispatch", .fills_slots = true},
-    {.kind = op::combine, .name = "combine"},
-    {.kind = op::combine_weight_grad, .name = "combine_weight_grad"},
+    {.kind = op::top_k_gating, .name = "top_k_gating", .routes = true, .gates = true},
+    {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .routes = true, .gates = true},
+    {.kind = op::expert_group_slots, .name = "expert_group_slots", .routes = true},
+    {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad", .routes = true},
+    {.kind = op::expert_rows, .name = "expert_rows", .routes = true},
+    {.kind = op::grouped_product, .name = "grouped_product", .routes = true, .product = true, .grouped = true},
+    {.kind = op::one_hot, .name = "one_hot", .routes = true},
+    {.kind = op::one_hot_grad, .name = "one_hot_grad", .routes = true},
+    {.kind = op::dispatch, .name = "dispatch", .routes = true, .fills_slots = true},
+    {.kind = op::combine, .name = "combine", .routes = true},
+    {.kind = op::combine_weight_grad, .name = "combine_weight_grad", .routes = true},
     {.kind = op::feedback, .name = "feedback", .of_addends = true},
     {.kind = op::adam, .name = "adam"},
     {.kind = op::carry, .name = "carry", .elements = all_elements, .by_size = true, .annotates = true, .spreads = propagation::first},
