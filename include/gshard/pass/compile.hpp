@@ -37,7 +37,7 @@ struct compile_options {
   /// A device receives at most so many bytes in combined moves of known size; 0: no moves are combined.
   std::int64_t combine_bytes = std::int64_t(4) << 20;
   /// The cost of starting a collective, as bytes that the network sends in that time. @see start_bytes_of
-  std::int64_t start_bytes = gshard::start_bytes;
+  std::int64_t start_bytes = default_start_bytes;
 };
 
 /// A plan in growing tables, as the passes return it at compile time or at run time.

@@ -35,7 +35,7 @@ class searched {
     choice = gs::search_shardings(g, Mesh::shape, o);
     REQUIRE(!choice.problem);
     choice.apply_to(g);
-    tables = gs::compile(g, Mesh::shape, o.compile);
+    tables = gs::compile(g, Mesh::shape, choice.compile);
     REQUIRE(!tables.problem);
   }
   gs::shard_choice choice;
@@ -162,7 +162,11 @@ TEST_CASE("auto_shard: on nodes with a slow network, fewer bytes are sent betwee
       const gs::shard_choice choice = gs::search_shardings(g, nodes::shape, o);
       REQUIRE(!choice.problem);
       choice.apply_to(chosen);
-      return gs::compile(chosen, nodes::shape, o.compile);
+      CHECK(choice.compile.start_bytes == gs::start_bytes_of(on));
+      const gs::plan_tables plan = gs::compile(chosen, nodes::shape, choice.compile);
+      const gs::extents e = gs::detail::assume_extents(plan.dims, nodes::shape, o.compile.known);
+      CHECK(gs::price(plan.view(), e, on).seconds() == choice.summary.price.seconds());
+      return plan;
     };
     const gs::plan_tables far = plan_for(flat), near = plan_for(on_nodes);
     const auto bytes = [&](const gs::plan_tables& p) {
@@ -276,6 +280,7 @@ gs::search_options options_for(std::int64_t batch) {
   gs::search_options o;
   o.compile.known = {{'B', batch}, {'T', 2048}, {'M', 4096}, {'H', 32}, {'D', 128}, {'F', 16384}};
   o.on = {.flops = 2e14, .memory_bytes = 1e12, .link_bytes = 1e11};
+  o.compile.start_bytes = gs::start_bytes_of(o.on);
   return o;
 }
 template <class Mesh>
@@ -347,6 +352,22 @@ TEST_CASE("auto_shard: a Transformer block is as fast as the best annotations by
   check_block<line>(2);
   check_block<gs::mesh<gs::axis<"data", 4>, gs::axis<"model", 2>>>(8);
   check_block<gs::mesh<gs::axis<"data", 8>, gs::axis<"model", 8>>>(64);
+}
+
+TEST_CASE("auto_shard: plans are made for the machine that prices them, whatever the options say; a default machine leaves it to them") {
+  const gs::graph g = gs::trace<mlp_training, line, in<"BM">, in<"BM">, in<"">>();
+  gs::search_options o;
+  o.compile.known = {{'B', 64}, {'M', 64}, {'H', 64}};
+  o.compile.start_bytes = 7;
+  CHECK(gs::search_shardings(g, line::shape, o).compile.start_bytes == 7);
+  for (const double start : {1e-6, 1e-3}) {
+    o.on = {.link_bytes = 1e9, .start = start};
+    const gs::shard_choice found = gs::search_shardings(g, line::shape, o);
+    REQUIRE(!found.problem);
+    CHECK(found.compile.start_bytes == gs::start_bytes_of(o.on));
+    o.compile.start_bytes = 1 << 30;
+    CHECK(gs::search_shardings(g, line::shape, o).summary.price.seconds() == found.summary.price.seconds());
+  }
 }
 
 TEST_CASE("start_bytes_of: rates that are no numbers count as one byte") {

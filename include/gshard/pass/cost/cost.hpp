@@ -15,8 +15,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The cost of starting a collective, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s. @see runs_on
-inline constexpr std::int64_t start_bytes = 1 << 16;
+/// The cost of starting a collective of an unknown machine, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
+/// @see runs_on
+inline constexpr std::int64_t default_start_bytes = 1 << 16;
 
 /// Extents of a program's dims and of its mesh axes, known or assumed. They price a plan.
 struct extents {
@@ -24,7 +25,7 @@ struct extents {
   std::array<int, max_axes> axes{};
   std::uint32_t known_axes = 0;  // mask of the axes whose extents are known, not assumed
   list<char> known_dims;         // by dim: 1 if its extent is known, not assumed; empty: none is known
-  std::int64_t start_bytes = gshard::start_bytes;  // of the network
+  std::int64_t start_bytes = default_start_bytes;  // of the network
 
   constexpr bool knows_dim(int i) const { return std::size_t(i) < known_dims.size() && known_dims[std::size_t(i)]; }
   constexpr std::int64_t dim(int i) const { return dims[std::size_t(i)]; }
@@ -56,9 +57,9 @@ constexpr bool is_known(const dim& d, const extents& before) {
 }
 
 constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, const gshard::dims& known,
-                                 std::int64_t network_start = start_bytes) {
+                                 std::int64_t start_bytes = default_start_bytes) {
   extents e;
-  e.start_bytes = network_start;
+  e.start_bytes = start_bytes;
   for (int a = 0; a < mesh.count; ++a) {
     const int extent = mesh.static_extent(a);
     e.axes[std::size_t(a)] = extent == dynamic ? assumed_axis : extent;

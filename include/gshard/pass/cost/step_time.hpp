@@ -20,8 +20,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The devices for which plans are compared. The default is a node of a cluster with a 50 Gbit/s network, which sends `start_bytes` in the
-/// time of a collective's start. Only the ratios matter for a choice.
+/// The devices for which plans are compared. The default is a node of a cluster with a 50 Gbit/s network, which sends about
+/// `default_start_bytes` in the time of a collective's start. Only the ratios matter for a choice.
 struct machine {
   double flops = 1e12;         ///< additions and multiplications per second
   double memory_bytes = 1e11;  ///< bytes per second that a device reads and writes in memory

@@ -9,6 +9,7 @@
 #include <gshard/pass/check.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/program.hpp>
+#include <gshard/pass/runs_on.hpp>
 #include <gshard/pass/search/shard_search.hpp>
 
 #include <array>
@@ -19,17 +20,13 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The base of search options. A program ignores all but its machine.
+/// The base of search options, which a program ignores.
 struct search_option {};
 }  // namespace detail
 
 /// Bytes that a device may hold: parameters with optimizer state, inputs, and the peak of all other tensors.
 template <std::int64_t Bytes>
 struct memory_limit : detail::search_option {};
-/// The devices of a program: it trades starts of collectives against bytes as they do, and auto_shard prices plans on them.
-/// @see start_bytes_of
-template <machine Machine>
-struct runs_on : detail::search_option {};
 /// The number of plans that the compiler may make. The default is 2500 divided by the number of nodes, but at least 32. That is enough to
 /// try all shardings of a layer of a few tensors on one axis. Each node of a plan takes some milliseconds, and with g++ 0.4 MB.
 template <std::int64_t Count>
@@ -41,11 +38,6 @@ namespace detail {
 
 template <std::derived_from<search_option> T>
 constexpr void apply(program_options&, T) {}
-
-template <machine Machine>
-constexpr void apply(program_options& o, runs_on<Machine>) {
-  o.compile.start_bytes = start_bytes_of(Machine);
-}
 
 template <class T>
 constexpr void apply_to_search(search_options&, T) {}

@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 {
 struct search_options {
   /// Extents of all letters, and the options with which the plan will be compiled.
   compile_options compile;
-  /// Prices plans. `compile.start_bytes = start_bytes_of(on)` lets the planner make them for it. @see start_bytes_of
+  /// Plans are made for it and priced on it: `start_bytes_of(on)` stands for `compile.start_bytes`, unless this is the default machine.
   machine on;
   /// Bytes that a device may hold; 0: no limit.
   std::int64_t memory_limit = 0;
@@ -60,6 +60,7 @@ struct shard_choice_view {
 
 struct shard_choice {
   list<layout_choice> tensors;
+  compile_options compile;  ///< The options with which the plans were made, with the start bytes of the machine.
   shard_choice_view summary;  // without its table
   diagnostic problem;
 

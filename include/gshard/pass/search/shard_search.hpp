@@ -355,7 +355,7 @@ constexpr bool is_implicit_move(fault what) {
 
 /// Chooses shardings for the inputs and parameters of a traced program: the plan with the least time (`price`) within the memory limit.
 /// Annotations are kept; open dims may be sharded further. Every candidate is compiled by `compile`, so that no part of the planner is
-/// modeled twice.
+/// modeled twice. It is made for the machine that prices it; `compile(program, mesh, result.compile)` makes the same plan.
 ///
 /// All combinations are tried if `evaluations` allows it. Else a beam search (axis by axis, and all axes at once) and hill climbing from
 /// several starting points try as many as it allows. Tensors whose names differ only in digits, as those of layers do, first share one
@@ -364,8 +364,11 @@ constexpr bool is_implicit_move(fault what) {
 /// Reports `unknown_extent`, `too_little_memory`, faults of the program, and in a `visible` or `strict` program an implicit move that no
 /// sharding avoids.
 /// @see auto_shard
-constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& o) {
+constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& options) {
+  search_options o = options;
+  if (o.on != machine{}) o.compile.start_bytes = start_bytes_of(o.on);
   shard_choice result;
+  result.compile = o.compile;
   result.problem = g.problem;
   if (!result.problem) result.problem = detail::unknown_extents(g, mesh, o.compile.known);
   if (result.problem) return result;

@@ -19,7 +19,7 @@ struct traffic {
   friend constexpr traffic operator+(traffic a, traffic b) { return {a.steps + b.steps, a.bytes + b.bytes}; }
   bool operator==(const traffic&) const = default;
   /// With what starting costs, in the planner's currency: a step more may pay, or a byte.
-  constexpr std::int64_t cost() const { return bytes + steps * gshard::start_bytes; }
+  constexpr std::int64_t cost() const { return bytes + steps * gshard::default_start_bytes; }
 };
 
 /// Bytes of a block of f32; i32 has as many.

@@ -84,7 +84,7 @@ using looked_up = gs::program<lookup, mesh, in<"B", void, std::int32_t>>;
 static_assert(near(gs::price(looked_up::plan, extents_of<looked_up>(), only(0, 1, 0, 0)).compute, 2 * x));
 
 // The planner and the price agree on what starting is worth.
-constexpr double worth = double(gs::start_bytes) / gs::machine{}.link_bytes / gs::machine{}.start;
+constexpr double worth = double(gs::default_start_bytes) / gs::machine{}.link_bytes / gs::machine{}.start;
 static_assert(worth > 0.9 && worth < 1.1);
 
 // Of a machine: the bytes that a device receives in the time of a start, by its rates or by what was measured.

@@ -88,10 +88,10 @@ static_assert(uneven.shards('A', '-') && uneven.cost == 0);
 constexpr chosen uneven_sum = choose<"AB,BC->AC", P<none, "x">, P<"x", none>, P<none, none>>({{'A', 5}, {'B', 7}, {'C', 3}}, four);
 static_assert(uneven_sum.shards('B', '-') && uneven_sum.partial == 1);
 // The sum of 15 numbers over four devices is small: all of them are gathered in one start.
-static_assert(uneven_sum.cost == 1 + 3 * 15 * 4 + gs::start_bytes);
+static_assert(uneven_sum.cost == 1 + 3 * 15 * 4 + gs::default_start_bytes);
 
 // A partial operand of a product may stay partial where that is cheaper.
 constexpr chosen kept = choose<"AB,BC->AC", P<none, none, partial<"x">>, P<none, none>, P<none, none, partial<"x">>>({}, line);
-static_assert(kept.partial == 1 && kept.cost < gs::start_bytes);  // no collective
+static_assert(kept.partial == 1 && kept.cost < gs::default_start_bytes);  // no collective
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program that knows its machine: where starts of collectives are dear, there are fewer; where bytes are dear, fewer bytes.
-#include <gshard/pass/search/auto_shard.hpp>
-#include <gshard/plan.hpp>
+#include <gshard/pass/runs_on.hpp>
 
 #include <array>
 #include <cstdint>

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The program option that names the machine: the planner trades starts of collectives against bytes as its network does.
+
+#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/pass/program.hpp>
+
+namespace gshard { inline namespace v0 {
+
+/// The devices of a program: it trades starts of collectives against bytes as they do, and auto_shard prices plans on them.
+/// @see start_bytes_of
+template <machine Machine>
+struct runs_on {};
+
+namespace detail {
+template <machine Machine>
+constexpr void apply(program_options& o, runs_on<Machine>) {
+  o.compile.start_bytes = start_bytes_of(Machine);
+}
+}  // namespace detail
+
+}}  // namespace gshard::v0
