@@ -37,7 +37,7 @@ constexpr symbol emit_one_hot_grad(symbol slot, symbol d) {
 constexpr symbol emit_grouped_product_grad(symbol x, symbol dy, symbol count, const dim_list& dims, bool rounds) {
   builder& b = *x.owner;
   sharding_rule rule = route::grouped();
-  rule.set_operands({route::group_inputs, route::group_results, route::row_counts});
+  rule.set_operands({route::product_rows, route::product_results, route::row_counts});
   rule.out[0] = route::matrices;
   return {&b, b.add_node(op::grouped_product, {x.id, dy.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};
 }

@@ -33,10 +33,10 @@ struct transformer_options {
   double dropout = 0.1;
   moe_options moe;
   remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
-  /// No experts: the sum of k feed-forward layers in their place, which takes as many operations per token.
+  /// True replaces each layer of experts by the sum of k feed-forward layers: as many operations per token, without routing.
   bool dense = false;
-  /// Layers of `encode` and `decode` compute attention in blocks, without the scores of all pairs of positions, so activations grow as the
-  /// length. Results are the same up to rounding; those of padding alone are 0. @see gshard::attention
+  /// `encode` and `decode` compute attention in blocks, and never hold the scores of all pairs of positions. So memory grows linearly with
+  /// the length. Results differ by rounding; a query that sees only padding gives 0. @see gshard::attention
   bool fused_attention = false;
 };
 

@@ -31,8 +31,8 @@ namespace gshard { inline namespace v0 {
 /// beta_t = 1 - t^-decay, r = beta_t r + (1 - beta_t) mean over B of (g^2 + epsilon), c = the same over A, v = r c / (mean over A of r),
 /// u = g / sqrt(v), p -= rate u / max(1, sqrt(mean of u^2) / clip), with t = 1, 2, ... the steps of this optimizer.
 ///
-/// A rate relative to the parameter, as in the paper, is multiplied by max(least_scale, sqrt(mean of p^2)). The weight decay is decoupled:
-/// p loses rate weight_decay p besides, of the rate before that.
+/// If the rate is relative to the parameter, as in the paper, `rate` in this formula is the given rate times max(least_scale, sqrt(mean of
+/// p^2)). Weight decay is decoupled: p also loses weight_decay p times the given rate.
 struct adafactor {
   double decay = 0.8;
   double epsilon = 1e-30;
@@ -40,7 +40,7 @@ struct adafactor {
   double beta1 = 0;  ///< If not 0, the steps are averaged: m = beta1 m + (1 - beta1) u / max(...), p -= rate m.
   bool relative = true;
   double least_scale = 1e-3;
-  double weight_decay = 0;
+  double weight_decay = 0;  ///< The share of p that a step with rate 1 takes away.
   /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The updates of the mean squares and of the parameters
   /// check their results. The loss is checked if the program returns it, or if steps may be skipped.
   not_finite if_not_finite = not_finite::stop;

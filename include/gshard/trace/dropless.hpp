@@ -105,7 +105,7 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   r.row = b.result_of_last(0);
   const symbol count = b.result_of_last(1);
   r.overflow = b.result_of_last(2);
-  const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
+  const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::rows_by_group,
                                             dims({r.group_dim, G, r.row_dim, d[2]}));
   r.rows = detail::shard_groups(r.axis, sent, verb);
   r.count = detail::shard_groups(r.axis, count, verb);
@@ -186,7 +186,7 @@ constexpr symbol combine_rows(const expert_row_routing& r, here h) {
   if (!detail::require_rows(r, h, "combine_rows")) return b.nothing();
   const dim_list tokens = r.row.get().dims;
   const symbol results = detail::shard_groups(r.axis, h, "combine_rows");
-  return detail::emit_combine(r.row, r.weight, results, detail::route::row_buffers, detail::route::tokens,
+  return detail::emit_combine(r.row, r.weight, results, detail::route::rows_by_group, detail::route::tokens,
                               detail::route::dims({tokens[0], tokens[1], h.get().dims[3]}));
 }
 

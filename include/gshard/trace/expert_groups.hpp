@@ -109,7 +109,7 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
   r.row = b.result_of_last(0);
   const symbol slot = b.result_of_last(1), weight = b.result_of_last(2);
   r.overflow = b.result_of_last(3);
-  const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::row_buffers,
+  const symbol sent = detail::emit_dispatch(r.row, b.nothing(), x, detail::route::tokens, detail::route::rows_by_group,
                                             dims({r.group_dim, G, r.row_dim, d[2]}));
   r.rows = detail::shard_groups(r.axis, sent, verb);
   r.slot = detail::shard_groups(r.axis, slot, verb);
@@ -150,7 +150,8 @@ constexpr symbol combine_from_groups(const expert_group_routing& r, here h) {
   const symbol sums = detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
                                            dims({r.group_dim, row[0], r.row_dim, d[4]}));
   const symbol results = detail::shard_groups(r.axis, sums, "combine_from_groups");
-  return detail::emit_combine(r.row, b.nothing(), results, detail::route::row_buffers, detail::route::tokens, dims({row[0], row[1], d[4]}));
+  return detail::emit_combine(r.row, b.nothing(), results, detail::route::rows_by_group, detail::route::tokens,
+                              dims({row[0], row[1], d[4]}));
 }
 
 }}  // namespace gshard::v0

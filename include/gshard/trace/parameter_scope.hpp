@@ -113,6 +113,11 @@ class parameter_scope {
 
   /// A variable that a program fills and later runs read, such as the keys and values of earlier positions in decoding. It is in the store,
   /// but in no checkpoint: saving and loading leave it as it is. In a run it is a variable.
+  /// Shapes: the dims of the letters.
+  /// Communicates: nothing; `update` as for a variable.
+  /// Compile time: letters and spec; that a tensor with this name, if there is one, has the same kind, dims, type, spec and initial values.
+  /// Throws: nothing.
+  /// @see variable, update, nn::language_model_step
   constexpr symbol cache(std::string_view name, std::string_view letters, init start) const { return cache(name, letters, start, type_); }
   constexpr symbol cache(std::string_view name, std::string_view letters, init start, dtype type) const {
     return declare(name, letters, type, start, kept_as::cache);

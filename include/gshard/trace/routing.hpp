@@ -51,7 +51,8 @@ constexpr sharding_rule base() {
 
 inline constexpr short_list group_rows = factors({expert_group, group, token, model});
 inline constexpr short_list group_experts = factors({expert_group, expert, group, place, model});
-inline constexpr short_list row_buffers = factors({expert, group, place, model});  // an expert group is the destination of a token
+// [N,G,R,M] as dispatch and combine see it: the expert group is the expert to which they send.
+inline constexpr short_list rows_by_group = factors({expert, group, place, model});
 
 /// The rule of op::expert_group_slots, whose operands are slots and weights.
 constexpr sharding_rule expert_group_slots() {
@@ -64,8 +65,9 @@ constexpr sharding_rule expert_group_slots() {
   return r;
 }
 
-inline constexpr short_list group_inputs = factors({expert_group, group, place, model});
-inline constexpr short_list group_results = factors({expert_group, group, place, hidden});
+// The operands and the result of op::grouped_product, in which an expert group has experts of its own.
+inline constexpr short_list product_rows = factors({expert_group, group, place, model});
+inline constexpr short_list product_results = factors({expert_group, group, place, hidden});
 inline constexpr short_list matrices = factors({expert_group, expert, model, hidden});
 inline constexpr short_list transposed_matrices = factors({expert_group, expert, hidden, model});
 inline constexpr short_list row_counts = factors({expert_group, group, expert});
@@ -155,8 +157,8 @@ constexpr symbol emit_grouped_product(symbol x, symbol w, symbol count, bool tra
   dims.set(3, w.get().dims[transposed ? 2 : 3]);
   sharding_rule rule = route::grouped();
   const short_list &matrices = transposed ? route::transposed_matrices : route::matrices;
-  rule.set_operands({route::group_inputs, matrices, route::row_counts});
-  rule.out[0] = route::group_results;
+  rule.set_operands({route::product_rows, matrices, route::row_counts});
+  rule.out[0] = route::product_results;
   return {&b, b.add_node(op::grouped_product, {x.id, w.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};
 }
 

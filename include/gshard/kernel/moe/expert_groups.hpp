@@ -39,7 +39,7 @@ void expert_group_slots(const std::int32_t* slot, const T* weight, std::int32_t*
   const std::int64_t groups = sizes.gating.groups, tokens = sizes.gating.tokens, choices = sizes.gating.choices;
   const std::int64_t N = sizes.expert_groups, all = N * groups * sizes.rows * choices;
   if (N * sizes.rows > std::numeric_limits<std::int32_t>::max())
-    throw error("group_experts: " + std::to_string(N) + " groups have more rows than an int32 can number");
+    throw error("send_to_expert_groups: " + std::to_string(N) + " groups have more rows than an int32 can number");
   std::fill_n(row, groups * tokens * N, -1);
   std::fill_n(group_slot, all, -1);
   std::fill_n(group_weight, all, T(0));
