@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A decoder-only language model with experts: training on a mesh of data x experts, then greedy decoding with a cache of keys and values.
+// A decoder-only language model with experts: training on a mesh of data x experts, then greedy decoding and beam
+// search with a cache of keys and values.
 #include <gshard/gshard.hpp>
 
 #include <array>
@@ -27,15 +28,24 @@ inline constexpr auto decoding_step = [](auto& m, auto ids, auto position) {
   return nn::sample_token(m, nn::language_model_step<"expert">(m, ids, position, options));
 };
 
+// Log probabilities of the next token. Each row continues a row of its group.
+inline constexpr auto beam_step = [](auto& m, auto ids, auto position, auto order) {
+  const auto logits = nn::language_model_step<"expert">(m, ids, position, options, order);
+  return logits - gs::logsumexp<"GBV->GB">(logits);
+};
+
 // Groups of sequences are sharded over all devices, experts over one axis.
 inline constexpr auto devices = gs::axes<"data", "expert">;
 using sequences = in<"GBT", P<devices, none, none>, std::int32_t>;
 using training = gs::program<training_step, mesh, sequences, sequences, in<"">>;
-using decoding = gs::program<decoding_step, mesh, in<"GB", P<devices, none>, std::int32_t>, in<"", void, std::int32_t>>;
+using tokens = in<"GB", P<devices, none>, std::int32_t>;
+using decoding = gs::program<decoding_step, mesh, tokens, in<"", void, std::int32_t>>;
+using beams = gs::program<beam_step, mesh, tokens, in<"", void, std::int32_t>, tokens>;
 
 // Tokens go to the experts and back, in the gradients too. Nothing is gathered. Decoding sends nothing else.
 static_assert(training::plan.count(op::all_to_all) == 4 && training::plan.count(op::all_gather) == 0);
 static_assert(decoding::plan.count(op::all_to_all) == 2 && decoding::plan.collectives() == 2);
+static_assert(beams::plan.count(op::all_to_all) == 2 && beams::plan.collectives() == 2);
 
 constexpr std::size_t G = 4, B = 4, T = 16, V = 32, rows = G * B;
 
@@ -70,4 +80,16 @@ int main() {
     for (std::size_t row = 0; t > 0 && row < rows; ++row) right += now[row] == token(row * 5, 1 + row % 3, t + 1);
   }
   std::cout << "nine of ten tokens continue their sentence: " << (10 * right >= 9 * rows * (T - 2) ? "yes" : "no") << '\n';
+
+  // Beam search: half of the sentences, each with two hypotheses.
+  gs::executable<beams> step(on, sizes, model);
+  std::vector<std::vector<std::int32_t>> beginnings;
+  for (std::size_t s = 0; s < rows / 2; ++s) beginnings.push_back({token(s * 5, 1 + s % 3, 0), token(s * 5, 1 + s % 3, 1)});
+  gs::beam_search search(beginnings, {G, B}, {.width = 2});
+  while (search.position() + 1 < std::int32_t(T))
+    search.advance(gs::to_global(step(search.ids(), std::array{search.position()}, search.order())));
+  right = 0;
+  for (std::size_t s = 0; s < beginnings.size(); ++s)
+    for (std::size_t t = 2; t < T; ++t) right += search.best(s).ids[t] == token(s * 5, 1 + s % 3, t);
+  std::cout << "and nine of ten tokens of the best beams: " << (10 * right >= 9 * beginnings.size() * (T - 2) ? "yes" : "no") << '\n';
 }

@@ -127,7 +127,7 @@ constexpr symbol language_model(const parameter_scope& m, symbol ids, const lang
 /// language_model_step<"expert">(m, ids, position, options, order): the logits of the token after this one of each sequence, which is at
 /// the position. It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So the
 /// first positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset. `order`, if given:
-/// sequence b continues that of row order[g,b] of its group. Beam search needs it.
+/// sequence b continues that of row order[g,b] of its group. Beam search gives one.
 ///
 /// Logits are those of `language_model` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
 /// `second_expert::always`.
@@ -136,7 +136,7 @@ constexpr symbol language_model(const parameter_scope& m, symbol ids, const lang
 /// Compile time: ranks and dims; that the mesh has the axis.
 /// Throws: as language_model; `gshard::error` on all processes, if the position is not in the cache: less than 0, or L or more; if
 /// a row of the order is less than 0, or B or more.
-/// @see language_model, sample_token, decode_step
+/// @see language_model, sample_token, beam_search, decode_step
 template <fixed_string ExpertAxis>
 constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbol position, const language_model_options& options,
                                      symbol order = {}) {

@@ -261,7 +261,7 @@ constexpr void start_decoding(const parameter_scope& m, symbol memory, const tra
 /// decode_step<"expert">(m, table, ids, position, memory_mask, options, order): what `decode` computes for one position of each sequence.
 /// It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So positions are fed
 /// one after the other, from 0, after `start_decoding` with the memory. `order`, if given: sequence b continues that of row
-/// order[g,b] of its group. Beam search needs it.
+/// order[g,b] of its group. Beam search gives one.
 ///
 /// Results are those of `decode` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
 /// `second_expert::always`.
@@ -270,7 +270,7 @@ constexpr void start_decoding(const parameter_scope& m, symbol memory, const tra
 /// Compile time: ranks and dims.
 /// Throws: as decode; `gshard::error` on all processes, if the position is not in the cache: less than 0, or T or more; if a row of the
 /// order is less than 0, or B or more.
-/// @see nn::decode, start_decoding, language_model_step
+/// @see nn::decode, start_decoding, beam_search, language_model_step
 template <fixed_string ExpertAxis>
 constexpr symbol decode_step(const parameter_scope& m, symbol table, symbol ids, symbol position, symbol memory_mask,
                              const transformer_options& o, symbol order = {}) {
