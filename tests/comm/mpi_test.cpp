@@ -219,6 +219,7 @@ TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank")
                           " processes, but the communicator has " + std::to_string(n));
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 0}); }).n_throws == n);
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.window = 0}); }).n_throws == n);
+  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.node_piece = 0}); }).n_throws == n);
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_NULL, {n}); }).n_throws == n);
   if (n < 2) return;
   const outcome differ = on_all_ranks([&] {
@@ -299,6 +300,39 @@ TEST_CASE("mpi: node by node, processes have fewer messages; exchanges for which
   CHECK(messages({.by_node = where_it_saves, .node_block = 7, .node_size = 2}, known) == 6);
 }
 
+TEST_CASE("mpi: blocks for other nodes travel in small pieces, in at most 512 of them") {
+  const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
+  const auto messages = [&](const gs::mpi_options& options, std::size_t bytes) {
+    gs::mpi_backend b(MPI_COMM_WORLD, {n}, options);
+    cases::rng r(std::uint64_t(rank) + 1);
+    const auto members = std::size_t(n);
+    const cases::bytes from = cases::random_bytes(r, std::int64_t(bytes * members));
+    cases::bytes to(from.size());
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> recv;
+    for (std::size_t m = 0; m < members; ++m) {
+      send.push_back(std::span(from).subspan(bytes * m, bytes));
+      recv.push_back(std::span(to).subspan(bytes * m, bytes));
+    }
+    const gs::exchange_part part{send, recv};
+    under_way::all = 0;
+    b.exchange(1, {&part, 1}, {});
+    const int all = under_way::all;
+    for (std::size_t m = 0; m < members; ++m) {
+      cases::rng of_m(m + 1);
+      const cases::bytes sent = cases::random_bytes(of_m, std::int64_t(bytes * members));
+      CHECK(std::ranges::equal(recv[m], std::span(sent).subspan(bytes * std::size_t(rank), bytes)));
+    }
+    return all;
+  };
+  const auto both_ways = [](int pieces_here, int here, int pieces_beyond, int beyond) { return 2 * (pieces_here * here + pieces_beyond * beyond); };
+  const int mates = n % 2 == 0 || rank + 1 < n ? 1 : 0, beyond = n - 1 - mates;  // in nodes of two
+  CHECK(messages({.node_piece = 3}, 8) == both_ways(1, n - 1, 0, 0));  // these processes share memory
+  CHECK(messages({.node_size = 2, .node_piece = 3}, 8) == both_ways(1, mates, 3, beyond));
+  CHECK(messages({.message_limit = 2, .node_size = 2, .node_piece = 3}, 8) == both_ways(4, mates, 4, beyond));
+  CHECK(messages({.node_size = 2, .node_piece = 1}, 2000) == both_ways(1, mates, 500, beyond));  // of four bytes
+}
+
 TEST_CASE("mpi: when a message of an exchange node by node cannot be started, those whose blocks were in it are told, too, and nobody waits") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   const auto me = std::size_t(rank);
@@ -323,7 +357,8 @@ TEST_CASE("mpi: when a message of an exchange node by node cannot be started, th
 TEST_CASE("mpi: several exchanges under way, each rank finishes them in its own order") {
   const int rank = rank_of(MPI_COMM_WORLD);
   for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
-    for (const gs::mpi_options& options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .window = 1}}) {
+    for (const gs::mpi_options& options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .window = 1},
+                                           gs::mpi_options{.node_size = 1, .node_piece = 7}}) {
       if (gs::device_count(extents) == 1) continue;
       gs::mpi_backend b(MPI_COMM_WORLD, extents, options);
       const auto me = std::size_t(rank);

@@ -112,8 +112,15 @@ class mpi_backend final : public backend {
     for (std::int64_t at = 0; at < bytes; at += limit_)
       f(at, int(std::min<std::int64_t>(limit_, bytes - at)));
   }
+  // The size of the pieces of a block, for a device on this node or on another one.
+  std::int64_t piece_of(std::int64_t bytes, int device) const {
+    constexpr std::int64_t most_pieces = 512;
+    const std::vector<int>& node = nodes().node;
+    if (node.empty() || node[std::size_t(device)] == node[std::size_t(world_.rank())]) return limit_;
+    return std::min(limit_, std::max(node_piece_, (bytes + most_pieces - 1) / most_pieces));
+  }
 
-  std::int64_t limit_;
+  std::int64_t limit_, node_piece_;
   int window_, small_block_;
   overlap_mode overlap_;
   bool advances_;
@@ -149,6 +156,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& ex
 GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std::vector<int>& extents, const mpi_options& options)
     : backend(extents, {made.world.rank()}, std::move(made.nodes)),
       limit_(options.message_limit),
+      node_piece_(options.node_piece),
       window_(options.window),
       small_block_(options.small_block),
       overlap_(options.overlap),
@@ -287,20 +295,28 @@ GSHARD_INLINE void mpi_backend::start_some(pending_exchange& f, int members) {
   f.request.clear();
   f.member.clear();
   f.expected.clear();
+  const device_group devices(extents(), f.axes, world_.rank());
   for (int k = first; k < last; ++k) {
     const int from = (me - k + p) % p;
     const std::span<std::byte> block = f.part.recv[std::size_t(from)];
-    for_each_piece(std::int64_t(block.size()), [&](std::int64_t at, int count) {
-      f.expected.push_back({from, count});
-      receive(f, from, block.subspan(std::size_t(at), std::size_t(count)));
-    });
+    const auto bytes = std::int64_t(block.size()), piece = piece_of(bytes, devices.device(from));
+    for (std::int64_t at = 0; at < bytes; at += piece) {
+      const std::span<std::byte> data = block.subspan(std::size_t(at), std::size_t(std::min(piece, bytes - at)));
+      f.expected.push_back({from, int(data.size())});
+      receive(f, from, data);
+    }
   }
-  for (int k = first; k < last; ++k) {
-    const int to = (me + k) % p;
-    const std::span<const std::byte> block = f.part.send[std::size_t(to)];
-    for_each_piece(std::int64_t(block.size()),
-                   [&](std::int64_t at, int count) { send(f, to, block.subspan(std::size_t(at), std::size_t(count))); });
-  }
+  // The first piece for every member, then the second one: all links are busy.
+  bool more = true;
+  for (std::int64_t n = 0; std::exchange(more, false); ++n)
+    for (int k = first; k < last; ++k) {
+      const int to = (me + k) % p;
+      const std::span<const std::byte> block = f.part.send[std::size_t(to)];
+      const auto bytes = std::int64_t(block.size()), piece = piece_of(bytes, devices.device(to)), at = n * piece;
+      if (at >= bytes) continue;
+      send(f, to, block.subspan(std::size_t(at), std::size_t(std::min(piece, bytes - at))));
+      more |= at + piece < bytes;
+    }
   f.lacking.reserve(f.request.size());
 }
 

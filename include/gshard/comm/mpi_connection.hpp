@@ -10,6 +10,7 @@
 #include <gshard/comm/mpi_options.hpp>
 #include <gshard/comm/rank_order.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -74,10 +75,12 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
   if (!are_valid(options.deadlines))
     throw error("mpi_backend: deadlines of " + number_text(options.deadlines.warn) + " s and " +
                 number_text(options.deadlines.fail) + " s must be at least 0");
-  if (options.message_limit < 1 || options.window < 1 || options.small_block < 0 || options.node_block < 0 || options.node_size < 0)
-    throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + " and window " +
-                std::to_string(options.window) + " must be at least 1, and small blocks of " + std::to_string(options.small_block) +
-                " bytes, or of " + std::to_string(options.node_block) + " bytes between nodes of " + std::to_string(options.node_size) +
+  if (std::min({options.message_limit, options.node_piece, options.window}) < 1 ||
+      std::min({options.small_block, options.node_block, options.node_size}) < 0)
+    throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + ", pieces between nodes of " +
+                std::to_string(options.node_piece) + " bytes, and window " + std::to_string(options.window) +
+                " must be at least 1, and small blocks of " + std::to_string(options.small_block) + " bytes, or of " +
+                std::to_string(options.node_block) + " bytes between nodes of " + std::to_string(options.node_size) +
                 " processes, at least 0");
   const int n_devices = device_count(extents);
   if (n_devices != world.size())

@@ -37,6 +37,10 @@ struct mpi_options {
   node_routing by_node = node_routing::where_it_saves;
   int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
+  /// Blocks for other nodes are sent in pieces of this many bytes; a block of more than 512 pieces, in 512 larger ones. Over TCP, Open MPI
+  /// and MPICH send messages below 64 KiB at once. Longer ones wait for an answer of the receiver, which queues behind other data. On a
+  /// network with RDMA, whole blocks may be faster: then pass 1 << 30.
+  int node_piece = 60 << 10;
   summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
   /// The axes of the mesh, from the outermost to the innermost. Processes, sorted by node, take devices in this order, so the innermost
   /// axes are within nodes. Empty: rank r takes device r. Messages of errors then call device d rank d. @see axis_order
@@ -91,6 +95,7 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
           {"the compile options that change results", std::string(options_that_change_results)},
           {"the mesh", mesh_text(extents)},
           option("message_limit", options.message_limit),
+          option("node_piece", options.node_piece),
           option("window", options.window),
           option("small_block", options.small_block),
           option("by_node", options.by_node),
