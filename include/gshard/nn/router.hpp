@@ -135,7 +135,8 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
   if (options.z_loss > 0) {
     const symbol z = logsumexp<"GSE->GS">(logits);
     const symbol tokens = map<[](auto n) { return max(n, decltype(n)(1)); }>(sum(mask));
-    m.loss(options.z_loss * (sum(z * z * mask) / tokens));
+    const symbol squares = map<[](auto v, auto real) { return real == 0 ? decltype(v)(0) : v * v * real; }>(z, mask);  // 0 even if v is NaN
+    m.loss(options.z_loss * (sum(squares) / tokens));
   }
   return r;
 }
