@@ -9,6 +9,7 @@
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>
 #include <gshard/trace/scan.hpp>
+#include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
@@ -96,6 +97,33 @@ TEST_CASE("saved tensors: the same bits, in every sharding") {
     CHECK(serially(with(saved), dims, inputs) == expected);
     run_graph::every_sharding(with(saved), {.dims = {dims, {{'T', 2}, {'B', 3}, {'M', 5}}}, .tolerance = 1e-11, .most = 60});
   }
+}
+
+TEST_CASE("steps after the last row, and states of some steps before, in every sharding") {
+  constexpr int steps = 6;
+  const auto scanned = trace({{"TBM"}, {"BM"}, {"MM"}}, [](const scope&, given x) {
+    const auto body = [&](symbol step, symbol s, symbol before, symbol row) {
+      const symbol earlier = gs::select(gs::cast<double>(gs::here(step) >= 2.0), 1.0, 0.0);
+      const symbol next = cell(s, row, x[2]) + gs::einsum<"bm,->bm">(before * before, earlier);
+      return std::tuple(next, next * s);
+    };
+    return with_gradients(gs::detail::write_scan<true>(body, std::array{x[1]}, std::array{x[0]}, {.steps = steps, .lag = 2}, 0, ""), x);
+  });
+  const auto plain = trace({{"TBM"}, {"BM"}, {"MM"}}, [](const scope&, given x) {
+    symbols rows, states{x[1]};
+    for (int t = 0; t < steps; ++t) {
+      symbol row = gs::squeeze(gs::slice(x[0], 0, t < 4 ? t : 3, t < 4 ? t + 1 : 4), 0);
+      symbol next = cell(states[std::size_t(t)], t < 4 ? row : gs::stop_gradient(row), x[2]);
+      if (t >= 2) next = next + states[std::size_t(t - 2)] * states[std::size_t(t - 2)];
+      rows.push_back(gs::expand_dims(next * states[std::size_t(t)], 0));
+      states.push_back(next);
+    }
+    return with_gradients({states.back(), gs::concat(rows, 0)}, x);
+  });
+  const gs::dims dims{{'T', 4}, {'B', 3}, {'M', 2}};
+  const arrays inputs = run_graph::random_sources(scanned, dims, 1);
+  check_close(serially(scanned, dims, inputs), serially(plain, dims, inputs));
+  run_graph::every_sharding(scanned, {.dims = {dims}, .tolerance = 1e-11, .most = 40});
 }
 
 TEST_CASE("no step: states stay, and gradients pass them") {

@@ -272,6 +272,10 @@ class differentiator {
           ids[0] = n.output();
           r.in[0] = n.rule.out[0];
         }
+        if (f.own == arithmetic::number_of<arithmetic::choose>) {  // its slopes read the condition alone
+          ids[1] = ids[2] = dy.id;
+          r.in[1] = r.in[2] = n.rule.out[0];
+        }
         if (f.derivative(i).own == arithmetic::number_of<arithmetic::zero>) continue;
         ids[n.inputs] = dy.id;
         g = {&b_, b_.add_node(op::map, list_view(ids, std::size_t(n.inputs) + 1), r, {.function = &f.derivative(i)},

@@ -77,7 +77,11 @@ class node_copier {
     rename(r.last, r.step);
     for (scan_record::stack& v : r.saved) rename(v.stacked, v.row);
     for (scan_record::state& s : r.states) rename(s.start, s.now, s.next, s.after, s.history);
-    for (scan_record::stack& x : r.inputs) rename(x.stacked, x.row);
+    for (scan_record::stack& x : r.inputs) {
+      rename(x.stacked, x.row);
+      if (x.last >= 0) rename(x.last);
+    }
+    for (scan_record::stack& s : r.earlier) rename(s.stacked, s.row);
     for (scan_record::stack& y : r.outputs) rename(y.stacked, y.row);
     return r;
   }
@@ -114,12 +118,14 @@ class scan_differentiator {
     std::int32_t tensor = -1;  // to which the gradient belongs
     symbol leaf;               // the tensor in an iteration whose gradient is its part
     symbol carried, after;     // the state of the loop, and its result
+    symbol index;              // of a row: where it is stacked
   };
 
   Differentiator& outer_;
   Builder& b_;
   scan_record scan_;
   list<part> states_, sums_, rows_;
+  list<part> earlier_;  // by state, with the gradients of its earlier values as they are read, stacked
 
   constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
   constexpr bool differentiable(std::int32_t id) const { return has_gradient(b_.program.at(id).type); }
@@ -140,7 +146,7 @@ class scan_differentiator {
     const auto read = [&](std::int32_t v) {
       if (found[std::size_t(v)] || is_of_scan(v) || !outer_.needs(v) || !differentiable(v)) return;
       found[std::size_t(v)] = 1;
-      sums_.push_back({v, at(v), {}, {}});
+      sums_.push_back({v, at(v), {}, {}, {}});
     };
     for (std::int32_t i = scan_.body; i < scan_.close; ++i)
       for (int k = 0; k < b_.program.nodes[std::size_t(i)].inputs; ++k) read(b_.program.nodes[std::size_t(i)].input(k));
@@ -152,12 +158,13 @@ class scan_differentiator {
       if (!differentiable(s.now)) continue;
       const symbol g = outer_.gradient_so_far(s.after);
       const value like = gradient_of(b_.program.at(s.now));
-      states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like), {}});
+      states_.push_back({s.start, {}, g.id >= 0 ? loop.open(g, like) : loop.open_zeros(like), {}, {}});
+      if (!scan_.earlier.empty()) earlier_.push_back({-1, {}, loop.open_zeros(stack_of(like, b_.program.at(s.history).dims[0])), {}, {}});
     }
     for (part& w : sums_) w.carried = loop.open_sum(gradient_of(w.leaf.get()));
     for (const scan_record::stack& x : scan_.inputs)
       if (outer_.needs(x.stacked) && differentiable(x.row))
-        rows_.push_back({x.stacked, {}, loop.open_sum(gradient_of_stack(x)), {}});
+        rows_.push_back({x.stacked, {}, loop.open_sum(gradient_of_stack(x)), {}, {}});
   }
   /// The dims, type and sharding of the gradient of a tensor.
   static constexpr value gradient_of(value like) {
@@ -188,10 +195,18 @@ class scan_differentiator {
       if (differentiable(s.now)) add_leaf(states_[next++], before);
     }
     next = 0;
+    for (std::size_t i = 0; i < scan_.earlier.size(); ++i) {
+      const symbol before = emit_row(at(scan_.states[i].history), index_before(step, scan_.lag));
+      copies.replace(scan_.earlier[i].row, before);
+      if (differentiable(before.id)) add_leaf(earlier_[next++], before);
+    }
+    next = 0;
     for (const scan_record::stack& x : scan_.inputs) {
-      const symbol row = emit_row(at(x.stacked), step);
+      const symbol index = index_of_row(x, step), row = emit_row(at(x.stacked), index);
       copies.replace(x.row, row);
-      if (outer_.needs(x.stacked) && differentiable(x.row)) add_leaf(rows_[next++], row);
+      if (!outer_.needs(x.stacked) || !differentiable(x.row)) continue;
+      rows_[next].index = index;
+      add_leaf(rows_[next++], row);
     }
     for (const part& w : sums_) leaves.push_back(w.leaf);
     list<symbol> output_gradients;
@@ -222,11 +237,26 @@ class scan_differentiator {
       for (int k = 0; k < n.inputs; ++k) n.in[k] = now[std::size_t(n.in[k])];
     }
   }
+  /// The gradient of a state, as the step `lag` steps after this one has read it; zeros if there is none.
+  constexpr symbol read_later(symbol rows, symbol step) {
+    namespace f = arithmetic;
+    const symbol later = here(step) + double(scan_.lag), last = at(scan_.last), exists = here(later) <= last;
+    const symbol row = emit_row(rows, select(exists, later, last));
+    if (b_.failed()) return b_.nothing();
+    const symbol zeros = emit_constant(pointwise_constant<0>, row), gate = emit_cast(exists, row.get().type);
+    const short_list all = counting(row.rank());
+    return emit_map_of(own_function<f::choose, f::zero, f::choose_left_slope, f::choose_right_slope>, std::array{gate, row, zeros},
+                       std::array{short_list{}, all, all}, row);
+  }
   constexpr void close(loop_nodes<>& loop, const Differentiator& inner, symbol step) {
     list<symbol> next, carried;
     for (const part& s : states_) {
       carried.push_back(s.carried);
       next.push_back(inner.of(s.leaf));
+    }
+    for (std::size_t i = 0; i < earlier_.size(); ++i) {
+      next[i] = here(next[i]) + read_later(earlier_[i].carried, step);
+      if (const symbol g = inner.gradient_so_far(earlier_[i].leaf.id); g.id >= 0) loop.close_row(earlier_[i].carried, g, step);
     }
     copy_shared(next, carried);
     list<symbol> sums;
@@ -235,7 +265,7 @@ class scan_differentiator {
       sums.push_back(g.id < 0 ? g : here(w.carried) + g);
     }
     for (part& x : rows_)
-      if (const symbol g = inner.gradient_so_far(x.leaf.id); g.id >= 0) x.after = loop.close_row(x.carried, g, step);
+      if (const symbol g = inner.gradient_so_far(x.leaf.id); g.id >= 0) x.after = loop.close_row(x.carried, g, x.index);
     for (std::size_t i = 0; i < sums_.size(); ++i)
       if (sums[i].id >= 0) sums_[i].after = loop.close(sums_[i].carried, sums[i]);
     for (std::size_t i = 0; i < states_.size(); ++i) states_[i].after = loop.close(states_[i].carried, next[i]);

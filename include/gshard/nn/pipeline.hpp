@@ -11,6 +11,7 @@
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>
+#include <gshard/trace/scan.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
@@ -28,7 +29,11 @@ struct pipeline_options {
   /// How often a microbatch passes all stages: 1 is GPipe. With more, each stage has several groups of layers, and the bubble is smaller:
   /// the circular schedule.
   int repeats = 1;
-  remat_policy saved = remat_policy::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat
+  remat_policy saved = remat_policy::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat, scan
+  /// The ticks are iterations of a loop: one tick is in the plan, so that the compiler's time does not grow with their number. Prices and
+  /// `dry_run` then count one tick, and processes agree in every tick whether the loop goes on. Circular: each tick copies the weights of
+  /// its round, and adds to the gradients of all rounds; with few tokens per microbatch that takes time. If false, the plan has all ticks.
+  bool loop = true;
 
   /// In each tick, every stage works on one microbatch, or on none that counts.
   constexpr std::int64_t ticks(std::int64_t stages, std::int64_t microbatches) const { return repeats * microbatches + stages - 1; }
@@ -40,7 +45,7 @@ struct pipeline_options {
 
 namespace detail {
 
-/// Writes the ticks of a pipeline, one after the other.
+/// Writes the ticks of a pipeline, as a scan or one after the other.
 template <class Body, std::size_t N>
 class pipeline_writer {
  public:
@@ -50,7 +55,7 @@ class pipeline_writer {
   constexpr symbol write(const Body& body) {
     if (!check()) return b_.nothing();
     b_.keeps_place = true;  // what is added here has the line that calls pipeline
-    const symbol y = ticks(body);
+    const symbol y = options_.loop ? loop(body) : ticks(body);
     b_.keeps_place = keeps_place_;
     return y;
   }
@@ -69,6 +74,78 @@ class pipeline_writer {
   symbol index_;         // the stages' numbers
   std::array<list<symbol>, N> rounds_;  // the weights of each round
 
+  /// A scan over the ticks. Its state is each stage's operand, except for the microbatches that enter the first stage.
+  constexpr symbol loop(const Body& body) {
+    const std::int64_t count = options_.ticks(stages_, batches_), wait = batches_ - stages_;
+    const symbol stage = gshard::detail::emit_indices(b_, stage_dim_), first = cast(equal(stage, 0.0), x_.get().type);
+    const symbol last = cast(equal(stage, double(stages_ - 1)), x_.get().type);
+    std::array<symbol, N> tables = weights_;  // with rounds: [stages, rounds, ...]
+    for (symbol& w : tables)
+      if (options_.repeats > 1) w = swap_first_dims(w);
+    const auto tick = [&](symbol t, symbol moved, symbol waited, symbol batch) {
+      b_.keeps_place = true;
+      symbol state = moved;
+      if (options_.repeats > 1 && wait > 0) state = choose(first, waited, moved);
+      symbol enters = first;
+      if (options_.repeats > 1) enters = cast(equal(here(stage) + select(less(t, double(batches_)), 0.0, 1.0), 0.0), x_.get().type);
+      state = choose(enters, batch, state);
+      std::array<symbol, N> w{};
+      const symbol round = options_.repeats > 1 ? round_of_stages(t, stage) : b_.nothing();
+      for (std::size_t i = 0; i < N; ++i) w[i] = options_.repeats > 1 ? weight_of_round(tables[i], round) : tables[i];
+      const symbol y = call(body, state, w);
+      if (!check_result(y)) return std::tuple(y, y);
+      return std::tuple(shift(y), choose(last, y, gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, y)));
+    };
+    const symbol before = everywhere(stop_gradient(squeeze(slice(x_, 0, 0, 1), 0)));
+    const gshard::detail::scan_options how{.steps = count, .saved = options_.saved, .lag = wait};
+    const symbol all = scan_ticks(tick, before, how)[1];
+    if (b_.failed()) return b_.nothing();
+    return sum_of_stages(slice(all, 0, count - batches_, count), 1);
+  }
+  /// Only the circular schedule reads states of some ticks before.
+  template <class Tick>
+  constexpr std::array<symbol, 2> scan_ticks(const Tick& tick, symbol before, const gshard::detail::scan_options& how) {
+    const std::array start{before}, rows{x_};
+    if (options_.repeats > 1 && how.lag > 0)
+      return gshard::detail::write_scan<true>(tick, start, rows, how, place_.line, place_.file);
+    const auto without = [&tick](symbol t, symbol moved, symbol batch) { return tick(t, moved, moved, batch); };
+    return gshard::detail::write_scan(without, start, rows, how, place_.line, place_.file);
+  }
+  /// The round in which each stage is in a tick.
+  constexpr symbol round_of_stages(symbol t, symbol stage) {
+    const symbol begun = here(t) - stage;  // ticks since the stage took its first microbatch
+    symbol round = stage;
+    for (int r = 1; r < options_.repeats; ++r) {
+      const symbol more = cast(begun >= double(r * batches_), dtype::i32);
+      round = r == 1 ? more : here(round) + more;
+    }
+    return round;
+  }
+  /// The weights of each stage in its round.
+  constexpr symbol weight_of_round(symbol table, symbol round) {
+    const symbol w = gather(table, round, 1, 1);
+    if (!b_.failed()) b_.program.nodes.back().attr.inside = true;
+    return w;
+  }
+  constexpr symbol swap_first_dims(symbol w) {
+    if (b_.failed()) return b_.nothing();
+    const short_list from = gshard::detail::counting(w.rank());
+    short_list to;
+    for (int d = 0; d < w.rank(); ++d) to.push_back(d < 2 ? 1 - d : d);
+    return gshard::detail::emit_einsum(b_, list_view(&w, 1), list_view(&from, 1), to);
+  }
+  constexpr symbol everywhere(symbol batch) {
+    if (b_.failed()) return b_.nothing();
+    return gshard::detail::emit_broadcast(batch, gshard::detail::counting(x_.rank() - 1, 1), gshard::detail::counting(x_.rank()),
+                                          state_dims_);
+  }
+  /// Each stage's result where the next stage is.
+  constexpr symbol shift(symbol y) { return options_.repeats == 1 ? pad(y, 0, 1, -1) : roll(y, 0, 1); }
+  constexpr bool check_result(symbol y) {
+    if (!b_.failed() && (y.get().dims != state_dims_ || y.get().type != x_.get().type)) b_.fail(fault::dims_differ, "pipeline", {}, 0, 0);
+    return !b_.failed();
+  }
+
   constexpr symbol ticks(const Body& body) {
     index_ = stage_index();
     for (std::size_t i = 0; i < N; ++i)
@@ -78,9 +155,8 @@ class pipeline_writer {
     list<symbol> moved, results;  // moved: by tick, each stage's result where the next stage is
     for (std::int64_t t = 0; t < count && !b_.failed(); ++t) {
       const symbol y = run(body, t, operand(t, moved));
-      if (!b_.failed() && (y.get().dims != state_dims_ || y.get().type != x_.get().type)) b_.fail(fault::dims_differ, "pipeline", {}, 0, 0);
-      if (b_.failed()) break;
-      if (t + 1 < count) moved.push_back(options_.repeats == 1 ? pad(y, 0, 1, -1) : roll(y, 0, 1));
+      if (!check_result(y)) break;
+      if (t + 1 < count) moved.push_back(shift(y));
       if (t >= last) results.push_back(expand_dims(y, 1));
     }
     return b_.failed() ? b_.nothing() : of_last_stage(joined(results));
@@ -124,10 +200,8 @@ class pipeline_writer {
     if (t < batches_) {
       const symbol batch = squeeze(slice(x_, 0, t, t + 1), 0);
       if (t > 0) return choose(equal(index_, 0.0), batch, moved[std::size_t(t - 1)]);
-      const symbol everywhere =
-          gshard::detail::emit_broadcast(batch, gshard::detail::counting(x_.rank() - 1, 1), gshard::detail::counting(x_.rank()),
-                                         state_dims_);
-      return choose(equal(index_, 0.0), everywhere, stop_gradient(everywhere));
+      const symbol all = everywhere(batch);
+      return choose(equal(index_, 0.0), all, stop_gradient(all));
     }
     const symbol before = moved[std::size_t(t - 1)];
     if (options_.repeats == 1) return choose(equal(index_, 0.0), stop_gradient(squeeze(slice(x_, 0, batches_ - 1, batches_), 0)), before);
@@ -157,6 +231,9 @@ class pipeline_writer {
     const remat recomputed(m_, options_.saved);
     std::array<symbol, N> w{};
     for (std::size_t i = 0; i < N; ++i) w[i] = weight(rounds_[i], t);
+    return call(body, state, w);
+  }
+  constexpr symbol call(const Body& body, symbol state, const std::array<symbol, N>& w) {
     b_.keeps_place = keeps_place_;
     const symbol y = [&]<std::size_t... I>(std::index_sequence<I...>) { return symbol(body(state, w[I]...)); }(
                          std::make_index_sequence<N>());
@@ -180,10 +257,15 @@ class pipeline_writer {
   constexpr symbol of_last_stage(symbol all) {
     if (b_.failed()) return b_.nothing();
     const symbol nothing = gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, all);
-    const symbol masked = choose(equal(index_, double(stages_ - 1)), all, nothing);
+    return sum_of_stages(choose(equal(index_, double(stages_ - 1)), all, nothing), 0);
+  }
+  constexpr symbol sum_of_stages(symbol all, int stage_dim) {
+    if (b_.failed()) return b_.nothing();
     const short_list from = gshard::detail::counting(all.rank());
-    const short_list to = gshard::detail::counting(all.rank() - 1, 1);
-    const symbol y = gshard::detail::emit_einsum(b_, list_view(&masked, 1), list_view(&from, 1), to);
+    short_list to;
+    for (int d = 0; d < all.rank(); ++d)
+      if (d != stage_dim) to.push_back(d);
+    const symbol y = gshard::detail::emit_einsum(b_, list_view(&all, 1), list_view(&from, 1), to);
     if (!b_.failed()) b_.program.at(y.id).dims = x_.get().dims;  // the dim of microbatches as x has it: of the same extent
     return y;
   }
@@ -199,10 +281,11 @@ class pipeline_writer {
 /// w[r]. The share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options
 /// Shapes: x [M, ...] of M microbatches -> the same.
 /// Communicates: between stages, one collective_permute per tick, and one in its gradient. For the results, one all_reduce; one all_to_all
-/// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages.
+/// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages. Gradients of weights are
+/// summed over other axes once, after the loop. With `.loop = false`, the circular schedule sums them in several ticks.
 /// Compile time: that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
 /// Throws: nothing.
-/// @see remat, pipeline_options
+/// @see scan, remat, pipeline_options
 template <class Body, class... Weights>
   requires(sizeof...(Weights) > 0 && (std::convertible_to<Weights, symbol> && ...))
 constexpr symbol pipeline(const parameter_scope& m, const pipeline_options& options, const Body& body, here x, const Weights&... w) {

@@ -50,18 +50,38 @@ constexpr symbol emit_row(symbol x, symbol index) {
   return row;
 }
 
+/// The index of the row that a step reads. Steps after the last row read this row.
+template <class = void>
+constexpr symbol index_of_row(const scan_record::stack& x, symbol step) {
+  const symbol last{step.owner, x.last};
+  return x.last < 0 ? step : select(less(last, step), last, step);
+}
+/// The index of the step `lag` steps before, or 0.
+template <class = void>
+constexpr symbol index_before(symbol step, std::int64_t lag) {
+  return select(less(step, double(lag)), 0.0, here(step) - double(lag));
+}
+
+/// How a scan runs.
+struct scan_options {
+  std::int64_t steps = -1;                       // -1: one for each row
+  remat_policy saved = remat_policy::nothing;    // for the gradient
+  std::int64_t lag = 0;                          // of the earlier states that the body takes
+};
+
 /// Writes a scan as a loop over its steps. The state before each step is also a stacked output, which only a gradient reads.
-template <class Body, std::size_t N, std::size_t X>
+/// Lagged: the body also takes the states of options.lag steps before, after its states. The first steps get any numbers for them.
+template <bool Lagged, class Body, std::size_t N, std::size_t X>
 class scan_writer {
  public:
   using states = std::array<symbol, N>;
 
-  constexpr scan_writer(builder& b, const states& start, const std::array<symbol, X>& stacked, remat_policy saved)
-      : b_(b), start_(start), stacked_(stacked), saved_(saved) {}
+  constexpr scan_writer(builder& b, const states& start, const std::array<symbol, X>& stacked, const scan_options& o)
+      : b_(b), start_(start), stacked_(stacked), options_(o) {}
 
   /// The states after the last step and the stacked outputs.
   constexpr auto write(const Body& body, int dim) {
-    using made = decltype(states_of(call(body, symbol(), start_, stacked_)));
+    using made = decltype(states_of(call(body, symbol(), start_, earlier_states(), stacked_)));
     constexpr std::size_t results = std::tuple_size_v<made>;
     static_assert(results >= N, "gshard: the body of a scan returns its states and, after them, its outputs");
     std::array<symbol, results> after = nothings<results>(b_);
@@ -79,10 +99,12 @@ class scan_writer {
   builder& b_;
   states start_;
   std::array<symbol, X> stacked_;
-  remat_policy saved_;
+  scan_options options_;
+  using earlier_states = std::array<symbol, Lagged ? N : 0>;
 
-  static constexpr auto call(const Body& body, symbol step, const states& now, const std::array<symbol, X>& rows) {
-    return std::apply(body, std::tuple_cat(std::tuple(step), now, rows));
+  static constexpr auto call(const Body& body, symbol step, const states& now, const earlier_states& before,
+                             const std::array<symbol, X>& rows) {
+    return std::apply(body, std::tuple_cat(std::tuple(step), now, before, rows));
   }
   constexpr bool has_room(symbol row) {
     if (row.rank() == max_rank) b_.fail(fault::rank_mismatch, "scan", {}, max_rank - 1, row.rank());
@@ -93,6 +115,11 @@ class scan_writer {
   constexpr void emit(const Body& body, int dim, bool keeps_place, std::array<symbol, N + Outputs>& after) {
     scan_record record;
     record.last = emit_last_index(b_, dim).id;
+    record.lag = options_.lag;
+    for (const symbol& x : stacked_) {
+      record.inputs.push_back({x.id});
+      if (x.get().dims[0] != dim) record.inputs.back().last = emit_last_index(b_, x.get().dims[0]).id;
+    }
     const code_place place = b_.place;
     loop_nodes<> loop(b_);
     record.loop = loop.number();
@@ -114,12 +141,17 @@ class scan_writer {
     loop.test(here(step) <= symbol{&b_, record.last});
     std::array<symbol, X> rows;
     for (std::size_t i = 0; i < X; ++i) {
-      rows[i] = emit_row(stacked_[i], step);
-      record.inputs.push_back({stacked_[i].id, rows[i].id});
+      rows[i] = emit_row(stacked_[i], index_of_row(record.inputs[i], step));
+      record.inputs[i].row = rows[i].id;
+    }
+    earlier_states before;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      before[i] = emit_row(history[i], index_before(step, options_.lag));
+      record.earlier.push_back({history[i].id, before[i].id});
     }
     record.body = next_node();
     b_.keeps_place = keeps_place;
-    const auto made = states_of(call(body, step, now, rows));
+    const auto made = states_of(call(body, step, now, before, rows));
     b_.keeps_place = true;
     b_.place = place;
     for (const symbol& s : made)
@@ -129,7 +161,7 @@ class scan_writer {
     for (std::size_t i = 0; i < N; ++i)
       if (!check_turn(now[i], next[i], "scan", int(i))) return;
     copy_shared(next, now);
-    const list<std::int32_t> saved = saved_tensors(record.body, now, rows);
+    const list<std::int32_t> saved = saved_tensors(record.body, now, before, rows);
     list<symbol> stacks;
     const std::int32_t end = next_node();
     for (const std::int32_t v : saved) stacks.push_back(loop.open_zeros(stack_of(b_.program.at(v), dim)));
@@ -158,11 +190,13 @@ class scan_writer {
   constexpr std::int32_t next_node() const { return std::int32_t(b_.program.nodes.size()); }
 
   /// The tensors of the body that are kept: of those that depend on a state or a row.
-  constexpr list<std::int32_t> saved_tensors(std::int32_t body, const states& now, const std::array<symbol, X>& rows) const {
+  constexpr list<std::int32_t> saved_tensors(std::int32_t body, const states& now, const earlier_states& before,
+                                             const std::array<symbol, X>& rows) const {
     list<std::int32_t> saved;
-    if (saved_ == remat_policy::nothing) return saved;
+    if (options_.saved == remat_policy::nothing) return saved;
     list<char> varies(b_.program.values.size(), 0);
     for (const symbol& s : now) varies[std::size_t(s.id)] = 1;
+    for (const symbol& s : before) varies[std::size_t(s.id)] = 1;
     for (const symbol& x : rows) varies[std::size_t(x.id)] = 1;
     int depth = 0;  // in loops of the body
     for (std::int32_t i = body; i < next_node(); ++i) {
@@ -175,7 +209,7 @@ class scan_writer {
         varies[std::size_t(v)] = 1;
         if (depth + nesting_of_results(n) != 0 || traits(n.kind).alias || b_.program.at(v).rank() == max_rank) continue;
         const std::int32_t scope = n.place.remat;
-        if (is_saved(n, scope == 0 ? saved_ : b_.program.remats[std::size_t(scope - 1)])) saved.push_back(v);
+        if (is_saved(n, scope == 0 ? options_.saved : b_.program.remats[std::size_t(scope - 1)])) saved.push_back(v);
       }
     }
     return saved;
@@ -195,9 +229,9 @@ class scan_writer {
   }
 };
 
-template <class Body, std::size_t N, std::size_t X>
-constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, const std::array<symbol, X>& stacked, std::int64_t steps,
-                          remat_policy saved, std::uint32_t line, const char* file) {
+template <bool Lagged = false, class Body, std::size_t N, std::size_t X>
+constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, const std::array<symbol, X>& stacked, const scan_options& o,
+                          std::uint32_t line, const char* file) {
   static_assert(N > 0, "gshard: a scan carries a state");
   builder& b = *start[0].owner;
   if (!b.failed()) here(start[0], line, file);
@@ -205,10 +239,10 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
   for (const symbol& x : stacked)
     if (b.has(x)) check_dim(x, 0, "scan");
   int dim = -1;
-  if (!b.failed()) dim = X > 0 ? int(stacked[0].get().dims[0]) : b.fixed_dim(steps);
+  if (!b.failed()) dim = o.steps < 0 ? int(stacked[0].get().dims[0]) : b.fixed_dim(o.steps);
   for (std::size_t i = 1; i < X && !b.failed(); ++i)
-    if (stacked[i].get().dims[0] != dim) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
-  scan_writer<Body, N, X> writer(b, start, stacked, saved);
+    if (stacked[i].get().dims[0] != stacked[0].get().dims[0]) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
+  scan_writer<Lagged, Body, N, X> writer(b, start, stacked, o);
   return one_or_all(writer.write(body, dim));
 }
 
@@ -234,7 +268,7 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 template <class Body, detail::scan_states Init, detail::scan_states Xs>
 constexpr auto scan(const Body& body, const Init& init, const Xs& xs, remat_policy saved = remat_policy::nothing,
                     std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
-  return detail::write_scan(body, detail::states_of(init), detail::states_of(xs), 0, saved, line, file);
+  return detail::write_scan(body, detail::states_of(init), detail::states_of(xs), {.saved = saved}, line, file);
 }
 
 /// scan<Steps>(body, init): body(step, state...) applied Steps times. Otherwise as scan over stacked tensors.
@@ -242,7 +276,7 @@ template <std::int64_t Steps, class Body, detail::scan_states Init>
 constexpr auto scan(const Body& body, const Init& init, remat_policy saved = remat_policy::nothing, std::uint32_t line = __builtin_LINE(),
                     const char* file = __builtin_FILE()) {
   static_assert(Steps >= 0, "gshard: a scan has a number of steps");
-  return detail::write_scan(body, detail::states_of(init), std::array<symbol, 0>{}, Steps, saved, line, file);
+  return detail::write_scan(body, detail::states_of(init), std::array<symbol, 0>{}, {.steps = Steps, .saved = saved}, line, file);
 }
 
 }}  // namespace gshard::v0

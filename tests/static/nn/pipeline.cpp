@@ -22,53 +22,84 @@ static_assert(nn::pipeline_options{}.bubble(1, 8) == 0);
 namespace {
 
 constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
-template <int Rounds, remat_policy Saved>
+template <nn::pipeline_options Options>
 constexpr symbol passed(const auto& m, auto x) {
-  if constexpr (Rounds == 1) return nn::pipeline(m, {.saved = Saved}, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
+  if constexpr (Options.repeats == 1) return nn::pipeline(m, Options, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
   else
-    return nn::pipeline(m, {Rounds, Saved}, layer, x, m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F")));
+    return nn::pipeline(m, Options, layer, x, m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F")));
 }
-template <int Rounds, remat_policy Saved>
+template <nn::pipeline_options Options>
 constexpr auto train = [](auto& m, auto x, auto rate) {
-  const auto y = passed<Rounds, Saved>(m, x);
+  const auto y = passed<Options>(m, x);
   const auto loss = gs::mean(y * y);
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<1, remat_policy::everything>(m, x)); };
+template <bool Loop>
+constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<nn::pipeline_options{.loop = Loop}>(m, x)); };
 
 using mesh = gs::mesh<gs::axis<"stage">, gs::axis<"data">>;
 using batches = gs::in<"MBF", P<none, "data", none>>;
-template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything>
-using trained = gs::program<train<Rounds, Saved>, mesh, batches, gs::in<"">, extent<'S', 4>, extent<'M', Batches>, extent<'R', Rounds>>;
+template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything, bool Loop = true>
+using trained = gs::program<train<nn::pipeline_options{Rounds, Saved, Loop}>, mesh, batches, gs::in<"">, extent<'S', 4>,
+                            extent<'M', Batches>, extent<'R', Rounds>>;
 
-/// One permute from tick to tick, as many in the gradient, and the sum of the results. With a data axis, GPipe sums the loss and the weights'
-/// gradients once.
+struct counts {
+  int permutes, collectives;  // in loops, and in all
+  int products;               // of the stages in the forward pass, and again for the gradient
+  bool in_order;              // only sums and permutes, and in loops only permutes
+};
 template <class Program>
-constexpr bool one_permute_per_tick(int rounds, int microbatches) {
+constexpr counts count() {
   const gs::plan_view p = Program::plan;
-  int again = 0, products = 0;
-  for (const gs::node& n : p.steps) {
-    again += n.place.recomputed && performs(n, op::collective_permute);
-    products += n.kind == op::einsum && n.inputs == 2 && n.rule.in[0].size() == 3 && !n.place.gradient && !n.place.recomputed;
+  counts n{0, p.collectives(), 0, p.count(op::all_gather) == 0 && p.count(op::all_to_all) == 0};
+  int depth = 0;
+  for (const gs::node& s : p.steps) {
+    depth += s.kind == op::loop_begin ? 1 : s.kind == op::loop_end ? -1 : 0;
+    n.permutes += performs(s, op::collective_permute);
+    if (depth > 0 && gs::traits(s.kind).collective && !performs(s, op::collective_permute)) n.in_order = false;
+    n.products += s.kind == op::einsum && s.inputs == 2 && s.rule.in[0].size() == 3 && s.rule.in[1].size() == 3;
   }
-  const auto ticks = int(nn::pipeline_options{rounds}.ticks(4, microbatches));
-  return p.count(op::collective_permute) == 2 * (ticks - 1) && p.count(op::all_gather) == 0 && p.count(op::all_to_all) == 0 && again == 0 &&
-         products == ticks && (rounds > 1 || p.collectives() <= 2 * (ticks - 1) + 3) && soundness::is_sound(p);
+  return n;
+}
+
+/// A tick has one permute, and one in the gradient. Besides: the sums of the results, of the loss and of the weights' gradients. Devices
+/// add the gradients of all ticks before they sum them once. The plan has the stage's product, and two for its gradient.
+template <class Program>
+constexpr bool one_tick_in_plan(int recomputed = 0) {
+  constexpr counts n = count<Program>();
+  return n.permutes == 2 && n.collectives == 2 + 3 && n.products == 3 + recomputed && n.in_order;
+}
+/// The same with all ticks in the plan. There the circular schedule sums weights' gradients in several ticks.
+template <class Program>
+constexpr bool all_ticks_in_plan(int rounds, int microbatches) {
+  constexpr counts n = count<Program>();
+  const int ticks = int(nn::pipeline_options{rounds}.ticks(4, microbatches));
+  return n.permutes == 2 * (ticks - 1) && (rounds > 1 || n.collectives <= 2 * (ticks - 1) + 3) && n.in_order &&
+         soundness::is_sound(Program::plan);
 }
 
 }  // namespace
 
-static_assert(one_permute_per_tick<trained<1, 8>>(1, 8));
-static_assert(one_permute_per_tick<trained<1, 2>>(1, 2));  // fewer microbatches than stages
-static_assert(one_permute_per_tick<trained<2, 8>>(2, 8));
-static_assert(one_permute_per_tick<trained<3, 4>>(3, 4));  // as many as stages: nothing waits
-static_assert(one_permute_per_tick<trained<2, 8, remat_policy::nothing>>(2, 8));
+static_assert(one_tick_in_plan<trained<1, 8>>());
+static_assert(one_tick_in_plan<trained<1, 2>>());  // fewer microbatches than stages
+static_assert(one_tick_in_plan<trained<2, 8>>());
+static_assert(one_tick_in_plan<trained<3, 4>>());  // as many as stages: nothing waits
+static_assert(one_tick_in_plan<trained<2, 8, remat_policy::nothing>>(1));
+// The plan has as many steps for more microbatches.
+static_assert(trained<1, 8>::plan.steps.size() == trained<1, 500>::plan.steps.size());
+static_assert(trained<2, 8>::plan.steps.size() == trained<2, 500>::plan.steps.size());
+
+static_assert(all_ticks_in_plan<trained<1, 8, remat_policy::everything, false>>(1, 8));
+static_assert(all_ticks_in_plan<trained<3, 4, remat_policy::everything, false>>(3, 4));
+static_assert(all_ticks_in_plan<trained<2, 8, remat_policy::nothing, false>>(2, 8));
 
 // Results that are sharded over the stages arrive in one exchange.
-using spread_program = gs::program<spread, mesh, batches, extent<'S', 4>, extent<'M', 8>>;
-static_assert(spread_program::plan.count(op::all_to_all) == 1 && spread_program::plan.count(op::all_reduce) == 0);
-static_assert(spread_program::plan.count(op::collective_permute) == 10 && spread_program::plan.collectives() == 11);
+template <bool Loop>
+constexpr const gs::plan_view& spread_plan = gs::program<spread<Loop>, mesh, batches, extent<'S', 4>, extent<'M', 8>>::plan;
+static_assert(spread_plan<true>.count(op::all_to_all) == 1 && spread_plan<true>.count(op::collective_permute) == 1);
+static_assert(spread_plan<true>.collectives() == 2);
+static_assert(spread_plan<false>.count(op::all_to_all) == 1 && spread_plan<false>.collectives() == 11);
 
 namespace {
 
