@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "on_mesh.hpp"
+#include "random_program_layers.hpp"
 
 #include <gshard/base/dual.hpp>
 #include <gshard/trace/broadcast.hpp>
@@ -73,8 +73,12 @@ enum class verb : std::uint8_t {
   dropout,        // number: rate in tenths
   cast,           // number: dtype
   annotate,       // layout
+  one_hot,        // text: the letter
+  attention,      // number: see attention_settings
+  experts,        // number: see expert_settings
   check_finite,   // of what has no special numbers
   loop,           // number: the body; layout of a state
+  scan,           // number: the body, the result; layout of a state
   count_
 };
 
@@ -275,6 +279,10 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::cast: return gs::cast(x[0], gs::dtype(n[0]));
     case verb::annotate: return on_mesh::annotate(x[0], s.layout);
     case verb::check_finite: return gs::check_finite(x[0], "x");
+    case verb::one_hot: return b.failed() ? b.nothing() : gs::detail::emit_equal_index(x[0], b.dims_of(s.text, "one_hot")[0], gs::dtype::f64);
+    case verb::attention: return attention(n, x);
+    case verb::experts: return experts(n, x);
+    case verb::scan: return scan(n[0], n[1], x[0], x[1], x[2], s.layout);
     case verb::loop: return loop(n[0], x[0], x[1], x[2], s.layout);
     case verb::count_: break;
   }

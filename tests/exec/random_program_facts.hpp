@@ -211,6 +211,39 @@ inline facts after_map(int k, const std::vector<known>& x) {
   return f;
 }
 
+inline std::optional<facts> after_attention(const attention_settings& how, const std::vector<known>& x) {
+  const facts &q = x[0].of, &k = x[1].of, &v = x[2].of;
+  const std::vector<std::int64_t>& e = x[1].extents;
+  const std::int64_t keys = e[e.size() - 3];
+  // The score of a number that is infinite is that, or NaN, or finite; weights must not depend on which.
+  const facts score = q.times(k);
+  if (q.huge || k.huge || v.huge || score.blurred) return {};
+  if (how.log_sum && (how.mask >= 0 || how.position >= 0 || keys == 0)) return {};  // of no keys: a number that stands for that
+  facts f = q.with(k).with(v).computed();
+  if (how.log_sum) f = score.computed().rounded(score.top * std::sqrt(double(e.back())) + std::log(double(keys)));
+  else f = f.rounded(v.top / (1 - how.dropout));
+  f.nan = f.nan || f.infinite;
+  f.sum = f.fixed = false;
+  f.blurred = f.last = f.infinite;
+  return f;
+}
+
+inline std::optional<facts> after_experts(const expert_settings& how, const std::vector<known>& x) {
+  const facts &tokens = x[0].of, &logits = x[1].of, &w = x[2].of;
+  // Which experts are chosen depends on no rounding. Of numbers next to 0, gates are equal.
+  if (!logits.exact || logits.special() || logits.tiny || x[1].extent(2) == 0 || (how.masked && (!x[3].of.exact || x[3].of.special()))) return {};
+  if (tokens.huge || tokens.infinite || w.huge || w.infinite) return {};
+  const double groups = double(x[1].extent(0)), choices = double(std::max<std::int64_t>(x[1].extent(1), 1) * how.k);
+  if (how.result == 2) return facts::number(choices, 0);
+  if (how.result == 3) return facts::number(2 * choices, 0);
+  facts f = tokens.with(w).computed();
+  if (how.result == 1) f = facts::number(1, 0);
+  f = f.rounded(how.result == 1 ? 1 : tokens.top * w.top * double(std::max<std::int64_t>(x[0].extent(2), 1)) + 0.25);
+  f.nan = f.nan || (how.result == 1 && groups == 0);
+  f.sum = f.fixed = false;
+  return f;
+}
+
 /// What is known of the result of a step, whose shape is that of `y`; nothing if such a step must not be written, because its
 /// result would depend on rounding, or on the order of sums that overflow.
 inline std::optional<facts> after(const step& s, const std::vector<known>& x, const known& y, const gs::dims& dims) {
@@ -397,6 +430,21 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
         return f;
       }
       f.infinite = f.infinite || f.huge;
+      return f;
+    }
+    case verb::one_hot: {
+      facts f = facts::number(1, 0);
+      f.fixed = first().fixed;
+      return f;
+    }
+    case verb::attention: return after_attention(attention_settings(n), x);
+    case verb::experts: return after_experts(expert_settings(n), x);
+    case verb::scan: {
+      if (!all([](const known& v) { return !v.of.huge && !v.of.infinite; })) return {};
+      const double top = 1 + std::max({first().top, x[1].of.top, x[2].of.top}), steps = double(x[1].extent(0));
+      facts f = first().with(x[1].of).with(x[2].of).computed().rounded(top * top + steps);
+      f.sum = true;
+      f.fixed = false;
       return f;
     }
     case verb::loop: {

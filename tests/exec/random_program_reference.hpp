@@ -2,6 +2,7 @@
 #pragma once
 
 #include "random_program_analysis.hpp"
+#include "random_program_layers_reference.hpp"
 #include "random_program_tensor.hpp"
 
 #include <gshard/base/random.hpp>
@@ -32,12 +33,14 @@ class interpreter {
 
   const std::vector<tensor<T>>& run(std::vector<tensor<T>> inputs) {
     std::size_t next = 0;
-    std::uint32_t dropouts = 0;
+    std::uint32_t keys = 0;
     for (std::size_t i = 0; i < r_.steps.size(); ++i) {
       const step& s = r_.steps[i];
       if (s.what == verb::input) values_.push_back(std::move(inputs[next++]));
-      else if (s.what == verb::dropout) values_.push_back(dropout(s, values_[std::size_t(s.in[0])], dropouts++));
+      else if (s.what == verb::dropout) values_.push_back(dropout(s, values_[std::size_t(s.in[0])], keys));
+      else if (s.what == verb::attention) values_.push_back(attention(s, a_.about(int(i)).extents, keys));
       else values_.push_back(call(s, int(i)));
+      keys += random_keys_of(s);
       if (a_.about(int(i)).type == gs::dtype::f32)
         for (T& v : values_.back().e) v = as_float(v);
     }
@@ -233,9 +236,18 @@ class interpreter {
       case verb::min_pool: return pool(s, extents);
       case verb::cast:
         return element_wise([&](const T& v) { return gs::dtype(n[0]) == gs::dtype::i32 ? T(std::trunc(value(v))) : v; });
+      case verb::one_hot:
+        return made<T>(extents, [&](index at) {
+          const std::int64_t e = at.back();
+          at.pop_back();
+          return T(value(element(x(), at)) == double(e));
+        });
+      case verb::experts: return experts_by_definition<T>(s.number, x(0), x(1), x(2), s.in.size() > 3 ? &x(3) : nullptr).run();
+      case verb::scan: return scan(s, extents);
       case verb::loop: return loop(n[0], x(0), broadcast_to(s, dims), value(x(2).e[0]), extents);
       case verb::input:
       case verb::dropout:
+      case verb::attention:
       case verb::count_: break;
     }
     return {};
@@ -339,12 +351,36 @@ class interpreter {
     });
   }
 
-  static tensor<T> dropout(const step& s, const tensor<T>& x, std::uint32_t key) {
+  /// The number of keys of random numbers that a step draws.
+  static std::uint32_t random_keys_of(const step& s) {
+    if (s.what == verb::attention) return std::uint32_t(attention_settings(s.number).random_keys());
+    return s.what == verb::dropout || s.what == verb::experts;
+  }
+  static gs::random_key random_key(std::uint32_t key) {
     const gs::run_context run = run_graph::setting{}.context;
+    return {run.seed, run.step, key};
+  }
+  tensor<T> attention(const step& s, const list& extents, std::uint32_t key) const {
+    std::vector<const tensor<T>*> x;
+    for (std::size_t k = 0; k < s.in.size(); ++k) x.push_back(&in(s, k));
+    const gs::dim_list& of_k = a_.dims(s.in[1]);
+    gs::dim_list of_keys;
+    for (int d = 0; d < of_k.size() - 2; ++d) of_keys.push_back(of_k[d]);
+    return attention_by_definition<T>(s.number, x, of_keys, a_.dims(s.in.back())).run(extents, random_key(key));
+  }
+  tensor<T> scan(const step& s, const list& extents) const {
+    const gs::dim_list &state = a_.dims(s.in[0]), &xs = a_.dims(s.in[1]);
+    gs::dim_list row;
+    for (int d = 1; d < xs.size(); ++d) row.push_back(xs[d]);
+    return scan_by_definition<T>(s.number[0], in(s, 0), in(s, 1), in(s, 2), matched(row, state), matched(a_.dims(s.in[2]), state))
+        .run(s.number[1], extents);
+  }
+
+  static tensor<T> dropout(const step& s, const tensor<T>& x, std::uint32_t key) {
     const double rate = s.number[0] / 10.0;
     tensor<T> y = x;
     for (std::size_t i = 0; i < y.e.size(); ++i)
-      y.e[i] = gs::uniform01({run.seed, run.step, key}, i) >= float(rate) ? x.e[i] * T(1 / (1 - rate)) : T(0);
+      y.e[i] = gs::uniform01(random_key(key), i) >= float(rate) ? x.e[i] * T(1 / (1 - rate)) : T(0);
     return y;
   }
 

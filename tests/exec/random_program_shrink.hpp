@@ -83,7 +83,7 @@ class shrinker {
       left.push_back(r.steps[i]);
       for (int& k : left.back().in) k = now[std::size_t(k)];
       const step& s = left.back();
-      if (s.what == verb::input || s.what == verb::iota) letters += s.text;
+      if (s.what == verb::input || s.what == verb::iota || s.what == verb::one_hot) letters += s.text;
       if (s.what == verb::input) letters += char(s.number[1]);
     }
     for (result& y : r.results) y.of = now[std::size_t(y.of)];
@@ -188,7 +188,7 @@ class shrinker {
   template <class F>
   static void for_each_layout(recipe& r, F f) {
     for (step& s : r.steps)
-      if (s.what == verb::input || s.what == verb::annotate || s.what == verb::loop) f(s.layout);
+      if (s.what == verb::input || s.what == verb::annotate || s.what == verb::loop || s.what == verb::scan) f(s.layout);
     for (result& y : r.results) f(y.layout);
     for (result& y : r.gradients) f(y.layout);
   }

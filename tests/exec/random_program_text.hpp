@@ -118,6 +118,13 @@ inline std::string code_of(const step& s) {
     case verb::cast: return detail::call("cast<" + type_name(n[0]) + ">", x);
     case verb::annotate: return with("annotate", {spec(s.layout)});
     case verb::check_finite: return with("check_finite", {quoted("x")});
+    case verb::one_hot: return detail::call("one_hot<" + quoted(s.text) + ", double>", x);
+    case verb::attention:
+      return "random_program::attention({" + joined({at(0), at(1), at(2), at(3), at(4)}) + "}, std::array{" + joined(x) + "})";
+    case verb::experts:
+      return "random_program::experts({" + joined({at(0), at(1), at(2), at(3), at(4), at(5), at(6)}) + "}, std::array{" + joined(x) + "})";
+    case verb::scan:
+      return "random_program::scan(" + joined({at(0), at(1)}) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
     case verb::loop: return "random_program::loop(" + at(0) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
     case verb::count_: break;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "random_program_movement.hpp"
+#include "random_program_layer_steps.hpp"
 
 #include <array>
 #include <string>
@@ -11,9 +11,9 @@ namespace random_program {
 
 namespace detail {
 
-class writer : movement {
+class writer : layers {
  public:
-  using movement::movement;
+  using layers::layers;
 
   recipe write() {
     r_.on.known_axes = some(run_graph::axis_letters.substr(0, r_.on.mesh.size()));
@@ -40,7 +40,7 @@ class writer : movement {
   }
 
   using trial = bool (writer::*)();
-  static constexpr std::size_t most_trials = 51;
+  static constexpr std::size_t most_trials = 62;
   std::array<bool, most_trials> left_out_{};
 
   bool operation() {
@@ -52,7 +52,9 @@ class writer : movement {
         &writer::cumsum,   &writer::sort,    &writer::top_k,     &writer::gather,     &writer::scatter,  &writer::iota,     &writer::conv,
         &writer::conv,     &writer::pool,    &writer::dropout,   &writer::cast,       &writer::argmax,   &writer::cross_entropy,
         &writer::loop,     &writer::loop,    &writer::mismatched, &writer::dynamic_slice, &writer::dynamic_slice, &writer::dynamic_update,
-        &writer::relu,     &writer::larger_or_smaller,            &writer::broadcast, &writer::check_finite};
+        &writer::relu,     &writer::larger_or_smaller,            &writer::broadcast, &writer::check_finite,
+        &writer::attention, &writer::attention, &writer::attention, &writer::scan, &writer::scan, &writer::scan,   &writer::one_hot,
+        &writer::experts,  &writer::experts, &writer::experts,   &writer::experts};
     const std::size_t at = std::size_t(below(int(trials.size())));
     // Each program does without many of the verbs, so that the others meet more often.
     if (below(8) > 0 && left_out_[at]) return false;

@@ -7,6 +7,8 @@
 #include "random_program_text.hpp"
 #include "random_program_writer.hpp"
 
+#include <gshard/trace/attention.hpp>
+
 #include <array>
 #include <cmath>
 #include <string>
@@ -47,6 +49,17 @@ TEST_CASE("random programs compute the same bits if activations are recomputed")
     FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
   }
   CHECK(repeated > seeds.count);
+}
+
+TEST_CASE("a NaN that a query does not see is the same on every mesh: nowhere") {
+  // Seed 155, with the queries sharded: a device that has only first queries does not read the last keys at all.
+  const auto causal = [](const gs::parameter_scope&, std::span<const symbol> x) {
+    return gs::list<symbol>{gs::attention(x[0], x[1], x[1], {.causal = true})};
+  };
+  const auto none = gs::P<gs::none, gs::none, gs::none>{};
+  CHECK(on_mesh::failure({.mesh = {2}, .dims = {{'Q', 4}, {'H', 1}, {'D', 2}}},
+                         {{{"QHD"}, on_mesh::layout_of(gs::P<"x", gs::none, gs::none>{}), 1}, {{"QHD"}, on_mesh::layout_of(none), 5, on_mesh::not_a_number}},
+                         causal) == "");
 }
 
 TEST_CASE("partial sums do not run together with other pending reductions") {

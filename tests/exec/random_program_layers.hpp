@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "on_mesh.hpp"
+
+#include <gshard/trace/attention.hpp>
+#include <gshard/trace/dropless.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/reduce.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/scan.hpp>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+// Attention, scans and experts of random programs. Their definitions are in random_program_layers_reference.hpp.
+namespace random_program {
+
+namespace gs = gshard;
+
+/// The operands of an attention besides q, k and v, or -1, and its options.
+struct attention_settings {
+  bool causal;
+  int mask = -1, position = -1;
+  double dropout;
+  bool log_sum;  // is the result
+
+  /// number: causal, with a mask, with a position, the rate of dropout in tenths, 1 the logarithms of sums.
+  explicit attention_settings(const std::vector<int>& number)
+      : causal(number[0] != 0 || number[2] != 0), dropout(number[3] / 10.0), log_sum(number[4] != 0) {
+    int next = 3;
+    if (number[1]) mask = next++;
+    if (number[2]) position = next++;
+  }
+  bool hides_keys() const { return causal || mask >= 0; }
+  int random_keys() const { return dropout > 0; }
+};
+
+inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::symbol> x) {
+  const attention_settings s(number);
+  gs::attention_options o{.causal = s.causal, .dropout = s.dropout};
+  if (s.mask >= 0) o.mask = x[std::size_t(s.mask)];
+  if (s.position >= 0) o.position = x[std::size_t(s.position)];
+  const gs::attention_part made = gs::partial_attention(x[0], x[1], x[2], o);
+  return s.log_sum ? made.log_sum : made.y;
+}
+
+/// A scan over the rows of xs. Rows and y broadcast to the state. `which`: 0 the last state, 1 the outputs, 2 a sum of both.
+inline constexpr int scan_bodies = 7;
+inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs::symbol y, const gs::sharding& layout) {
+  using gs::symbol;
+  gs::builder& b = *start.owner;
+  if (b.failed()) return b.nothing();
+  const bool scalar = start.rank() == 0;
+  const auto mean_of = [](symbol v, symbol w) { return 0.5 * gs::map<[](auto s, auto t) { return s + t; }>(v, w); };
+  const auto small_sum = [](symbol v) { return 0.015625 * gs::sum(v); };
+  const auto laid = [&](symbol s) { return on_mesh::annotate(s, layout); };
+  const auto turn = [&](symbol step, symbol s, symbol x) -> std::array<symbol, 2> {
+    if (b.failed()) return {b.nothing(), b.nothing()};
+    switch (body) {
+      case 0: return {laid(gs::map<[](auto u, auto v, auto w) { return tanh(u * w + v); }>(s, x, y)), s - x};
+      case 1: return {laid(mean_of(scalar ? s : gs::softmax(s), x)), small_sum(s)};
+      case 2: {
+        const symbol next = scalar ? s : mean_of(gs::roll(s, 0, 1), y);
+        return {laid(next), next + gs::cast(step, gs::dtype::f64)};
+      }
+      case 3: return {laid(mean_of(scalar ? s : gs::map<[](auto v) { return tanh(v); }>(gs::cumsum(s, 0)), x)), x * x};
+      case 4: return {laid(mean_of(s, gs::gather(xs, step))), s};
+      default: {
+        const auto inner = [](symbol, symbol u, symbol v) { return gs::map<[](auto p, auto q) { return tanh(p + q); }>(u, v); };
+        const symbol next = gs::scan(inner, s, xs);
+        return {laid(mean_of(next, y)), next - x};
+      }
+    }
+  };
+  const auto turn_of_two = [&](symbol, symbol s, symbol t, symbol x) -> std::array<symbol, 3> {
+    return {laid(mean_of(t, x)), gs::map<[](auto u, auto v) { return tanh(u * v); }>(s, y), s * t};
+  };
+  std::array<symbol, 2> made{b.nothing(), b.nothing()};
+  if (body == scan_bodies - 1) {
+    const std::array<symbol, 3> all = gs::scan(turn_of_two, std::array{start, start}, xs);
+    made = {all[0], all[2]};
+  } else {
+    made = gs::scan(turn, start, xs);
+  }
+  if (b.failed() || which < 2) return made[std::size_t(which)];
+  return made[0] + small_sum(made[1]);
+}
+
+/// Experts, to which tokens x [G,S,M] are sent by logits [G,S,E]. Expert l of group n computes cos(2 n + l) x w + 1/4 for w [M,F].
+struct expert_settings {
+  int k, groups;         // 0 groups: experts have slots, else rows
+  int places, rows;      // factors of the capacities, 0: unlimited
+  gs::gate_norm norm;
+  int result;            // 0 the combined results, 1 the auxiliary loss, 2 loads, 3 refused choices
+  bool masked;           // operand 3 is 0 at padding
+
+  explicit expert_settings(const std::vector<int>& n)
+      : k(n[0]), groups(n[1]), places(n[2]), rows(n[3]), norm(gs::gate_norm(n[4])), result(n[5]), masked(n[6] != 0) {}
+};
+
+namespace detail {
+/// w, times cos(2 n + l) along the dims N and E/N, which are the first ones of the result.
+inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
+  gs::builder& b = *w.owner;
+  if (b.failed()) return b.nothing();
+  gs::dim_list dims = first;
+  for (int d = 0; d < w.rank(); ++d) dims.push_back(w.get().dims[d]);
+  const auto index = [&](int along) { return gs::cast(gs::detail::emit_iota(b, dims, along), gs::dtype::f64); };
+  const gs::symbol local = index(first.size() - 1), group = first.size() > 1 ? index(0) : gs::stop_gradient(0.0 * local);
+  constexpr auto& f = gs::pointwise_of<[](auto v, auto n, auto l) { return v * gs::cos(n + n + l); }, 3>;
+  const gs::short_list all = gs::detail::counting(dims.size());
+  return gs::detail::emit_map_of(f, std::array{w, group, local}, std::array{gs::detail::counting(w.rank(), first.size()), all, all}, local);
+}
+}  // namespace detail
+
+inline gs::symbol experts(const std::vector<int>& number, gs::list_view<gs::symbol> x) {
+  using gs::symbol;
+  const expert_settings s(number);
+  gs::builder& b = *x[0].owner;
+  const gs::capacity places = s.places ? gs::capacity{double(s.places)} : gs::capacity::unlimited();
+  const symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : symbol{};
+  const gs::gating_result g = gs::detail::emit_gating(gates, mask, {.k = s.k, .places = places, .norm = s.norm}, "experts");
+  if (b.failed() || s.result == 1) return g.aux;
+  if (s.result == 2) return g.load;
+  if (s.groups == 0) {
+    if (s.result == 3) return g.overflow;
+    gs::dim_list of_experts;
+    of_experts.push_back(x[1].get().dims[2]);
+    const symbol w = detail::expert_weights(x[2], of_experts);
+    const symbol sent = gs::einsum<"GSEC,GSM->EGCM">(g.dispatch, x[0]), made = gs::einsum<"EGCM,EMF->EGCF">(sent, w);
+    return gs::einsum<"GSEC,EGCF->GSF">(g.combine, gs::map<[](auto v) { return v + 0.25; }>(made));
+  }
+  const gs::expert_row_routing r = gs::send_rows(g, x[0], s.groups, {double(s.rows)});
+  if (b.failed() || s.result == 3) return g.overflow + r.overflow;
+  gs::dim_list of_experts, of_bias;
+  for (const int d : {r.group_dim, r.expert_dim}) of_experts.push_back(d);
+  const symbol w = detail::expert_weights(x[2], of_experts);
+  if (b.failed()) return b.nothing();
+  for (const int d : {0, 1, 3}) of_bias.push_back(w.get().dims[d]);
+  const symbol bias = gs::map<[](auto v) { return 0 * v + 0.25; }>(gs::cast(gs::detail::emit_iota(b, of_bias, 0), gs::dtype::f64));
+  return gs::combine_rows(r, gs::add_to_rows(r, gs::grouped_product(r, r.rows, w), bias));
+}
+
+}  // namespace random_program

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "random_program_layers.hpp"
+#include "random_program_tensor.hpp"
+
+#include <gshard/base/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+// The definitions of random_program_layers.hpp.
+namespace random_program::reference {
+
+/// Reads only the keys and values that a query sees.
+template <class T>
+class attention_by_definition {
+ public:
+  /// x: the operands. `keys`: the dims of k without heads and depth. `position`: those of the position, if there is one.
+  attention_by_definition(const std::vector<int>& number, std::vector<const tensor<T>*> x, const gs::dim_list& keys, const gs::dim_list& position)
+      : how_(number), x_(std::move(x)), position_dims_(how_.position >= 0 ? matched(position, keys) : std::vector<int>()) {}
+
+  /// `key`: of the random numbers of dropout.
+  tensor<T> run(const std::vector<std::int64_t>& extents, gs::random_key key) const {
+    if (how_.log_sum)
+      return made<T>(extents, [&](const index& at) { return logsumexp(line_of(at).score); });
+    // Elements of one query follow each other.
+    line now;
+    return made<T>(extents, [&](const index& at) {
+      if (at.back() == 0) now = weighted(line_of(index(at.begin(), at.end() - 1)), at, key);
+      T sum = T(0);
+      index of_value = now.batch;
+      of_value.insert(of_value.end(), {0, now.head, at.back()});
+      for (std::size_t j = 0; j < now.key.size(); ++j) {
+        of_value[now.batch.size()] = now.key[j];
+        sum = sum + now.score[j] * element(*x_[2], of_value);
+      }
+      return sum;
+    });
+  }
+
+ private:
+  /// The keys that a query sees, with its score or weight of each.
+  struct line {
+    index batch{};
+    std::int64_t query = 0, head = 0, repeat = 0;
+    std::vector<std::int64_t> key{};
+    std::vector<T> score{};
+  };
+  attention_settings how_;
+  std::vector<const tensor<T>*> x_;
+  std::vector<int> position_dims_;
+
+  line line_of(index of_query) const {
+    const tensor<T>&q = *x_[0], &k = *x_[1];
+    const std::size_t batch = k.extents.size() - 3;
+    line l{.batch = index(of_query.begin(), of_query.begin() + std::ptrdiff_t(batch)), .query = of_query[batch], .head = of_query[batch + 1],
+           .repeat = of_query.size() > batch + 2 ? of_query[batch + 2] : 0};
+    const std::int64_t depth = k.extents.back();
+    of_query.push_back(0);
+    for (std::int64_t j = 0; j < k.extent(batch); ++j) {
+      index at = l.batch;
+      at.push_back(j);
+      if (how_.mask >= 0 && std::trunc(value(element(*x_[std::size_t(how_.mask)], at))) == 0) continue;
+      const double shift = how_.position >= 0 ? value(broadcast(*x_[std::size_t(how_.position)], position_dims_, at)) : 0;
+      if (how_.causal && double(j) - shift > double(l.query)) continue;
+      at.insert(at.end(), {l.head, 0});
+      T sum = T(0);
+      for (std::int64_t d = 0; d < depth; ++d) {
+        of_query.back() = at.back() = d;
+        sum = sum + element(q, of_query) * element(k, at);
+      }
+      l.key.push_back(j);
+      l.score.push_back(sum / T(std::sqrt(double(depth))));
+    }
+    return l;
+  }
+  /// The softmax of the scores, after dropout.
+  line weighted(line l, const index& at, gs::random_key key) const {
+    if (l.key.empty()) return l;
+    const tensor<T>&q = *x_[0], &k = *x_[1];
+    const std::size_t batch = l.batch.size();
+    const T most = constant_of(extremum(l.score, true));
+    T sum = T(0);
+    for (T& v : l.score) sum = sum + (v = gs::exp(v - most));
+    const index outer(q.extents.begin(), q.extents.begin() + std::ptrdiff_t(batch));
+    const std::int64_t repeats = at.size() > batch + 3 ? q.extent(batch + 2) : 1;
+    const std::int64_t row = ((std::int64_t(linear(l.batch, outer)) * q.extent(batch + 1) + l.head) * repeats + l.repeat) * q.extent(batch) + l.query;
+    for (std::size_t j = 0; j < l.score.size(); ++j) {
+      const bool kept = gs::uniform01(key, std::uint64_t(row * k.extent(batch) + l.key[j])) >= float(how_.dropout);
+      l.score[j] = l.score[j] / sum * T(kept ? 1 / (1 - how_.dropout) : 0);  // NaN stays NaN
+    }
+    return l;
+  }
+};
+
+/// `broadcast_to`: for every dim of the state, the dim of a row, or of y, that it is, or -1.
+template <class T>
+class scan_by_definition {
+ public:
+  scan_by_definition(int body, const tensor<T>& start, const tensor<T>& xs, const tensor<T>& y, std::vector<int> of_row, std::vector<int> of_y)
+      : body_(body), state_(start), other_(start), xs_(xs), y_(y), of_row_(std::move(of_row)), of_y_(std::move(of_y)) {}
+
+  tensor<T> run(int which, const std::vector<std::int64_t>& extents) {
+    tensor<T> all{extents, {}};
+    for (std::int64_t t = 0; t < xs_.extent(0); ++t) {
+      const tensor<T> out = turn(t);
+      all.e.insert(all.e.end(), out.e.begin(), out.e.end());
+    }
+    if (which == 1) return all;
+    if (which == 2) {
+      const T sum = small_sum(all.e);
+      for (T& v : state_.e) v = v + sum;
+    }
+    return state_;
+  }
+
+ private:
+  int body_;
+  tensor<T> state_, other_;
+  const tensor<T>&xs_, &y_;
+  std::vector<int> of_row_, of_y_;
+
+  static T small_sum(const std::vector<T>& e) { return std::accumulate(e.begin(), e.end(), T(0)) * T(0.015625); }
+  tensor<T> row(std::int64_t t) const {
+    const std::vector<std::int64_t> extents(xs_.extents.begin() + 1, xs_.extents.end());
+    const std::int64_t n = count_of(extents);
+    return {extents, std::vector<T>(xs_.e.begin() + t * n, xs_.e.begin() + (t + 1) * n)};
+  }
+  template <class F>
+  tensor<T> zip(const tensor<T>& a, F f) const {
+    std::size_t i = 0;
+    return made<T>(a.extents, [&](const index& at) { return f(at, a.e[i++]); });
+  }
+  template <class F>
+  tensor<T> lines(std::size_t dim, F f) const {
+    return along(state_, dim, state_.extents, f);
+  }
+
+  tensor<T> turn(std::int64_t t) {
+    const tensor<T> x = row(t), before = state_;
+    const bool scalar = state_.extents.empty();
+    const auto x_at = [&](const index& at) { return broadcast(x, of_row_, at); };
+    const auto y_at = [&](const index& at) { return broadcast(y_, of_y_, at); };
+    const auto half = [](const T& a, const T& b) { return T(0.5) * (a + b); };
+    switch (body_) {
+      case 0:
+        state_ = zip(before, [&](const index& at, const T& u) { return gs::tanh(u * y_at(at) + x_at(at)); });
+        return zip(before, [&](const index& at, const T& u) { return u - x_at(at); });
+      case 1:
+        if (!scalar)
+          state_ = lines(state_.extents.size() - 1, [](std::vector<T> r) {
+            const T most = constant_of(extremum(r, true));
+            T sum = T(0);
+            for (T& v : r) sum = sum + (v = gs::exp(v - most));
+            for (T& v : r) v = v / sum;
+            return r;
+          });
+        state_ = zip(state_, [&](const index& at, const T& u) { return half(u, x_at(at)); });
+        return {{}, {small_sum(before.e)}};
+      case 2:
+        if (!scalar) {
+          state_ = lines(0, [](std::vector<T> r) {
+            if (!r.empty()) std::rotate(r.begin(), r.end() - 1, r.end());
+            return r;
+          });
+          state_ = zip(state_, [&](const index& at, const T& u) { return half(u, y_at(at)); });
+        }
+        return zip(state_, [&](const index&, const T& u) { return u + T(double(t)); });
+      case 3:
+        if (!scalar)
+          state_ = lines(0, [](std::vector<T> r) {
+            T sum = T(0);
+            for (T& v : r) v = gs::tanh(sum = sum + v);
+            return r;
+          });
+        state_ = zip(state_, [&](const index& at, const T& u) { return half(u, x_at(at)); });
+        return zip(x, [](const index&, const T& v) { return v * v; });
+      case 4:
+        state_ = zip(before, [&](const index& at, const T& u) { return half(u, x_at(at)); });
+        return before;
+      case 5:
+        for (std::int64_t k = 0; k < xs_.extent(0); ++k) {
+          const tensor<T> inner = row(k);
+          state_ = zip(state_, [&](const index& at, const T& u) { return gs::tanh(u + broadcast(inner, of_row_, at)); });
+        }
+        {
+          const tensor<T> next = state_;
+          state_ = zip(next, [&](const index& at, const T& u) { return half(u, y_at(at)); });
+          return zip(next, [&](const index& at, const T& u) { return u - x_at(at); });
+        }
+      default: {
+        tensor<T> out = state_;
+        for (std::size_t i = 0; i < out.e.size(); ++i) out.e[i] = state_.e[i] * other_.e[i];
+        state_ = zip(other_, [&](const index& at, const T& v) { return half(v, x_at(at)); });
+        other_ = zip(before, [&](const index& at, const T& u) { return gs::tanh(u * y_at(at)); });
+        return out;
+      }
+    }
+  }
+};
+
+/// Each group of tokens by itself: choices, then which of them are kept, then results.
+template <class T>
+class experts_by_definition {
+ public:
+  experts_by_definition(const std::vector<int>& number, const tensor<T>& x, const tensor<T>& logits, const tensor<T>& w, const tensor<T>* mask)
+      : how_(number), x_(x), logits_(logits), w_(w), mask_(mask), S_(x.extent(1)), E_(logits.extent(2)) {}
+
+  tensor<T> run() {
+    const std::int64_t G = x_.extent(0), F = w_.extent(1);
+    T aux = T(0);
+    tensor<T> y{{G, S_, F}, {}}, load{{G, E_}, {}}, overflow{{G}, {}};
+    for (std::int64_t g = 0; g < G; ++g) {
+      choose(g);
+      aux = aux + balance() / T(double(G));
+      keep();
+      for (std::int64_t e = 0; e < E_; ++e) load.e.push_back(T(double(loads_[std::size_t(e)])));
+      overflow.e.push_back(T(double(refused_)));
+      for (std::int64_t s = 0; s < S_; ++s)
+        for (std::int64_t f = 0; f < F; ++f) y.e.push_back(result(g, s, f));
+    }
+    if (how_.result == 1) return {{}, {G == 0 ? T(std::numeric_limits<double>::quiet_NaN()) : aux}};
+    return how_.result == 0 ? y : how_.result == 2 ? load : overflow;
+  }
+
+ private:
+  struct choice {
+    std::int64_t expert;
+    T weight;
+    bool has_slot = false, has_row = false;
+  };
+  expert_settings how_;
+  const tensor<T>&x_, &logits_, &w_;
+  const tensor<T>* mask_;
+  std::int64_t S_, E_;
+  std::vector<std::vector<choice>> of_token_;  // its choices, the best one first; none at padding
+  std::vector<std::vector<T>> gates_;
+  std::vector<std::int64_t> loads_;
+  std::int64_t refused_ = 0;
+
+  std::int64_t slots(int factor, std::int64_t share) const { return std::max<std::int64_t>(1, (factor * S_ + share - 1) / share); }
+  std::int64_t in_group() const { return how_.groups ? (E_ + how_.groups - 1) / how_.groups : E_; }
+
+  void choose(std::int64_t g) {
+    of_token_.assign(std::size_t(S_), {});
+    gates_.assign(std::size_t(S_), {});
+    for (std::int64_t s = 0; s < S_; ++s) {
+      if (mask_ && value(element(*mask_, {g, s})) == 0) continue;
+      std::vector<T>& row = gates_[std::size_t(s)];
+      T total = T(0);
+      std::vector<std::int64_t> order;
+      for (std::int64_t e = 0; e < E_; ++e) {
+        row.push_back(gs::exp(element(logits_, {g, s, e})));
+        total = total + row.back();
+        order.push_back(e);
+      }
+      for (T& v : row) v = v / total;
+      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        return value(element(logits_, {g, s, a})) > value(element(logits_, {g, s, b}));
+      });
+      std::vector<choice>& mine = of_token_[std::size_t(s)];
+      T sum = T(0);
+      for (std::int64_t k = 0; k < std::min<std::int64_t>(how_.k, E_); ++k) {
+        mine.push_back({order[std::size_t(k)], row[std::size_t(order[std::size_t(k)])]});
+        sum = sum + mine.back().weight;
+      }
+      if (how_.norm == gs::gate_norm::chosen)
+        for (choice& c : mine) c.weight = c.weight / sum;
+    }
+  }
+  /// sum over e of (first choices of e / n) (mean gate of e) / E.
+  T balance() const {
+    double n = 0;
+    std::vector<double> first(std::size_t(E_), 0);
+    std::vector<T> gate(std::size_t(E_), T(0));
+    for (std::size_t s = 0; s < of_token_.size(); ++s) {
+      if (of_token_[s].empty()) continue;
+      ++n;
+      ++first[std::size_t(of_token_[s][0].expert)];
+      for (std::size_t e = 0; e < gate.size(); ++e) gate[e] = gate[e] + gates_[s][e];
+    }
+    T sum = T(0);
+    for (std::size_t e = 0; e < gate.size() && n > 0; ++e) sum = sum + T(first[e] / n / n / double(E_)) * gate[e];
+    return sum;
+  }
+  /// First choices before second ones, equal choices in the order of tokens; first the slots of experts, then the rows of their groups.
+  void keep() {
+    loads_.assign(std::size_t(E_), 0);
+    refused_ = 0;
+    const std::int64_t places = how_.places ? slots(how_.places, E_) : S_;
+    const int most = how_.k * how_.groups;
+    const std::int64_t rows = how_.groups == 0 ? 0 : slots(how_.rows == 0 || how_.rows > most ? most : how_.rows, how_.groups);
+    std::vector<std::int64_t> used(std::size_t(how_.groups), 0);
+    const auto for_each_choice = [&](auto f) {
+      for (std::size_t k = 0; k < std::size_t(how_.k); ++k)
+        for (std::vector<choice>& mine : of_token_)
+          if (k < mine.size()) f(mine[k]);
+    };
+    for_each_choice([&](choice& c) {
+      c.has_slot = c.has_row = loads_[std::size_t(c.expert)] < places;
+      loads_[std::size_t(c.expert)] += c.has_slot;
+      refused_ += !c.has_slot;
+    });
+    for_each_choice([&](choice& c) {
+      if (how_.groups == 0 || !c.has_slot) return;
+      std::int64_t& taken = used[std::size_t(c.expert / in_group())];
+      c.has_row = taken < rows;
+      taken += c.has_row;
+      refused_ += !c.has_row;
+    });
+    if (how_.norm != gs::gate_norm::kept) return;
+    for (std::vector<choice>& mine : of_token_) {
+      T sum = T(0);
+      for (const choice& c : mine) sum = c.has_slot ? sum + c.weight : sum;
+      for (choice& c : mine) c.weight = c.weight / sum;
+    }
+  }
+  T result(std::int64_t g, std::int64_t s, std::int64_t f) const {
+    T y = T(0);
+    for (const choice& c : of_token_[std::size_t(s)]) {
+      if (!c.has_row) continue;
+      const std::int64_t n = c.expert / in_group(), l = c.expert % in_group();
+      T made = T(0);
+      for (std::int64_t m = 0; m < x_.extent(2); ++m)
+        made = made + element(x_, {g, s, m}) * element(w_, {m, f}) * T(std::cos(double(2 * n + l)));
+      y = y + c.weight * (made + T(0.25));
+    }
+    return y;
+  }
+};
+
+}  // namespace random_program::reference
