@@ -12,7 +12,8 @@ using gs::extent, gs::none, gs::op, gs::P;
 using mesh = gs::mesh<gs::axis<"stage">>;
 
 constexpr int stages = 4, microbatches = 8, rounds = 2;
-constexpr gs::nn::pipeline_options schedule{.repeats = rounds, .saved = gs::remat_policy::nothing};
+constexpr gs::nn::pipeline_options schedule{.repeats = rounds, .saved = gs::remat_policy::nothing,
+                                            .plan = gs::nn::pipeline_plan::loop};
 
 // A stage, for all stages at once: S is a batch index of the einsums.
 inline constexpr auto layer = [](auto y, auto w) { return y + gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };

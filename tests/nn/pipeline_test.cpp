@@ -22,7 +22,7 @@ namespace {
 struct pipeline_case {
   int stages, microbatches, rounds;
   gs::remat_policy saved = gs::remat_policy::everything;
-  bool loop = true;
+  gs::nn::pipeline_plan plan = gs::nn::pipeline_plan::loop;
 };
 gs::dims sizes_of(const pipeline_case& c) { return {{'S', c.stages}, {'M', c.microbatches}, {'R', c.rounds}, {'B', 3}, {'F', 2}}; }
 
@@ -37,7 +37,7 @@ run_graph::traced traced(const pipeline_case& c, bool pipelined) {
       {{"MBF"}, {circular ? "RSFF" : "SFF"}, {circular ? "RSF" : "SF"}, {"MBF"}},
       [&](const gs::parameter_scope& m, std::span<const symbol> x) {
         symbol y = x[0];
-        if (pipelined) y = gs::nn::pipeline(m, {c.rounds, c.saved, c.loop}, stage, y, x[1], x[2]);
+        if (pipelined) y = gs::nn::pipeline(m, {c.rounds, c.saved, c.plan}, stage, y, x[1], x[2]);
         for (int l = 0; !pipelined && l < c.rounds * c.stages; ++l) {
           const auto of_layer = [&](symbol all) {
             if (circular) all = gs::squeeze(gs::slice(all, 0, l / c.stages, l / c.stages + 1), 0);
@@ -56,8 +56,8 @@ run_graph::traced traced(const pipeline_case& c, bool pipelined) {
 using gs::remat_policy;
 constexpr std::array cases{pipeline_case{4, 6, 1}, pipeline_case{3, 2, 1}, pipeline_case{1, 3, 1}, pipeline_case{3, 5, 2},
                            pipeline_case{3, 3, 2}, pipeline_case{2, 4, 3, remat_policy::nothing},
-                           pipeline_case{4, 6, 1, remat_policy::everything, false}, pipeline_case{3, 5, 2, remat_policy::everything, false},
-                           pipeline_case{3, 3, 2, remat_policy::nothing, false}, pipeline_case{1, 4, 2}};
+                           pipeline_case{4, 6, 1, remat_policy::everything, gs::nn::pipeline_plan::all_ticks}, pipeline_case{3, 5, 2, remat_policy::everything, gs::nn::pipeline_plan::all_ticks},
+                           pipeline_case{3, 3, 2, remat_policy::nothing, gs::nn::pipeline_plan::all_ticks}, pipeline_case{1, 4, 2}};
 
 }  // namespace
 

@@ -19,6 +19,9 @@ static_assert(nn::pipeline_options{}.ticks(4, 8) == 11 && nn::pipeline_options{}
 static_assert(nn::pipeline_options{2}.ticks(4, 8) == 19 && nn::pipeline_options{2}.bubble(4, 8) == 3.0 / 19);
 static_assert(nn::pipeline_options{}.bubble(1, 8) == 0);
 
+// GPipe is a loop, if it is not said otherwise; the circular schedule is not.
+static_assert(nn::pipeline_options{}.is_loop() && !nn::pipeline_options{2}.is_loop());
+
 namespace {
 
 constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
@@ -35,13 +38,13 @@ constexpr auto train = [](auto& m, auto x, auto rate) {
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-template <bool Loop>
-constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<nn::pipeline_options{.loop = Loop}>(m, x)); };
+template <nn::pipeline_plan Plan>
+constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<nn::pipeline_options{.plan = Plan}>(m, x)); };
 
 using mesh = gs::mesh<gs::axis<"stage">, gs::axis<"data">>;
 using batches = gs::in<"MBF", P<none, "data", none>>;
-template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything, bool Loop = true>
-using trained = gs::program<train<nn::pipeline_options{Rounds, Saved, Loop}>, mesh, batches, gs::in<"">, extent<'S', 4>,
+template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything, nn::pipeline_plan Plan = nn::pipeline_plan::loop>
+using trained = gs::program<train<nn::pipeline_options{Rounds, Saved, Plan}>, mesh, batches, gs::in<"">, extent<'S', 4>,
                             extent<'M', Batches>, extent<'R', Rounds>>;
 
 struct counts {
@@ -90,16 +93,16 @@ static_assert(one_tick_in_plan<trained<2, 8, remat_policy::nothing>>(1));
 static_assert(trained<1, 8>::plan.steps.size() == trained<1, 500>::plan.steps.size());
 static_assert(trained<2, 8>::plan.steps.size() == trained<2, 500>::plan.steps.size());
 
-static_assert(all_ticks_in_plan<trained<1, 8, remat_policy::everything, false>>(1, 8));
-static_assert(all_ticks_in_plan<trained<3, 4, remat_policy::everything, false>>(3, 4));
-static_assert(all_ticks_in_plan<trained<2, 8, remat_policy::nothing, false>>(2, 8));
+static_assert(all_ticks_in_plan<trained<1, 8, remat_policy::everything, nn::pipeline_plan::all_ticks>>(1, 8));
+static_assert(all_ticks_in_plan<trained<3, 4, remat_policy::everything, nn::pipeline_plan::all_ticks>>(3, 4));
+static_assert(all_ticks_in_plan<trained<2, 8, remat_policy::nothing, nn::pipeline_plan::all_ticks>>(2, 8));
 
 // Results that are sharded over the stages arrive in one exchange.
-template <bool Loop>
-constexpr const gs::plan_view& spread_plan = gs::program<spread<Loop>, mesh, batches, extent<'S', 4>, extent<'M', 8>>::plan;
-static_assert(spread_plan<true>.count(op::all_to_all) == 1 && spread_plan<true>.count(op::collective_permute) == 1);
-static_assert(spread_plan<true>.collectives() == 2);
-static_assert(spread_plan<false>.count(op::all_to_all) == 1 && spread_plan<false>.collectives() == 11);
+template <nn::pipeline_plan Plan>
+constexpr const gs::plan_view& spread_plan = gs::program<spread<Plan>, mesh, batches, extent<'S', 4>, extent<'M', 8>>::plan;
+static_assert(spread_plan<nn::pipeline_plan::loop>.count(op::all_to_all) == 1 && spread_plan<nn::pipeline_plan::loop>.count(op::collective_permute) == 1);
+static_assert(spread_plan<nn::pipeline_plan::loop>.collectives() == 2);
+static_assert(spread_plan<nn::pipeline_plan::all_ticks>.count(op::all_to_all) == 1 && spread_plan<nn::pipeline_plan::all_ticks>.collectives() == 11);
 
 namespace {
 
