@@ -358,3 +358,25 @@ TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   CHECK(says(gs::dry_run(plan.view(), plan.view().bind({{'A', 8}, {'B', 4}}, std::array{8}), core, core)));
   CHECK(!says(run(8)));
 }
+
+TEST_CASE("dry run: a scan has as many iterations as its rows, its gradient too") {
+  static constexpr auto loss = [](auto&, auto xs, auto h, auto w) {
+    const auto step = [w](auto, auto now, auto x) { return gs::einsum<"AC,BC->AB">(gs::einsum<"AB,BC->AC">(now, w), w) + x; };
+    return gs::gradients(gs::sum(gs::scan(step, h, xs)), std::array{w})[0];
+  };
+  static const gs::plan_tables plan =
+      gs::detail::build_program<loss, mesh, gs::in<"TAB", P<none, "expert", none>>, gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
+  REQUIRE(!plan.problem);
+  const auto rows = [&](std::int64_t t) {
+    const gs::run_record r =
+        gs::dry_run(plan.view(), plan.view().bind({{'T', t}, {'A', 4096}, {'B', 512}, {'C', 512}}, std::array{8}), core, core);
+    CHECK(std::ranges::none_of(r.assumptions, [](const std::string& s) { return s.starts_with("one iteration of each loop"); }));
+    const auto products = std::ranges::count_if(r.steps, [&](const gs::step_record& s) { return plan.view().steps[std::size_t(s.step)].kind == gs::op::einsum; });
+    return std::pair(std::int64_t(products), r.seconds);
+  };
+  const auto [one, seconds_of_one] = rows(1);
+  const auto [nine, seconds_of_nine] = rows(9);
+  CHECK(one > 1);
+  CHECK(nine == 9 * one);
+  CHECK(seconds_of_nine > 5 * seconds_of_one);
+}

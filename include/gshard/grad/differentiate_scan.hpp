@@ -100,7 +100,7 @@ class scan_differentiator {
     loop_nodes<> loop(b_, b_.program.nodes[std::size_t(scan_.end)].attr.key);
     const symbol step = loop.open(at(scan_.last));
     open(loop);
-    loop.begin();
+    loop.begin(b_.program.at(scan_.states[0].history).dims[0]);
     loop.test(0.0 <= here(step));
     const Differentiator inner = step_back(step);
     if (b_.failed()) return;

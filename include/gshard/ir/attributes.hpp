@@ -66,6 +66,7 @@ struct attributes {
   dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps.
                        ///< top_k_gating: the dim of slots. expert_group_slots: the dims of a group's experts and of their slots.
                        ///< expert_rows: the same, and the dim of the rows of a group.
+                       ///< loop_begin: the dim whose extent is the number of iterations, if there is one.
 };
 
 }}  // namespace gshard::v0

@@ -25,8 +25,8 @@
 namespace gshard { inline namespace v0 { namespace nn {
 
 /// How a plan has the ticks of a pipeline.
-/// loop: they are iterations of a loop. One tick is in the plan, so that the compiler's time does not grow with their number. Prices and
-/// `dry_run` then count one tick, and processes agree in every tick whether the loop goes on.
+/// loop: they are iterations of a loop. One tick is in the plan, so that the compiler's time does not grow with their number. Prices
+/// then count one tick, `dry_run` counts all. Processes agree in every tick whether the loop goes on.
 /// all_ticks: one after the other.
 /// automatic: a loop for GPipe, all ticks for the circular schedule. In a loop, each tick of that copies the weights of its round, and adds
 /// to the gradients of all rounds: it took 1.45 times as long with 256 tokens per microbatch and 1024 features, and 1.14 times the memory.

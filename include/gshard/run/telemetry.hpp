@@ -101,8 +101,8 @@ class telemetry {
                          }, predicted, nullptr, 0, {}});
     snapshot(programs_.back());
   }
-  /// The same with the time that `dry_run` predicts on a piece of hardware, with activations kept. Of a loop it counts one iteration; for
-  /// others, give `predicted` the time of a `run_clock` in every step. Throws as dry_run, but not for memory.
+  /// The same with the time that `dry_run` predicts on a piece of hardware, with activations kept. Of a while loop it counts one iteration;
+  /// for others, give `predicted` the time of a `run_clock` in every step. Throws as dry_run, but not for memory.
   template <class Run>
   void add(const Run& run, const hardware& on, dry_run_options how = {}) {
     how.activations = recompute::never;

@@ -232,11 +232,31 @@ class priced_plan {
   }
 };
 
-/// Runs each step once, and one iteration of each loop.
-inline run_record run_once(const plan_view& plan, const priced_plan& p, const faults& broken) {
-  run_record r = p.run(p.schedule(), broken);
+/// The rows [begin, end) of an order of steps, in which each loop has as many iterations as the extent says that is their number.
+inline void append_iterations(const plan_view& plan, const extents& e, const step_schedule& order, std::size_t begin, std::size_t end,
+                              step_schedule& all) {
+  const auto node_of = [&](std::size_t row) -> const node& { return plan.steps[std::size_t(order[row].step)]; };
+  for (std::size_t row = begin; row < end; ++row) {
+    all.push_back(order[row]);
+    if (traits(node_of(row).kind).nesting <= 0) continue;
+    const dim_list& dims = node_of(row).attr.dims;
+    const std::int64_t iterations = dims.size() == 0 ? 1 : e.dim(dims[0]);
+    std::size_t last = row + 1;  // its loop_end
+    for (int depth = 1; last < end; ++last)
+      if ((depth += traits(node_of(last).kind).nesting) == 0) break;
+    for (std::int64_t i = 0; i < iterations; ++i) append_iterations(plan, e, order, row + 1, last, all);
+    row = last - 1;
+  }
+}
+
+/// Runs the steps of a plan. A loop whose number of iterations is known has all of them, another one has one.
+inline run_record run_once(const plan_view& plan, const extents& e, const priced_plan& p, const faults& broken) {
+  const step_schedule order = p.schedule();
+  step_schedule all;
+  append_iterations(plan, e, order, 0, order.size(), all);
+  run_record r = p.run(all, broken);
   for (const node& n : plan.steps)
-    if (traits(n.kind).nesting > 0) {
+    if (traits(n.kind).nesting > 0 && n.attr.dims.size() == 0) {
       r.assumptions.push_back("one iteration of each loop with a run-time trip count is simulated");
       break;
     }
@@ -247,26 +267,26 @@ inline run_record run_once(const plan_view& plan, const priced_plan& p, const fa
 
 /// Simulates a plan without numbers: when each of its steps runs on devices like `on` that `network` connects, and the memory that they
 /// need. Devices with the same work are simulated once, so the cost does not grow with their number. If faults make them differ, the record
-/// has a track for each of at most eight classes of equal devices. Of a while loop one iteration is run.
+/// has a track for each of at most eight classes of equal devices. Of a while loop one iteration is run, of a scan all.
 /// Throws `gshard::error` if the memory of a device is too small, with the step and the largest tensors. Throws if a device is dead, with
 /// the devices that wait for it. Throws if an efficiency is not a share, or if links have faults that the network does not have.
 template <network Network>
 run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                    const dry_run_options& options = {}) {
-  return detail::run_once(plan, {plan, e, on, network, options}, options.faults);
+  return detail::run_once(plan, e, {plan, e, on, network, options}, options.faults);
 }
 
 /// The same on a piece of hardware. Its memory is the limit if the options give none. On a torus the mesh is placed row-major. The record
 /// names the hardware and all assumptions.
 inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const dry_run_options& options = {}) {
-  return detail::run_once(plan, {plan, e, on, options}, options.faults);
+  return detail::run_once(plan, e, {plan, e, on, options}, options.faults);
 }
 
 /// The same with the mesh placed on the torus of the hardware as `mesh` says. Throws if that is another torus, or if the extents differ
 /// from those of the plan. For any machine without hardware, pass a torus_mesh as the network of a dry run.
 inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const torus_mesh& mesh,
                           const dry_run_options& options = {}) {
-  return detail::run_once(plan, {plan, e, on, mesh, options}, options.faults);
+  return detail::run_once(plan, e, {plan, e, on, mesh, options}, options.faults);
 }
 
 }}  // namespace gshard::v0

@@ -111,7 +111,11 @@ class loop_nodes {
     n.place.is_explicit = is_annotated(like);
     shape(n, like);
   }
-  constexpr void begin() { add(op::loop_begin, {}); }
+  /// `dim`: its extent is the number of iterations; or -1.
+  constexpr void begin(int dim = -1) {
+    add(op::loop_begin, {});
+    if (dim >= 0) b_.program.nodes.back().attr.dims.push_back(dim);
+  }
   constexpr void test(symbol continues) { add(op::loop_test, {continues.id}); }
   constexpr symbol close(symbol state, symbol next) {
     const symbol after = add_carry({state.id, next.id}, state.get());

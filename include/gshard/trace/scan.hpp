@@ -137,7 +137,7 @@ class scan_writer {
     }
     for (symbol& y : outputs) y = loop.open_zeros(scalar);  // its dims are known after the body
     const std::int32_t opened = next_node();
-    loop.begin();
+    loop.begin(dim);
     loop.test(here(step) <= symbol{&b_, record.last});
     std::array<symbol, X> rows;
     for (std::size_t i = 0; i < X; ++i) {
