@@ -33,9 +33,9 @@ class analysis {
       y = {{}, made.get().type, extents_of(made)};
       f = detail::after(s, x, y, dims_);
     }
-    if (f && f->exact && f->digits() > (y.type == gs::dtype::f32 ? 20 : 44)) f->exact = false;
-    // Float is compared exactly, or not at all.
-    if (!f || (y.type == gs::dtype::f32 && !f->exact) || y.extents.size() > 6 || y.elements() > most_elements) {
+    if (f && f->exact && f->digits() > significant_bits(y.type)) f->exact = false;
+    // Float, half and bfloat16 are compared exactly, or not at all.
+    if (!f || (significant_bits(y.type) < 44 && !f->exact) || y.extents.size() > 6 || y.elements() > most_elements) {
       problem_ = b_.program.problem;
       b_.program = before;
       return false;

@@ -45,7 +45,7 @@ class draft {
   bool is_f64(int v) const { return is_usable(v) && type(v) == gs::dtype::f64; }
   bool is_exact(int v) const { return is_real(v) && of(v).exact; }
   /// Ids below n, or -1.
-  bool is_labels(int v, std::int64_t n) const { return is_usable(v) && !about(v).is_real() && of(v).below >= 0 && of(v).below <= n; }
+  bool is_labels(int v, std::int64_t n) const { return is_usable(v) && about(v).is_ids() && of(v).below >= 0 && of(v).below <= n; }
   bool is_ids(int v, std::int64_t n) const { return is_labels(v, n) && !of(v).negative; }
   /// Whether an elementwise verb may read v beside a tensor of the dims of `to`.
   bool broadcasts(int v, int to) const { return is_real(v) && type(v) == type(to) && rank(v) <= rank(to) && broadcasts(dims(v), dims(to)); }

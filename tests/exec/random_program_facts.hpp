@@ -27,6 +27,16 @@
 // Sums of numbers that may overflow are not written: whether they do depends on the order.
 namespace random_program {
 
+/// So many digits of a number are the same however it was computed.
+inline int significant_bits(gs::dtype type) {
+  switch (type) {
+    case gs::dtype::bf16: return 7;
+    case gs::dtype::f16: return 10;
+    case gs::dtype::f32: return 20;
+    default: return 44;
+  }
+}
+
 struct facts {
   double top = 1;            // no ordinary number is larger
   bool exact = false;        // multiples of 2^-bits, so few of them that they are the same however they were computed
@@ -117,7 +127,8 @@ struct known {
   gs::dtype type = gs::dtype::f64;
   std::vector<std::int64_t> extents{};
 
-  bool is_real() const { return type != gs::dtype::i32; }
+  bool is_real() const { return type == gs::dtype::f32 || type == gs::dtype::f64; }
+  bool is_ids() const { return type == gs::dtype::i32; }
   int rank() const { return int(extents.size()); }
   std::int64_t extent(int d) const { return extents[std::size_t(d)]; }
   std::int64_t elements() const { return std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies<>()); }
@@ -348,7 +359,7 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
     }
     case verb::pad: {
       facts f = first();
-      if (y.is_real()) {
+      if (!y.is_ids()) {
         f.top = std::max(f.top, std::abs(n[4]) / 4.0);
         f.bits = std::max(f.bits, 2);
       }
@@ -416,7 +427,7 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
     case verb::cast: {
       facts f = first();
       if (gs::dtype(n[0]) == x[0].type) return f;
-      if (!x[0].is_real()) {
+      if (x[0].is_ids()) {
         if (f.below < 0) return {};
         f = facts::number(double(std::max<std::int64_t>(f.below, 1)), 0);
         f.fixed = first().fixed;
@@ -429,6 +440,7 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
         f.below = -1;
         return f;
       }
+      if (significant_bits(gs::dtype(n[0])) < 20 && (f.huge || f.tiny)) return {};
       f.infinite = f.infinite || f.huge;
       return f;
     }
@@ -442,7 +454,7 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
     case verb::scan: {
       if (!all([](const known& v) { return !v.of.huge && !v.of.infinite; })) return {};
       const double top = 1 + std::max({first().top, x[1].of.top, x[2].of.top}), steps = double(x[1].extent(0));
-      facts f = first().with(x[1].of).with(x[2].of).computed().rounded(top * top + steps);
+      facts f = first().with(x[1].of).with(x[2].of).computed().rounded(top * top + steps * top);
       f.sum = true;
       f.fixed = false;
       return f;

@@ -16,7 +16,7 @@ class layers : public movement {
 
  protected:
   bool one_hot() {
-    const int ids = any([&](int v) { return is_usable(v) && !about(v).is_real() && rank(v) < 5; });
+    const int ids = any([&](int v) { return is_usable(v) && about(v).is_ids() && rank(v) < 5; });
     return ids >= 0 && add({verb::one_hot, {ids}, std::string(1, letter())});
   }
 

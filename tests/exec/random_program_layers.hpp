@@ -6,6 +6,7 @@
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/dropless.hpp>
 #include <gshard/trace/gating.hpp>
+#include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/scan.hpp>
@@ -47,7 +48,7 @@ inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::sy
 }
 
 /// A scan over the rows of xs. Rows and y broadcast to the state. `which`: 0 the last state, 1 the outputs, 2 a sum of both.
-inline constexpr int scan_bodies = 7;
+inline constexpr int scan_bodies = 8, scan_with_dropout = 5, scan_with_loop = 6, scan_of_two = 7;
 inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs::symbol y, const gs::sharding& layout) {
   using gs::symbol;
   gs::builder& b = *start.owner;
@@ -67,6 +68,7 @@ inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs:
       }
       case 3: return {laid(mean_of(scalar ? s : gs::map<[](auto v) { return tanh(v); }>(gs::cumsum(s, 0)), x)), x * x};
       case 4: return {laid(mean_of(s, gs::gather(xs, step))), s};
+      case scan_with_dropout: return {laid(mean_of(gs::dropout(s, 0.5), x)), s};
       default: {
         const auto inner = [](symbol, symbol u, symbol v) { return gs::map<[](auto p, auto q) { return tanh(p + q); }>(u, v); };
         const symbol next = gs::scan(inner, s, xs);
@@ -78,7 +80,7 @@ inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs:
     return {laid(mean_of(t, x)), gs::map<[](auto u, auto v) { return tanh(u * v); }>(s, y), s * t};
   };
   std::array<symbol, 2> made{b.nothing(), b.nothing()};
-  if (body == scan_bodies - 1) {
+  if (body == scan_of_two) {
     const std::array<symbol, 3> all = gs::scan(turn_of_two, std::array{start, start}, xs);
     made = {all[0], all[2]};
   } else {

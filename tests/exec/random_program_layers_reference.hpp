@@ -4,6 +4,7 @@
 #include "random_program_layers.hpp"
 #include "random_program_tensor.hpp"
 
+#include <gshard/base/hash.hpp>
 #include <gshard/base/random.hpp>
 
 #include <algorithm>
@@ -104,8 +105,10 @@ class attention_by_definition {
 template <class T>
 class scan_by_definition {
  public:
-  scan_by_definition(int body, const tensor<T>& start, const tensor<T>& xs, const tensor<T>& y, std::vector<int> of_row, std::vector<int> of_y)
-      : body_(body), state_(start), other_(start), xs_(xs), y_(y), of_row_(std::move(of_row)), of_y_(std::move(of_y)) {}
+  /// `loop`: the number of the loop in the program, from 1. `key`: of its random numbers.
+  scan_by_definition(int body, const tensor<T>& start, const tensor<T>& xs, const tensor<T>& y, std::vector<int> of_row, std::vector<int> of_y,
+                     std::uint32_t loop, gs::random_key key)
+      : body_(body), state_(start), other_(start), xs_(xs), y_(y), of_row_(std::move(of_row)), of_y_(std::move(of_y)), loop_(loop), key_(key) {}
 
   tensor<T> run(int which, const std::vector<std::int64_t>& extents) {
     tensor<T> all{extents, {}};
@@ -126,7 +129,15 @@ class scan_by_definition {
   tensor<T> state_, other_;
   const tensor<T>&xs_, &y_;
   std::vector<int> of_row_, of_y_;
+  std::uint32_t loop_;
+  gs::random_key key_;
 
+  /// The key of an iteration. @see running_loops
+  gs::random_key key_at(std::int64_t t) const {
+    gs::random_key key = key_;
+    if (t > 0) key.seed = gs::fnv1a<std::uint64_t>().add(key.seed).add(std::uint64_t(loop_)).add(std::uint64_t(t)).value();
+    return key;
+  }
   static T small_sum(const std::vector<T>& e) { return std::accumulate(e.begin(), e.end(), T(0)) * T(0.015625); }
   tensor<T> row(std::int64_t t) const {
     const std::vector<std::int64_t> extents(xs_.extents.begin() + 1, xs_.extents.end());
@@ -185,7 +196,11 @@ class scan_by_definition {
       case 4:
         state_ = zip(before, [&](const index& at, const T& u) { return half(u, x_at(at)); });
         return before;
-      case 5:
+      case scan_with_dropout:
+        for (std::size_t i = 0; i < state_.e.size(); ++i) state_.e[i] = gs::uniform01(key_at(t), i) >= 0.5F ? state_.e[i] * T(2) : T(0);
+        state_ = zip(state_, [&](const index& at, const T& u) { return half(u, x_at(at)); });
+        return before;
+      case scan_with_loop:
         for (std::int64_t k = 0; k < xs_.extent(0); ++k) {
           const tensor<T> inner = row(k);
           state_ = zip(state_, [&](const index& at, const T& u) { return gs::tanh(u + broadcast(inner, of_row_, at)); });

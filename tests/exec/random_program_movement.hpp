@@ -126,7 +126,7 @@ class movement : public arithmetic {
 
   /// A scalar, at which a slice begins. Where it is too large, or negative, the verbs clamp it.
   int start_below(std::int64_t n) {
-    const int known = any([&](int v) { return is_usable(v) && !about(v).is_real() && rank(v) == 0; });
+    const int known = any([&](int v) { return is_usable(v) && about(v).is_ids() && rank(v) == 0; });
     return known >= 0 && below(3) ? known : new_ids("", n + 2, -below(2));
   }
   bool dynamic_slice() {
@@ -219,9 +219,9 @@ class movement : public arithmetic {
     const int x = any([&](int v) { return is_usable(v); });
     const auto to = [](int v, gs::dtype type) { return step{verb::cast, {v}, {}, {int(type)}}; };
     if (type(x) != gs::dtype::f64) return add(to(x, gs::dtype::f64));
-    // No gradient flows through float, which would round it.
+    // No gradient flows through float, which would round it. Half precision is only moved.
     if (!of(x).exact || !add({verb::stop_gradient, {x}})) return false;
-    return add(to(newest(), below(4) == 0 ? gs::dtype::i32 : gs::dtype::f32));
+    return add(to(newest(), std::array{gs::dtype::i32, gs::dtype::f32, gs::dtype::f32, gs::dtype::f16, gs::dtype::bf16}[std::size_t(below(5))]));
   }
   bool check_finite() {
     const int x = any([&](int v) { return is_f64(v) && !of(v).special(); });

@@ -33,14 +33,16 @@ class interpreter {
 
   const std::vector<tensor<T>>& run(std::vector<tensor<T>> inputs) {
     std::size_t next = 0;
-    std::uint32_t keys = 0;
+    std::uint32_t keys = 0, loops = 0;
     for (std::size_t i = 0; i < r_.steps.size(); ++i) {
       const step& s = r_.steps[i];
       if (s.what == verb::input) values_.push_back(std::move(inputs[next++]));
       else if (s.what == verb::dropout) values_.push_back(dropout(s, values_[std::size_t(s.in[0])], keys));
       else if (s.what == verb::attention) values_.push_back(attention(s, a_.about(int(i)).extents, keys));
+      else if (s.what == verb::scan) values_.push_back(scan(s, a_.about(int(i)).extents, loops + 1, keys));
       else values_.push_back(call(s, int(i)));
       keys += random_keys_of(s);
+      loops += loops_of(s);
       if (a_.about(int(i)).type == gs::dtype::f32)
         for (T& v : values_.back().e) v = as_float(v);
     }
@@ -243,11 +245,11 @@ class interpreter {
           return T(value(element(x(), at)) == double(e));
         });
       case verb::experts: return experts_by_definition<T>(s.number, x(0), x(1), x(2), s.in.size() > 3 ? &x(3) : nullptr).run();
-      case verb::scan: return scan(s, extents);
       case verb::loop: return loop(n[0], x(0), broadcast_to(s, dims), value(x(2).e[0]), extents);
       case verb::input:
       case verb::dropout:
       case verb::attention:
+      case verb::scan:
       case verb::count_: break;
     }
     return {};
@@ -354,7 +356,13 @@ class interpreter {
   /// The number of keys of random numbers that a step draws.
   static std::uint32_t random_keys_of(const step& s) {
     if (s.what == verb::attention) return std::uint32_t(attention_settings(s.number).random_keys());
+    if (s.what == verb::scan) return s.number[0] == scan_with_dropout;
     return s.what == verb::dropout || s.what == verb::experts;
+  }
+  /// The number of its loops.
+  static std::uint32_t loops_of(const step& s) {
+    if (s.what == verb::loop) return 1 + (s.number[0] == loop_bodies - 1);
+    return s.what == verb::scan ? 1 + (s.number[0] == scan_with_loop) : 0;
   }
   static gs::random_key random_key(std::uint32_t key) {
     const gs::run_context run = run_graph::setting{}.context;
@@ -368,11 +376,12 @@ class interpreter {
     for (int d = 0; d < of_k.size() - 2; ++d) of_keys.push_back(of_k[d]);
     return attention_by_definition<T>(s.number, x, of_keys, a_.dims(s.in.back())).run(extents, random_key(key));
   }
-  tensor<T> scan(const step& s, const list& extents) const {
+  tensor<T> scan(const step& s, const list& extents, std::uint32_t loop, std::uint32_t key) const {
     const gs::dim_list &state = a_.dims(s.in[0]), &xs = a_.dims(s.in[1]);
     gs::dim_list row;
     for (int d = 1; d < xs.size(); ++d) row.push_back(xs[d]);
-    return scan_by_definition<T>(s.number[0], in(s, 0), in(s, 1), in(s, 2), matched(row, state), matched(a_.dims(s.in[2]), state))
+    return scan_by_definition<T>(s.number[0], in(s, 0), in(s, 1), in(s, 2), matched(row, state), matched(a_.dims(s.in[2]), state), loop,
+                                 random_key(key))
         .run(s.number[1], extents);
   }
 

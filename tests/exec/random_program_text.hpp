@@ -23,7 +23,13 @@ inline std::string number(double v) {
 }
 inline std::string type_name(int type) {
   const gs::dtype t{std::uint8_t(type)};
-  return t == gs::dtype::f32 ? "float" : t == gs::dtype::f64 ? "double" : "std::int32_t";
+  switch (t) {
+    case gs::dtype::f32: return "float";
+    case gs::dtype::f64: return "double";
+    case gs::dtype::f16: return "gs::half";
+    case gs::dtype::bf16: return "gs::bfloat16";
+    default: return "std::int32_t";
+  }
 }
 inline std::string truth(int v) { return v ? "true" : "false"; }
 
