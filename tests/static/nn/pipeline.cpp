@@ -89,6 +89,14 @@ static_assert(one_tick_in_plan<trained<1, 2>>());  // fewer microbatches than st
 static_assert(one_tick_in_plan<trained<2, 8>>());
 static_assert(one_tick_in_plan<trained<3, 4>>());  // as many as stages: nothing waits
 static_assert(one_tick_in_plan<trained<2, 8, remat_policy::nothing>>(1));
+// Kept of a tick: the operands of the product, the result of relu, and the output. Nothing of what `select` does not read again.
+constexpr int rows_written(const gs::plan_view& plan) {
+  int n = 0;
+  for (const gs::node& s : plan.steps) n += gs::writes_row(s);
+  return n;
+}
+static_assert(rows_written(trained<1, 8>::plan) == 3);
+static_assert(rows_written(trained<1, 8, remat_policy::nothing>::plan) == 2);  // the state and the output
 // The plan has as many steps for more microbatches.
 static_assert(trained<1, 8>::plan.steps.size() == trained<1, 500>::plan.steps.size());
 static_assert(trained<2, 8>::plan.steps.size() == trained<2, 500>::plan.steps.size());
