@@ -22,7 +22,7 @@ namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 
 /// A loop whose state is to become a sum over devices. `Update` makes its next value of it and an addend that is partial over x.
-/// `Observe`: what a second state becomes in each iteration.
+/// `Observe`: what a second state becomes in each iteration, of the first one, itself and the addend.
 template <auto Update, auto Observe>
 inline constexpr auto summed = [](auto& m, auto x, auto y, auto turns) {
   gs::detail::loop_nodes<> loop(m.owner());
@@ -30,8 +30,8 @@ inline constexpr auto summed = [](auto& m, auto x, auto y, auto turns) {
   const symbol turn = loop.open_zeros(turns.get()), state = loop.open_sum(like), seen = loop.open_zeros(like);
   loop.begin();
   loop.test(gs::here(turn) < turns);
-  const symbol observed = Observe(state, seen);
-  const symbol next = Update(state, gs::einsum<"AB,AC->BC">(x, y));
+  const symbol addend = gs::einsum<"AB,AC->BC">(x, y), observed = Observe(state, seen, addend);
+  const symbol next = Update(state, addend);
   const symbol after = loop.close(state, next), last = loop.close(seen, observed);
   loop.close(turn, gs::here(turn) + 1);
   loop.end();
@@ -45,9 +45,10 @@ inline constexpr auto halve_and_add = [](symbol state, symbol addend) { return g
 inline constexpr auto multiply = [](symbol state, symbol addend) {
   return gs::map([](auto s, auto a) { return s * s + a; }, state, addend);
 };
-inline constexpr auto keep = [](symbol, symbol seen) { return seen; };
-inline constexpr auto square = [](symbol state, symbol) { return gs::here(state) * state; };
-inline constexpr auto twice = [](symbol state, symbol) { return 2 * gs::here(state); };
+inline constexpr auto keep = [](symbol, symbol seen, symbol) { return seen; };
+inline constexpr auto square = [](symbol state, symbol, symbol) { return gs::here(state) * state; };
+inline constexpr auto twice = [](symbol state, symbol, symbol) { return 2 * gs::here(state); };
+inline constexpr auto square_of_addend = [](symbol, symbol, symbol addend) { return gs::here(addend) * addend; };
 
 /// True if sums over devices are completed after the loop, not in every iteration.
 template <class Program>
@@ -63,6 +64,7 @@ constexpr bool defers = [] {
 static_assert(defers<program<add, keep>>);
 static_assert(!defers<program<multiply, keep>>);
 static_assert(!defers<program<add, square>> && !defers<program<add, twice>>);
+static_assert(!defers<program<add, square_of_addend>>);
 
 template <class Program>
 void check_one_device_is_all() {
@@ -91,4 +93,5 @@ TEST_CASE("deferred sums: whatever updates or reads the state of a sum, all devi
   check_one_device_is_all<program<multiply, keep>>();
   check_one_device_is_all<program<add, square>>();
   check_one_device_is_all<program<add, twice>>();
+  check_one_device_is_all<program<add, square_of_addend>>();
 }

@@ -170,7 +170,8 @@ class partitioner {
     if (n.kind == op::annotate) return place_annotation(n);
     if (traits(n.kind).of_addends) return place_feedback(n);
     if (g_.while_loops != 0 && is_of_loop(n.kind)) return place_loop(n);
-    if (g_.while_loops != 0 && n.inputs == 2 && is_linear(n)) defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
+    if (g_.while_loops != 0 && n.inputs == 2 && is_linear(n) && !planning_.needs_complete[std::size_t(n.input(1))])
+      defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
     const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
