@@ -37,7 +37,7 @@ using scatter = gs::program<reshard_to<gs::P<Axes>>, cluster_mesh, gs::in<"A", g
 
 class collective_points {
  public:
-  /// `link_bytes`: bytes per second between two nodes, roughly. A collective that takes longer than a quarter of a second is not measured.
+  /// `link_bytes`: bytes per second between two nodes, roughly. A collective that keeps a link busy for over 0.25 s is not measured.
   collective_points(sampler& samples, int nodes, int ranks, int threads, double link_bytes)
       : samples_(samples),
         on_(gs::on_mpi<cluster_mesh>(MPI_COMM_WORLD, {nodes, ranks})),
@@ -61,7 +61,8 @@ class collective_points {
     std::size_t sample = 0;
   };
   sampler& samples_;
-  gs::any_cluster on_, in_flight_;  // of short collectives, whose faster mode is chosen in twelve runs; and of long ones
+  gs::any_cluster on_;         // chooses in twelve runs whether a short collective overlaps
+  gs::any_cluster in_flight_;  // long ones always do
   gs::machine machine_;
   int threads_;
   double link_bytes_;

@@ -161,7 +161,7 @@ int main(int count, char** arguments) {
   options o;
   app.add_option("-o,--output", o.file, "the file")->capture_default_str();
   app.add_option("--name", o.name, "the name of the cluster in reports");
-  app.add_option("--rounds", o.rounds, "samples of every time; where they spread, up to three times as many")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--rounds", o.rounds, "samples of every time; where they spread, up to three times as many, for half a second")->capture_default_str()->check(CLI::Range(1, 1000));
   app.footer("Example:\n  mpirun -n 8 gshard-calibrate -o cluster.json");
   try {
     app.parse(count, arguments);

@@ -25,8 +25,8 @@ class sampler {
     points_.push_back({std::move(name), std::move(run), times, {}, 0});
     return points_.size() - 1;
   }
-  /// Takes `rounds` samples of each point in turn. Then up to twice as many of those that spread by more than a tenth. Of a point whose
-  /// samples have taken `longest` seconds, it takes three.
+  /// Takes `rounds` samples of each point in turn. Then up to twice as many of those that spread by more than a tenth. A point has no
+  /// further sample after three of them and `longest` seconds.
   void measure(int rounds, double longest = 0.5) {
     for (int round = 0; round < 3 * rounds; ++round)
       for (point& p : points_) {

@@ -8,6 +8,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/reduce.hpp>
+#include <gshard/trace/scan.hpp>
 
 #include "../complaint.hpp"
 
@@ -57,7 +58,17 @@ const gs::plan_tables& overlapping() {
       gs::detail::build_program<product, mesh, gs::in<"AW", P<none, "expert">>, gs::in<"VW", P<none, none>>>();
   return plan;
 }
-const gs::dims sizes{{'G', 24}, {'S', 16}, {'M', 32}, {'E', 24}, {'F', 48}, {'A', 96}, {'V', 96}, {'W', 96}};
+/// A scan over rows that are computed before it.
+inline constexpr auto scanned = [](auto&, auto xs, auto start, auto w) {
+  const auto step = [w](auto, auto now, auto x) { return gs::einsum<"AV,VW->AW">(gs::einsum<"AW,VW->AV">(now + x, w), w); };
+  return gs::scan(step, start, xs + xs);
+};
+const gs::plan_tables& scanning() {
+  static const gs::plan_tables plan = gs::detail::build_program<scanned, mesh,
+      gs::in<"TAW", P<none, "data", none>>, gs::in<"AW", P<"data", none>>, gs::in<"VW">>();
+  return plan;
+}
+const gs::dims sizes{{'T', 9}, {'G', 24}, {'S', 16}, {'M', 32}, {'E', 24}, {'F', 48}, {'A', 96}, {'V', 96}, {'W', 96}};
 
 /// A program on simulated devices, with inputs that are the same on any mesh.
 struct bound {
@@ -200,6 +211,21 @@ TEST_CASE("run clock: every iteration of a loop takes time") {
   b.run.run({});
   CHECK(clock.record().seconds == seconds[1]);
   CHECK(seconds[1] == doctest::Approx(b.dry(eight).seconds));  // one iteration of a loop; its condition once less
+}
+
+TEST_CASE("run clock: a scan takes the time and the memory of its dry run") {
+  bound b(scanning(), two_by_four);
+  const gs::run_record dry = b.dry(eight);
+  gs::run_clock clock(b.run, eight);
+  b.run.run({});
+  CHECK(clock.record().seconds == doctest::Approx(dry.seconds));
+  CHECK(clock.record().memory.peak == dry.memory.peak);
+  gs::dry_run_options enough, little;
+  enough.capacity = dry.memory.peak;
+  little.capacity = dry.memory.peak - 1;
+  CHECK_NOTHROW(gs::run_clock(b.run, eight, enough));
+  CHECK_THROWS_AS(gs::run_clock(b.run, eight, little), gs::error);
+  CHECK_THROWS_AS(gs::dry_run(b.run.plan(), b.run.sizes(), eight, little), gs::error);
 }
 
 TEST_CASE("run clock: a run begins where all devices are done with the one before, and draws its own jitter") {

@@ -38,8 +38,8 @@ struct mpi_options {
   int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
   /// Blocks for other nodes are sent in pieces of this many bytes; a block of more than 512 pieces, in 512 larger ones. Over TCP, Open MPI
-  /// and MPICH send messages below 64 KiB at once. Longer ones wait for an answer of the receiver, which queues behind other data. On a
-  /// network with RDMA, whole blocks may be faster: then pass 1 << 30.
+  /// and MPICH send messages below 64 KiB at once. Longer ones wait for an answer of the receiver, which queues behind other data. MPI
+  /// keeps pieces for a late receiver: up to 30 MiB per sender. On a network with RDMA, whole blocks may be faster: then pass 1 << 30.
   int node_piece = 60 << 10;
   summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
   /// The axes of the mesh, from the outermost to the innermost. Processes, sorted by node, take devices in this order, so the innermost

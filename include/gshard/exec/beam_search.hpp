@@ -53,8 +53,8 @@ struct beam_hypothesis {
 class beam_search {
  public:
   /// One beginning, of at least one token, for each sequence; the extents of G and B.
-  /// Throws `gshard::error` if the width or an extent is 0, the groups have no room for all sequences, a beginning is empty, a token is
-  /// negative, the end is excluded, or the exponent is not a finite number from 0 on.
+  /// Throws `gshard::error` if the width or an extent is 0, or the groups have no room for all sequences. Throws if a beginning is empty, a
+  /// token is negative, the end is excluded, or the exponent is not a finite number from 0 on.
   beam_search(const std::vector<std::vector<std::int32_t>>& beginnings, std::array<std::size_t, 2> extents, beam_options options = {})
       : options_(std::move(options)), groups_(extents[0]), group_size_(extents[1]), ids_(groups_ * group_size_), order_(ids_.size()) {
     check(beginnings);
@@ -76,14 +76,15 @@ class beam_search {
   }
 
   std::size_t sequences() const { return beams_.size(); }
-  /// The hypotheses of a sequence, the best one first: 1 at the beginning, then up to `width`.
+  /// The hypotheses of a sequence, the best one first: 1 at the beginning, then up to `width`. Throws std::out_of_range if there is no such
+  /// sequence; so does `best`.
   std::span<const beam_hypothesis> beam(std::size_t sequence) const { return beams_.at(sequence); }
   const beam_hypothesis& best(std::size_t sequence) const { return beams_.at(sequence).front(); }
 
   /// Chooses the next token of each hypothesis. The log probabilities are those of the step that was fed `ids()`: [G,B,V], row-major.
   /// Tokens with -infinity are never chosen.
-  /// Throws `gshard::error`, and chooses nothing, if their number is no multiple of G B, the end or an excluded token is V or more, a
-  /// number of a hypothesis is NaN or above 0, or no token can continue a sequence.
+  /// Throws `gshard::error`, and chooses nothing, if their number is no multiple of G B, or the end or an excluded token is V or more.
+  /// Throws if a number of a hypothesis is NaN or above 0 by more than rounding, or no token can continue a sequence.
   void advance(std::span<const float> log_probabilities) { advance_by(log_probabilities); }
   void advance(std::span<const double> log_probabilities) { advance_by(log_probabilities); }
 

@@ -68,7 +68,7 @@ constexpr symbol emit_gating_grad(builder& b, const node& n, symbol dweight, sym
   return {&b, b.add_node(op::top_k_gating_grad, list_view(ids.data(), std::size_t(n.inputs) + 3), r, n.attr, {{gates.dims, gates.type}})};
 }
 
-/// The gradient of operand i of a grouped product, whose second operand is w, or, if the result is the gradient of w, the gradient of y.
+/// The gradient of operand i of a grouped product. Its second operand is w; or the gradient of y, if the result is the gradient of w.
 constexpr symbol emit_grad_of_grouped_product(builder& b, const node& n, int i, symbol d) {
   const symbol x{&b, n.input(0)}, other{&b, n.input(1)}, count{&b, n.input(2)};
   const bool rounds = n.attr.rounds_to_bf16, transposed = n.rule.in[1][3] == n.rule.in[0][3];

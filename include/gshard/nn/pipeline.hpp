@@ -288,9 +288,9 @@ class pipeline_writer {
 /// Shapes: x [M, ...] of M microbatches -> the same.
 /// Communicates: between stages, one collective_permute per tick, and one in its gradient. For the results, one all_reduce; one all_to_all
 /// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages. Gradients of weights are
-/// summed over other axes once; by the circular schedule without a loop, in several ticks.
+/// summed over other axes once; by the circular schedule without a loop, in several ticks. In a loop, all processes agree in every tick.
 /// Compile time: that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
-/// Throws: nothing.
+/// Throws: as scan, if the ticks are a loop.
 /// @see scan, remat, pipeline_options
 template <class Body, class... Weights>
   requires(sizeof...(Weights) > 0 && (std::convertible_to<Weights, symbol> && ...))

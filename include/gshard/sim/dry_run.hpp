@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,10 +65,49 @@ inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
   return "%" + std::to_string(v);
 }
 
-inline step_schedule schedule_for(const recomputation& layers, const device_memory& memory, recompute how, std::int64_t capacity) {
+/// Writes an order of steps, in which each loop has as many iterations as the extent says that is their number, but no more than `most`.
+class iteration_writer {
+ public:
+  iteration_writer(const plan_view& plan, const extents& e, const step_schedule& order, std::int64_t most)
+      : plan_(plan), e_(e), order_(order), most_(most) {}
+
+  step_schedule write() {
+    append(0, order_.size());
+    return std::move(all_);
+  }
+
+ private:
+  const plan_view& plan_;
+  const extents& e_;
+  const step_schedule& order_;
+  std::int64_t most_;
+  step_schedule all_;
+
+  const node& node_of(std::size_t row) const { return plan_.steps[std::size_t(order_[row].step)]; }
+  void append(std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      all_.push_back(order_[row]);
+      if (traits(node_of(row).kind).nesting <= 0) continue;
+      std::size_t last = row + 1;  // its loop_end
+      for (int depth = 1; last < end; ++last)
+        if ((depth += traits(node_of(last).kind).nesting) == 0) break;
+      const dim_list& dims = node_of(row).attr.dims;
+      const std::int64_t iterations = dims.size() == 0 ? 1 : std::min(most_, e_.dim(dims[0]));
+      for (std::int64_t i = 0; i < iterations; ++i) append(row + 1, last);
+      row = last - 1;
+    }
+  }
+};
+inline step_schedule with_iterations(const plan_view& plan, const extents& e, const step_schedule& order, std::int64_t most) {
+  return iteration_writer(plan, e, order, most).write();
+}
+
+/// `peak`: the bytes that an order needs.
+template <class Peak>
+step_schedule schedule_for(const recomputation& layers, Peak peak, recompute how, std::int64_t capacity) {
   if (how == recompute::always) return layers.schedule(layers.layers());
   step_schedule all = layers.schedule(0);
-  const auto fits = [&](const step_schedule& order) { return memory.peak(order) <= capacity; };
+  const auto fits = [&](const step_schedule& order) { return peak(order) <= capacity; };
   if (how == recompute::never || capacity == 0 || layers.layers() == 0 || fits(all)) return all;
   std::int32_t few = 0, enough = layers.layers();  // dropping the first few does not suffice
   while (enough - few > 1) {
@@ -125,7 +165,12 @@ class priced_plan {
   const std::vector<int>& mesh() const { return mesh_; }
   const std::vector<step_record>& costs() const { return costs_; }
   /// The order of the steps, with the recomputation that the options ask for.
-  step_schedule schedule() const { return schedule_for(recomputation(plan_), memory_, options_.activations, options_.capacity); }
+  step_schedule schedule() const {
+    const auto peak = [&](const step_schedule& order) { return memory_.peak(with_iterations(plan_, e_, order, iterations_of_peak)); };
+    return schedule_for(recomputation(plan_), peak, options_.activations, options_.capacity);
+  }
+  /// No iteration after these needs more memory.
+  static constexpr std::int64_t iterations_of_peak = 2;
   /// Throws if the memory of a device is too small, unless the options ask for a report only.
   memory_record memory(const step_schedule& order) const {
     memory_record m = memory_.record(order, e_, options_.capacity, options_.largest_tensors);
@@ -232,34 +277,29 @@ class priced_plan {
   }
 };
 
-/// The rows [begin, end) of an order of steps, in which each loop has as many iterations as the extent says that is their number.
-inline void append_iterations(const plan_view& plan, const extents& e, const step_schedule& order, std::size_t begin, std::size_t end,
-                              step_schedule& all) {
-  const auto node_of = [&](std::size_t row) -> const node& { return plan.steps[std::size_t(order[row].step)]; };
-  for (std::size_t row = begin; row < end; ++row) {
-    all.push_back(order[row]);
-    if (traits(node_of(row).kind).nesting <= 0) continue;
-    const dim_list& dims = node_of(row).attr.dims;
-    const std::int64_t iterations = dims.size() == 0 ? 1 : e.dim(dims[0]);
-    std::size_t last = row + 1;  // its loop_end
-    for (int depth = 1; last < end; ++last)
-      if ((depth += traits(node_of(last).kind).nesting) == 0) break;
-    for (std::int64_t i = 0; i < iterations; ++i) append_iterations(plan, e, order, row + 1, last, all);
-    row = last - 1;
-  }
-}
-
-/// Runs the steps of a plan. A loop whose number of iterations is known has all of them, another one has one.
+/// Runs the steps of a plan. A loop whose number of iterations is known has all of them, another one has one. If the record would have more
+/// than `most_rows`, all have one.
 inline run_record run_once(const plan_view& plan, const extents& e, const priced_plan& p, const faults& broken) {
-  const step_schedule order = p.schedule();
-  step_schedule all;
-  append_iterations(plan, e, order, 0, order.size(), all);
-  run_record r = p.run(all, broken);
-  for (const node& n : plan.steps)
-    if (traits(n.kind).nesting > 0 && n.attr.dims.size() == 0) {
-      r.assumptions.push_back("one iteration of each loop with a run-time trip count is simulated");
-      break;
+  constexpr double most_rows = 1 << 18;
+  double rows = 0, factor = 1;  // of the loops around a step
+  std::vector<double> around;
+  bool is_known = true;
+  for (const node& n : plan.steps) {
+    rows += factor;
+    if (traits(n.kind).nesting > 0) {
+      around.push_back(factor);
+      is_known = is_known && n.attr.dims.size() > 0;
+      if (n.attr.dims.size() > 0) factor *= double(e.dim(n.attr.dims[0]));
+    } else if (traits(n.kind).nesting < 0) {
+      factor = around.back();
+      around.pop_back();
     }
+  }
+  const bool all = rows <= most_rows;
+  const step_schedule order = p.schedule();
+  run_record r = p.run(with_iterations(plan, e, order, all ? std::numeric_limits<std::int64_t>::max() : 1), broken);
+  if (!all) r.assumptions.push_back("one iteration of each loop is simulated, because all would have more than 262144 steps");
+  else if (!is_known) r.assumptions.push_back("one iteration of each loop with a run-time trip count is simulated");
   return r;
 }
 

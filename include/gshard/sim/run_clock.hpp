@@ -40,7 +40,7 @@ class run_clock {
       stretch_.push_back(begin);
       if (const op kind = run.plan().steps[i].kind; traits(kind).control) begin = i + 1;
     }
-    priced_.memory(all);
+    priced_.memory(detail::with_iterations(run.plan(), run.sizes(), all, detail::priced_plan::iterations_of_peak));
     run_.hook = [this](const node& step, bool begins) {
       if (hook_) hook_(step, begins);
       const auto i = std::size_t(&step - &run_.plan().steps[0]);

@@ -98,8 +98,8 @@ class loop_nodes {
   constexpr symbol open(symbol start, const value& like) { return add_carry({start.id}, like); }
   /// A state of zeros with the dims and the sharding of `like`.
   constexpr symbol open_zeros(const value& like) { return add_carry({}, like); }
-  /// A state of zeros to which every iteration adds. Partial sums over devices stay partial until the loop ends, if only one node reads the
-  /// state, with the state first, and is linear, as `state + addend` is.
+  /// A state of zeros to which every iteration adds. Sums over devices are completed after the loop, if one node alone reads the state.
+  /// The node must be linear, with the state as its first operand, as `state + addend` is.
   constexpr symbol open_sum(const value& like) {
     const symbol zeros = open_zeros(like);
     b_.program.nodes.back().attr.defers_sums = true;

@@ -64,9 +64,9 @@ constexpr symbol index_before(symbol step, std::int64_t lag) {
 
 /// How a scan runs.
 struct scan_options {
-  std::int64_t steps = -1;                       // -1: one for each row
-  remat_policy saved = remat_policy::nothing;    // for the gradient
-  std::int64_t lag = 0;                          // of the earlier states that the body takes
+  std::int64_t steps = -1;                     // -1: one for each row. More: the later steps read the last row, without a gradient
+  remat_policy saved = remat_policy::nothing;  // for the gradient
+  std::int64_t lag = 0;                        // of the earlier states that the body takes: at least 1
 };
 
 /// Writes a scan as a loop over its steps. The state before each step is also a stacked output, which only a gradient reads.

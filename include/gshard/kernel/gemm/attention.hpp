@@ -161,7 +161,7 @@ class attention_head {
   std::int64_t batch_ = 0, head_ = 0;
   const std::int32_t* from_ = nullptr;
 
-  /// Whether the values of n keys are.
+  /// True if the values of n keys are finite.
   bool are_finite(const T* v, std::int64_t n) const {
     for (std::int64_t j = 0; j < n; ++j)
       if (!all_finite(v + j * key_stride(), s_.depth)) return false;

@@ -23,7 +23,7 @@ struct planning {
   int axes;  ///< Of the mesh.
   const layout_cache& cache;
   const list<char>& needs_complete;    ///< By tensor: some reader needs its sum.
-  const list<char>& may_stay_partial;  ///< By tensor: an output that may be partial, without other readers.
+  const list<char>& may_stay_partial;  ///< By tensor: an output, or an addend of a deferred sum, that may be partial.
 };
 
 /// The axes whose devices a dim counts, one index per device. 0: it does not count devices.

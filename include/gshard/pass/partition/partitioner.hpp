@@ -90,7 +90,7 @@ struct partial_permissions {
   }
 
  private:
-  /// Addends of sums that are completed after a loop, and of their addends.
+  /// Addends of sums that are completed after a loop may stay partial, and so may what they are sums of.
   constexpr void find_addends(const graph& g, const list<char>& live) {
     for (std::size_t i = live.size(); i-- > 0;) {
       const node& n = g.nodes[i];
@@ -260,7 +260,7 @@ class partitioner {
     plan_.add_alias(source, n.output(), n.place);
   }
   /// A state to which every iteration adds is partial over the axes over which the addend is, if none of them shards it. `addition` is
-  /// linear in state and addend, so the partial sums of the devices add up to the state; no other node may read the state.
+  /// linear in both, so the partial sums of the devices add up to the state. No other node may read the state.
   constexpr void defer_sums(const node& addition, std::int32_t state, const sharding& addend) {
     const std::int32_t opened = g_.at(state).producer;
     if (opened < 0 || !g_.nodes[std::size_t(opened)].attr.defers_sums || nesting_of_results(g_.nodes[std::size_t(opened)]) < 0) return;
