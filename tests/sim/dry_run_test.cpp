@@ -359,6 +359,18 @@ TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   CHECK(!says(run(8)));
 }
 
+TEST_CASE("dry run: missing extents are errors") {
+  static constexpr auto product = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
+  static const gs::plan_tables plan = gs::detail::build_program<product, mesh, gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
+  REQUIRE(!plan.problem);
+  const auto error_of = [&](const gs::dims& sizes, std::vector<int> devices) {
+    return complaint([&] { gs::dry_run(plan.view(), plan.view().bind(sizes, devices), core, core); });
+  };
+  CHECK(error_of({{'A', 8}, {'B', 8}, {'C', 4}}, {4}).empty());
+  CHECK(error_of({{'A', 8}, {'B', 8}}, {4}) == "dry run: dim 'C' is given no extent");
+  CHECK(error_of({{'A', 8}, {'B', 8}, {'C', 4}}, {}) == "dry run: axis \"expert\" is given no extent");
+}
+
 TEST_CASE("dry run: a scan has as many iterations as its rows, its gradient too") {
   static constexpr auto gradient_of_scan = [](auto&, auto xs, auto h, auto w) {
     const auto step = [w](auto, auto now, auto x) { return gs::einsum<"AC,BC->AB">(gs::einsum<"AB,BC->AC">(now, w), w) + x; };

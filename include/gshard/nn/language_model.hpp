@@ -155,6 +155,7 @@ constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbo
 /// @see cross_entropy
 template <class = void>
 constexpr symbol token_loss(symbol logits, symbol labels) {
+  if (!logits.owner->has(logits)) return logits.owner->nothing();
   const symbol counted = map<[](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); }>(cast(labels, logits.get().type));
   return sum(cross_entropy(logits, labels)) / map<[](auto n) { return n < 1 ? decltype(n)(1) : n; }>(sum(counted));
 }

@@ -210,10 +210,19 @@ class priced_plan {
   std::optional<torus_mesh> place_;
 
   priced_plan(const plan_view& plan, const extents& e, const dry_run_options& options)
-      : plan_(plan), e_(e), options_(options), schedule_(options.overlap ? async_schedule(plan, e) : in_turn(plan)),
+      : plan_(plan), e_(checked(plan, e)), options_(options), schedule_(options.overlap ? async_schedule(plan, e) : in_turn(plan)),
         memory_(plan, e, schedule_) {
     options.share.check();
     for (int a = 0; a < plan.mesh.rank(); ++a) mesh_.push_back(e.axis(a));
+  }
+  /// Extents may differ from those that the program knows: so one plan is priced for several sizes.
+  static const extents& checked(const plan_view& plan, const extents& e) {
+    for (int a = 0; a < plan.mesh.rank(); ++a)
+      if (e.axis(a) < 1) throw error("dry run: axis \"" + std::string(plan.mesh.name(a)) + "\" is given no extent");
+    for (std::size_t i = 0; i < plan.dims.size(); ++i)
+      if (const dim& d = plan.dims[i]; d.what == dim::kind::bound && e.dim(int(i)) < 0)
+        throw error(std::string("dry run: dim '") + d.letter + "' is given no extent");
+    return e;
   }
   void take(const hardware& on) {
     on_ = on;

@@ -60,6 +60,12 @@ static_assert(fault_of_order<"GB", gs::dtype::i32> == gs::fault::nothing);
 static_assert(fault_of_order<"GB", gs::dtype::f32> == gs::fault::wrong_type);
 static_assert(fault_of_order<"B", gs::dtype::i32> == gs::fault::dims_differ);
 static_assert(fault_of_order<"GC", gs::dtype::i32> == gs::fault::dims_differ);
+// What is wrong before token_loss is the fault of the program.
+static_assert(tracing::problem_of([](auto& b, auto& m) {
+                nn::routing_summary routing;
+                const auto logits = nn::language_model<"expert">(m, tracing::input(b, "GBT"), {.moe_every = 0}, routing);
+                nn::token_loss(logits, tracing::input(b, "GBT", gs::dtype::i32));
+              }).what == gs::fault::wrong_type);
 
 constexpr bool has(const gs::plan_view& p, std::string_view name) {
   return std::any_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) { return q.name.view() == name; });

@@ -136,9 +136,10 @@ constexpr double flops(const plan_view& plan, const node& step, const extents& e
 }
 
 /// Bytes that a step reads and writes on a device: each distinct operand once, and its results. Lookups and slices read only as many bytes
-/// as they write.
+/// as they write. A row that is written into a state of a loop is read and written.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
   if (traits(step.kind).alias) return 0;
+  if (writes_row(step)) return 2 * shard_bytes(plan, step.input(1), e);
   std::int64_t out = 0;
   for (int o = 0; o < step.outputs; ++o) out += shard_bytes(plan, step.output(o), e);
   if (traits(step.kind).reads_what_it_writes) return 2 * out;
