@@ -5,24 +5,16 @@
 
 #include <array>
 
-#include "../tracing.hpp"
+#include "refused_calls.hpp"
 
 // The result of a refused call that names no program goes through every verb, in every place, and a program that it meets fails with
 // the fault that has no sentence of its own. Wrong and right calls of all verbs: mustfail/wrong_calls.cpp.
 namespace gs = gshard;
-using gs::builder, gs::P, gs::none, gs::symbol;
-using tracing::input;
+using gs::P, gs::none, gs::symbol;
+using refused_calls::passes;
 
 namespace {
 
-template <class F>
-constexpr bool passes(F f) {
-  const auto what = tracing::problem_of([&](builder& b, auto& m) {
-                      const symbol unknown = gs::detail::refused(3.0), x = input(b, "AB");
-                      f(m, x, unknown);
-                    }).what;
-  return what == gs::fault::refused_call || what == gs::fault::nothing;
-}
 constexpr auto same = [](auto v) { return v; };
 
 static_assert(passes([](auto&, symbol x, symbol u) { gs::layer_norm(x, u, u), gs::layer_norm(u, x, x); }));

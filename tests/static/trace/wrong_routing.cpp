@@ -3,23 +3,14 @@
 
 #include <gshard/plan.hpp>
 
-#include "../tracing.hpp"
+#include "refused_calls.hpp"
 
 // As in wrong_calls.cpp, for the verbs that route tokens to experts.
 namespace gs = gshard;
-using gs::builder, gs::P, gs::none, gs::symbol;
-using tracing::input;
+using gs::P, gs::none, gs::symbol;
+using refused_calls::passes;
 
 namespace {
-
-template <class F>
-constexpr bool passes(F f) {
-  const auto what = tracing::problem_of([&](builder& b, auto& m) {
-                      const symbol unknown = gs::detail::refused(3.0), x = input(b, "AB");
-                      f(m, x, unknown);
-                    }).what;
-  return what == gs::fault::refused_call || what == gs::fault::nothing;
-}
 
 static_assert(passes([](auto&, symbol x, symbol u) { gs::top2_gating(u), gs::top2_gating(x, u); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::top_k_gating(u), gs::top_k_gating(x, u, {.k = 1}); }));
