@@ -34,6 +34,8 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "divided by 4)");
   CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
         "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
+  CHECK(gs::describe(problem(fault::options_conflict, ".dropless and .places", "moe")) ==
+        "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .places in \"moe\")");
   CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==
         "a sharding asks for a partial sum that the tensor does not have (\"annotate\")");
 }

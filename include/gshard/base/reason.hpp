@@ -35,6 +35,8 @@ template <fixed_string Name>
 struct in_tensor {};
 template <fixed_string Name>
 struct in_operation {};
+template <fixed_string Both>
+struct conflicting_options {};
 template <int Rank>
 struct expected_rank {};
 template <int Rank>

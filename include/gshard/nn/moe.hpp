@@ -30,7 +30,8 @@ struct moe_options {
   capacity places{0};                            ///< Slots per expert. Factor 0: k. @see gating_options
   second_expert second = second_expert::random;  ///< With k = 2.
   int k = 2;                                     ///< Experts per token.
-  int expert_groups = 1;                         ///< Groups of experts. A token is sent to each one once; if dropless, once per choice.
+  /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with chunks and replicas.
+  int expert_groups = 1;
   capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
   capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
@@ -198,11 +199,13 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
 
 /// The program fails if options do not go together. `two_axes`: of the mesh, for experts.
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
-  const bool grouped = o.expert_groups != 1, limits_slots = o.places.factor > 0 || o.router.evaluation_places.factor > 0;
   if (o.chunks < 1) b.fail(fault::bad_range, "moe", {}, o.chunks);
-  if ((grouped || o.dropless) && (o.replicas || o.chunks > 1)) b.fail(fault::options_conflict, "moe");
-  const bool orders_tokens = o.router.experts_choose || o.router.importance.owner != nullptr;
-  if (o.dropless && (limits_slots || orders_tokens || two_axes)) b.fail(fault::options_conflict, "moe");
+  const set_option replicas{o.replicas, ".replicas"}, chunks{o.chunks > 1, ".chunks"};
+  refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas, chunks});
+  refuse_together(b, "moe", {o.dropless, ".dropless"},
+                  {replicas, chunks, {o.places.factor > 0, ".places"}, {o.router.evaluation_places.factor > 0, ".router.evaluation_places"},
+                   {o.router.experts_choose, ".router.experts_choose"}, {o.router.importance.owner != nullptr, ".router.importance"},
+                   {two_axes, "a second mesh axis"}});
 }
 
 }  // namespace detail

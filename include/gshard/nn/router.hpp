@@ -18,7 +18,9 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
+#include <string_view>
 
 namespace gshard { inline namespace v0 { namespace nn {
 
@@ -49,6 +51,17 @@ struct router_options {
 };
 
 namespace detail {
+/// An option that is set, by its name.
+struct set_option {
+  bool is_set;
+  std::string_view name;
+};
+/// The program fails if an option is set beside one of `others`.
+constexpr void refuse_together(builder& b, std::string_view layer, set_option one, std::initializer_list<set_option> others) {
+  for (const set_option& other : others)
+    if (one.is_set && other.is_set) b.fail(fault::options_conflict, tensor_name(one.name).append(" and ").append(other.name).view(), layer);
+}
+
 constexpr symbol scores_of(symbol logits, gate_score score) {
   if (score == gate_score::softmax) return softmax(logits);
   return map<[](auto v) {
@@ -90,8 +103,8 @@ constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, g
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
   const capacity& later = options.evaluation_places;
-  const bool ignored = (options.experts_choose && options.importance.owner != nullptr) ||
-                       (later.factor == 0 && (later.minimum != 0 || later.multiple != 1));
+  detail::refuse_together(b, "route", {options.experts_choose, ".experts_choose"}, {{options.importance.owner != nullptr, ".importance"}});
+  const bool ignored = later.factor == 0 && (later.minimum != 0 || later.multiple != 1);
   if (ignored || !gshard::detail::is_valid(later) || !gshard::detail::is_finite(options.scale) || !(options.bias_rate >= 0) ||
       !gshard::detail::is_finite(options.bias_rate) ||
       !(options.jitter >= 0 && options.jitter <= 1 && options.gumbel >= 0 && options.z_loss >= 0))

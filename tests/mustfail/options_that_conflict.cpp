@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Experts without slots, with a number of slots: both options are named.
+// expect: gshard: an option has no meaning beside another one, or beside a second mesh axis
+// expect: conflicting_options<.*"\.dropless and \.places"
+// expect: "moe"
+#include <gshard/nn/moe.hpp>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+
+#if defined(MUST_FAIL)
+inline constexpr gs::nn::moe_options options{.places = {2}, .dropless = true};
+#else
+inline constexpr gs::nn::moe_options options{.dropless = true};
+#endif
+inline constexpr auto model = [](auto& m, auto x, auto mask) { return gs::nn::moe<"expert">(m, x, mask, options).y; };
+static_assert(gs::program<model, gs::mesh<gs::axis<"expert">>, gs::in<"GSM">, gs::in<"GS">>::plan.collectives() >= 0);
