@@ -25,6 +25,8 @@ template <int Count>
 struct operands_given {};
 template <int Count>
 struct inputs_given {};
+template <int Count>
+struct tensors_passed {};
 template <fixed_string Axis>
 struct unknown_axis {};
 template <fixed_string Axis>

@@ -4,7 +4,9 @@
 // Pipelines: layers in stages on different devices, which work on different microbatches at a time.
 
 #include <gshard/base/list.hpp>
+#include <gshard/base/reason.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
@@ -20,6 +22,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace gshard { inline namespace v0 { namespace nn {
@@ -289,13 +292,20 @@ class pipeline_writer {
 /// Communicates: between stages, one collective_permute per tick, and one in its gradient. For the results, one all_reduce; one all_to_all
 /// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages. Gradients of weights are
 /// summed over other axes once; by the circular schedule without a loop, in several ticks. In a loop, all processes agree in every tick.
-/// Compile time: that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
+/// Compile time: how many tensors body takes; that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
 /// Throws: as scan, if the ticks are a loop.
 /// @see scan, remat, pipeline_options
 template <class Body, class... Weights>
   requires(sizeof...(Weights) > 0 && (std::convertible_to<Weights, symbol> && ...))
 constexpr symbol pipeline(const parameter_scope& m, const pipeline_options& options, const Body& body, here x, const Weights&... w) {
-  return detail::pipeline_writer<Body, sizeof...(Weights)>(m, options, x, {symbol(w)...}).write(body);
+  using one_tick = gshard::detail::body_call<Body, 1 + sizeof...(Weights)>;
+  static_assert(holds<one_tick::is_taken, tensors_passed<1 + sizeof...(Weights)>>,
+                "gshard: the body of a pipeline takes the tensor that passes its stages, then the weights");
+  static_assert(holds<!one_tick::is_taken || std::is_convertible_v<typename one_tick::made, symbol>, actual_type<typename one_tick::made>>,
+                "gshard: the body of a pipeline returns one tensor");
+  if constexpr (std::is_convertible_v<typename one_tick::made, symbol>)
+    return detail::pipeline_writer<Body, sizeof...(Weights)>(m, options, x, {symbol(w)...}).write(body);
+  else return gshard::detail::refused(x);
 }
 
 }}}  // namespace gshard::v0::nn

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 namespace gshard { inline namespace v0 {
 
@@ -46,6 +47,13 @@ struct symbol {
     requires(std::same_as<T, bool>)
   constexpr explicit operator T() const noexcept(detail::refuse_condition<T>());
 };
+
+/// Structured bindings: a tensor decomposes into itself alone. So `auto [y, z] = f(x)` with an f of one result does not compile.
+template <std::size_t I>
+  requires(I == 0)
+constexpr symbol get(symbol s) {
+  return s;
+}
 
 /// A symbol as the parameter of a verb. It records the line that calls the verb, for the nodes that the verb adds.
 struct here : symbol {
@@ -399,3 +407,12 @@ constexpr short_list counting(int rank, int from = 0) {
 }  // namespace detail
 
 }}  // namespace gshard::v0
+
+template <>
+struct std::tuple_size<gshard::symbol> {
+  static constexpr std::size_t value = 1;
+};
+template <>
+struct std::tuple_element<0, gshard::symbol> {
+  using type = gshard::symbol;
+};

@@ -6,7 +6,9 @@
 // Templates, so that only programs that use scans pay for them.
 
 #include <gshard/base/list_view.hpp>
+#include <gshard/base/reason.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/loop.hpp>
@@ -17,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace gshard { inline namespace v0 {
@@ -62,6 +65,30 @@ constexpr symbol index_before(symbol step, std::int64_t lag) {
   return select(less(step, double(lag)), 0.0, here(step) - double(lag));
 }
 
+template <class Body, std::size_t... I>
+constexpr bool takes_tensors(std::index_sequence<I...>) {
+  return is_called_with<Body, one_symbol<I>...>;
+}
+template <class Body, std::size_t... I>
+constexpr auto call_with_tensors(std::index_sequence<I...>) -> decltype(std::declval<const Body&>()(one_symbol<I>()...));
+
+/// A call of a function with `Count` tensors, which does not compile the function if it takes others.
+template <class Body, std::size_t Count>
+struct body_call {
+  using tensors = std::make_index_sequence<Count>;
+  static constexpr bool is_taken = takes_tensors<Body>(tensors());
+  static constexpr auto made_type() {
+    if constexpr (is_taken) return std::type_identity<decltype(call_with_tensors<Body>(tensors()))>();
+    else return std::type_identity<void>();
+  }
+  using made = typename decltype(made_type())::type;
+  /// The number of its results, or 0 if these are not tensors.
+  static constexpr std::size_t results = [] {
+    if constexpr (scan_states<made>) return std::tuple_size_v<decltype(states_of(std::declval<made>()))>;
+    else return std::size_t(0);
+  }();
+};
+
 /// How a scan runs.
 struct scan_options {
   std::int64_t steps = -1;                     // -1: one for each row. More: the later steps read the last row, without a gradient
@@ -81,17 +108,13 @@ class scan_writer {
 
   /// The states after the last step and the stacked outputs.
   constexpr auto write(const Body& body, int dim) {
-    using made = decltype(states_of(call(body, symbol(), start_, earlier_states(), stacked_)));
-    constexpr std::size_t results = std::tuple_size_v<made>;
-    static_assert(results >= N, "gshard: the body of a scan returns its states and, after them, its outputs");
+    constexpr std::size_t results = std::tuple_size_v<decltype(states_of(call(body, symbol(), start_, earlier_states(), stacked_)))>;
     std::array<symbol, results> after = nothings<results>(b_);
-    if constexpr (results >= N) {
-      if (b_.failed()) return after;
-      const bool keeps_place = b_.keeps_place;
-      b_.keeps_place = true;  // what is added here has the line that calls scan
-      emit<results - N>(body, dim, keeps_place, after);
-      b_.keeps_place = keeps_place;
-    }
+    if (b_.failed()) return after;
+    const bool keeps_place = b_.keeps_place;
+    b_.keeps_place = true;  // what is added here has the line that calls scan
+    emit<results - N>(body, dim, keeps_place, after);
+    b_.keeps_place = keeps_place;
     return after;
   }
 
@@ -242,17 +265,28 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
   if (!b.failed()) dim = o.steps < 0 ? int(stacked[0].get().dims[0]) : b.fixed_dim(o.steps);
   for (std::size_t i = 1; i < X && !b.failed(); ++i)
     if (stacked[i].get().dims[0] != stacked[0].get().dims[0]) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
-  scan_writer<Lagged, Body, N, X> writer(b, start, stacked, o);
-  return one_or_all(writer.write(body, dim));
+  constexpr std::size_t operands = 1 + (Lagged ? 2 : 1) * N + X;
+  using one_step = body_call<Body, operands>;
+  static_assert(holds<one_step::is_taken, tensors_passed<operands>>,
+                "gshard: the body of a scan takes the index of the step, then the states, then a row of each stacked tensor");
+  static_assert(holds<!one_step::is_taken || one_step::results >= N, actual_type<typename one_step::made>>,
+                "gshard: the body of a scan returns the next states, then its outputs: a tensor, or a tuple or array of tensors");
+  if constexpr (one_step::results >= N) {
+    return one_or_all(scan_writer<Lagged, Body, N, X>(b, start, stacked, o).write(body, dim));
+  } else {  // as many results as the caller may expect: a body that lacks the index tells their number
+    constexpr std::size_t without_index = body_call<Body, operands - 1>::results;
+    b.fail(fault::refused_call, {});
+    return one_or_all(nothings<(without_index > N ? without_index : N)>(b));
+  }
 }
 
 }  // namespace detail
 
 /// scan(body, init, xs): a loop over the rows of stacked tensors, as jax.lax.scan. body(step, state..., x...) takes the index of the step,
 /// an int32 scalar, the states, and row `step` of each tensor of xs along dim 0. It returns the next states, then its outputs: a tensor, or
-/// a tuple or array of tensors. scan returns the states after the last step, then the outputs of all steps, stacked along dim 0. `init` and
-/// `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend on the number of steps, which may
-/// be unknown. Random numbers are drawn anew in every step.
+/// a tuple or array of tensors. scan returns the states after the last step, then the outputs of all steps, stacked along dim 0: one tensor,
+/// or an array of several. `init` and `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend on
+/// the number of steps, which may be unknown. Random numbers are drawn anew in every step.
 ///
 /// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and so are the tensors of
 /// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. remat_policy::everything: only what
@@ -262,7 +296,8 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 /// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
 /// the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, unless an axis of the sum shards the
 /// tensor; then a reduce_scatter in every step. Outputs are not sharded along T.
-/// Compile time: dims and types; that no tensor made in a step is used outside; that no parameter is updated in a step.
+/// Compile time: how many tensors body takes and returns; dims and types; that no tensor made in a step is used outside; that no parameter
+/// is updated in a step.
 /// Throws: `gshard::error` on every process, as while_loop.
 /// @see while_loop, repeat, remat_policy
 template <class Body, detail::scan_states Init, detail::scan_states Xs>
