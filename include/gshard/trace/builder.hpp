@@ -46,14 +46,14 @@ struct symbol {
   template <class T>
     requires(std::same_as<T, bool>)
   constexpr explicit operator T() const noexcept(detail::refuse_condition<T>());
-};
 
-/// Structured bindings: a tensor decomposes into itself alone. So `auto [y, z] = f(x)` with an f of one result does not compile.
-template <std::size_t I>
-  requires(I == 0)
-constexpr symbol get(symbol s) {
-  return s;
-}
+  // Structured bindings: a tensor decomposes into itself alone. So `auto [y, z] = f(x)` with an f of one result does not compile.
+  template <std::size_t I>
+    requires(I == 0)
+  friend constexpr symbol get(symbol s) {
+    return s;
+  }
+};
 
 /// A symbol as the parameter of a verb. It records the line that calls the verb, for the nodes that the verb adds.
 struct here : symbol {

@@ -284,9 +284,9 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 
 /// scan(body, init, xs): a loop over the rows of stacked tensors, as jax.lax.scan. body(step, state..., x...) takes the index of the step,
 /// an int32 scalar, the states, and row `step` of each tensor of xs along dim 0. It returns the next states, then its outputs: a tensor, or
-/// a tuple or array of tensors. scan returns the states after the last step, then the outputs of all steps, stacked along dim 0: one tensor,
-/// or an array of several. `init` and `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend on
-/// the number of steps, which may be unknown. Random numbers are drawn anew in every step.
+/// a tuple or array of tensors. scan returns the states after the last step, then the outputs of all steps, stacked along dim 0: a tensor,
+/// or an array of several. `init` and `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend
+/// on the number of steps, which may be unknown. Random numbers are drawn anew in every step.
 ///
 /// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and so are the tensors of
 /// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. remat_policy::everything: only what
