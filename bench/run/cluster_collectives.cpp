@@ -93,7 +93,7 @@ class contest {
     two->run({});
     const std::int64_t most = between_nodes();
     const std::vector<bench::side> sides =
-        bench::compare(what, {{"two levels", [&] { two->run({}); }}, {"one level", [&] { one->run({}); }}, {"MPI", peer}}, rounds_, false,
+        bench::compare(what, {{"two levels", [&] { two->run({}); }}, {"one level", [&] { one->run({}); }}, {"MPI", peer}}, least < 1e5 ? 40 * rounds_ : rounds_, false,
                        [] { MPI_Barrier(MPI_COMM_WORLD); });
     std::vector<double> slowest;
     for (const bench::side& s : sides) {

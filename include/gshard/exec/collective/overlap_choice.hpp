@@ -35,8 +35,8 @@ class overlap_choice {
 
   /// True after the last measured run.
   bool is_ready() const { return measures_ && runs_ == first + 2 * samples; }
-  /// True if runs with overlap were faster on this process.
-  bool pays() const { return median(seconds_[1]) < median(seconds_[0]); }
+  /// True if runs with overlap were clearly faster on this process.
+  bool pays() const { return median(seconds_[1]) < 0.98 * median(seconds_[0]); }
   void choose(bool overlaps) {
     measures_ = false;
     overlaps_ = overlaps;

@@ -46,6 +46,7 @@ class async_search {
     find_starts(all);
     find_ends(all);
     hold_back_gathers(all);
+    finish_those_alone(all);
     return all;
   }
 
@@ -100,6 +101,19 @@ class async_search {
       async_interval& f = all[std::size_t(i)];
       f.start = std::max(f.start, std::min(before, i));
       before = f.finish;
+    }
+  }
+  /// A step that no other step overlaps with is synchronous: a backend may then send it in fewer messages.
+  constexpr void finish_those_alone(list<async_interval>& all) const {
+    for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
+      if (!may(i)) continue;
+      const async_interval f = all[std::size_t(i)];
+      bool alone = true;
+      for (std::int32_t k = 0; k < std::int32_t(all.size()) && alone; ++k) {
+        const async_interval other = all[std::size_t(k)];
+        alone = k == i || traits(step(k).kind).alias || other.finish <= f.start || f.finish <= other.start;
+      }
+      if (alone) all[std::size_t(i)] = {i, i + 1};
     }
   }
 };

@@ -60,6 +60,18 @@ static_assert([] {
   return true;
 }(), "small gathers stay where they are");
 
+// With no other step to overlap with, an exchange is synchronous, although aliases before and after it leave room.
+constexpr auto lone_exchange = [](auto&, auto x) {
+  return gs::expand_dims(gs::annotate<P<none, "data">>(gs::merge_dims(x, 1)), 0);
+};
+using exchanged = planned<gs::program<lone_exchange, mesh, gs::in<"ABC", P<"data", none, none>>>>;
+static_assert(exchanged::plan.count(op::all_to_all) == 1 && exchanged::plan.steps.size() > 2);
+static_assert([] {
+  const exchanged p({{'A', 64}, {'B', 64}, {'C', 64}});
+  const std::int32_t at = exchanged::step(op::all_to_all);
+  return p.of(op::all_to_all) == gs::async_interval{at, at + 1};
+}());
+
 // Gradients are summed while those of layers before are computed.
 inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
