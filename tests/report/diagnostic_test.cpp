@@ -40,6 +40,13 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "a sharding asks for a partial sum that the tensor does not have (\"annotate\")");
 }
 
+TEST_CASE("a fault as text: its line and the scope around it") {
+  gs::diagnostic d = problem(fault::wrong_type, "map", {}, 1);
+  d.name_place(12, "attention");
+  d.name_place(13, "feed-forward");  // the first place stays
+  CHECK(gs::describe(d) == "an operand has another element type than the operation takes (\"map\", operand 1, line 12 in \"attention\")");
+}
+
 TEST_CASE("a fault as text: what the equation's reader reports") {
   const auto said = [](std::string_view equation) {
     gs::diagnostic d;

@@ -201,7 +201,7 @@ TEST_CASE("dry run: a device that waits for a dead one gives up with an error") 
   const std::string said = complaint([&] { run(8, o); });
   CAPTURE(said);
   CHECK(said.starts_with("step "));
-  CHECK(said.find(" at moe.hpp:") != said.npos);
+  CHECK(said.find(" in \"MoE feed-forward\": devices") != said.npos);
   CHECK(said.ends_with(": devices 0, 1, 2, 4, 5, 6, 7 waited 7 s for device 3, which is dead"));
 }
 

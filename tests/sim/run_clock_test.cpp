@@ -280,7 +280,7 @@ TEST_CASE("run clock: a device that waits for a dead one gives up with an error,
       said = complaint([&] { b.run.run({}); });
       CAPTURE(said);
       CHECK(said.starts_with("step "));
-      CHECK(said.find(" at moe.hpp:") != said.npos);
+      CHECK(said.find(" in \"MoE feed-forward\"") != said.npos);
       CHECK(said.find(" waited 7 s for device 6, which is dead") != said.npos);
       CHECK(b.parameters() == before);
     }

@@ -63,7 +63,7 @@ template <int MiB>
 struct allowed_mebibytes {};
 template <int First, int Second>
 struct range_given {};
-template <int Line>
+template <int Line, fixed_string... Scope>
 struct at_line {};
 struct of_no_line {};
 template <fixed_string Axis>

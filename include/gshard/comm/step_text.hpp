@@ -33,12 +33,15 @@ inline std::string line_text(const code_place& place) {
   if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
   return std::string(file) + ":" + std::to_string(place.line);
 }
-/// " at moe.hpp:38 (its gradient)", or nothing if the line is not known.
+/// ` at model.cpp:38 in "attention" (its gradient)`: the line and the named_scope around it. Nothing if the line is not known.
 inline std::string place_text(const code_place& place) {
-  return place.file ? " at " + line_text(place) + (place.gradient ? " (its gradient)" : "") : std::string();
+  if (!place.file) return {};
+  std::string s = " at " + line_text(place);
+  if (place.scope) s.append(" in \"").append(place.scope).append("\"");
+  return place.gradient ? s + " (its gradient)" : s;
 }
 
-/// A step of a plan in messages: "512 all_to_all at moe.hpp:38"
+/// A step of a plan in messages: "512 all_to_all at model.cpp:38"
 inline std::string step_text(const plan_view& plan, std::int32_t i) {
   const node& n = plan.steps[std::size_t(i)];
   return std::to_string(i) + " " + kind_text(n) + place_text(n.place);

@@ -61,8 +61,7 @@ class differentiator {
 
   constexpr void run() {
     const code_place before = b_.place;
-    const bool keeps_place = b_.keeps_place;
-    b_.keeps_place = true;
+    const line_of_call kept(b_);
     for (std::size_t i = end_; i-- > first_ && !b_.failed();) {
       const node n = b_.program.nodes[i];
       if (const scan_record* scan = scan_ended_by(b_, n)) {
@@ -83,7 +82,6 @@ class differentiator {
       b_.place.gradient = true;
       pull_back(n);
     }
-    b_.keeps_place = keeps_place;
     b_.place = before;
   }
 

@@ -26,6 +26,7 @@ struct diagnostic {
   int first = -1;       // column, expected number, ...
   int second = -1;
   int line = 0;  // of the program, of the verb or the operation
+  inplace_name<31> scope;  // the named_scope around it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
   constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {
@@ -36,9 +37,11 @@ struct diagnostic {
     first = a;
     second = b;
   }
-  /// The line of the operation at which a pass found the fault, unless a verb has found it.
-  constexpr void name_line(std::uint32_t of_operation) {
-    if (what != fault::nothing && line == 0) line = int(of_operation);
+  /// The line and the scope of the operation at which a pass found the fault, unless a verb has found it.
+  constexpr void name_place(std::uint32_t of_operation, const char* around_it) {
+    if (what == fault::nothing || line != 0) return;
+    line = int(of_operation);
+    if (around_it) scope = around_it;
   }
 };
 

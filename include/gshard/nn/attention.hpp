@@ -23,7 +23,8 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, softmax
-constexpr symbol attention(const parameter_scope& m, symbol query, symbol memory, symbol bias, double rate = 0) {
+constexpr symbol attention(const parameter_scope& m, here query, symbol memory, symbol bias, double rate = 0) {
+  const line_of_call kept(m.owner());
   const named_scope named(m, "attention");
   const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
   const symbol wv = m.param("wv", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
@@ -59,8 +60,9 @@ struct attention_layer_options {
 /// @see attention_layer_options, gshard::attention
 template <class = void>
 constexpr symbol attention(const parameter_scope& m, here query, symbol memory, const attention_layer_options& o) {
-  const named_scope named(m, "attention");
   builder& b = m.owner();
+  const line_of_call kept(b);
+  const named_scope named(m, "attention");
   const symbol wq = m.param("wq", o.grouped ? "MHRD" : "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
   const symbol wv = m.param("wv", "MHD", init::fan_in("M"));
   const symbol wo = o.grouped ? m.param("wo", "HRDM", init::fan_in("HRD")) : m.param("wo", "HDM", init::fan_in("HD"));

@@ -120,7 +120,8 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, con
 /// Throws: `gshard::error`, if an id is V or more, or D is odd.
 /// @see language_model_options, language_model_step, token_loss
 template <fixed_string ExpertAxis>
-constexpr symbol language_model(const parameter_scope& m, symbol ids, const language_model_options& options, routing_summary& routing) {
+constexpr symbol language_model(const parameter_scope& m, here ids, const language_model_options& options, routing_summary& routing) {
+  const line_of_call kept(m.owner());
   return detail::language_model_logits<ExpertAxis>(m, ids, {}, options, routing);
 }
 
@@ -138,10 +139,11 @@ constexpr symbol language_model(const parameter_scope& m, symbol ids, const lang
 /// a row of the order is less than 0, or B or more.
 /// @see language_model, sample_token, beam_search, decode_step
 template <fixed_string ExpertAxis>
-constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbol position, const language_model_options& options,
+constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol position, const language_model_options& options,
                                      symbol order = {}) {
   routing_summary routing;
   builder& b = m.owner();
+  const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
   const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('L')), position);  // the position, or an error
   return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), {in_cache, order}, options, routing));
@@ -154,7 +156,8 @@ constexpr symbol language_model_step(const parameter_scope& m, symbol ids, symbo
 /// Throws: as cross_entropy.
 /// @see cross_entropy
 template <class = void>
-constexpr symbol token_loss(symbol logits, symbol labels) {
+constexpr symbol token_loss(here logits, symbol labels) {
+  const line_of_call kept(*logits.owner);
   if (!logits.owner->has(logits)) return logits.owner->nothing();
   const symbol counted = map<[](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); }>(cast(labels, logits.get().type));
   return sum(cross_entropy(logits, labels)) / map<[](auto n) { return n < 1 ? decltype(n)(1) : n; }>(sum(counted));
@@ -167,8 +170,9 @@ constexpr symbol token_loss(symbol logits, symbol labels) {
 /// Compile time: rank; a real element type.
 /// Throws: nothing.
 /// @see language_model_step
-constexpr symbol sample_token(const parameter_scope& m, symbol logits, double temperature = 0) {
+constexpr symbol sample_token(const parameter_scope& m, here logits, double temperature = 0) {
   builder& b = m.owner();
+  const line_of_call kept(b);
   if (!b.has(logits)) return b.nothing();
   if (!(temperature >= 0)) b.fail(fault::bad_range, "sample_token");
   if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);

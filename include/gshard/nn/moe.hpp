@@ -233,7 +233,7 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Throws: as route and send_rows.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
-constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_options options = {}) {
+constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_options options = {}) {
   constexpr bool one_axis = InnerAxis.view().empty();
   constexpr label inner = one_axis ? none : label(InnerAxis);
   constexpr label all_axes = [] {
@@ -241,6 +241,7 @@ constexpr moe_result moe(const parameter_scope& m, symbol x, symbol mask, moe_op
     else return axes<Axis, InnerAxis>;
   }();
   builder& b = m.owner();
+  const line_of_call kept(b);
   detail::check_options(b, options, !one_axis);
   m.param("wg", "ME", init::fan_in("M"));  // The router's parameter is the first one.
   const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();

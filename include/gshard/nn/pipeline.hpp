@@ -63,10 +63,8 @@ class pipeline_writer {
 
   constexpr symbol write(const Body& body) {
     if (!check()) return b_.nothing();
-    b_.keeps_place = true;  // what is added here has the line that calls pipeline
-    const symbol y = options_.is_loop() ? loop(body) : ticks(body);
-    b_.keeps_place = keeps_place_;
-    return y;
+    const line_of_call kept(b_);
+    return options_.is_loop() ? loop(body) : ticks(body);
   }
 
  private:

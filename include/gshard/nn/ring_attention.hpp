@@ -94,6 +94,7 @@ constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_at
 /// @see attention, shard_map.hpp
 template <fixed_string Axis>
 constexpr symbol ring_attention(here q, symbol k, symbol v, ring_attention_options options = {}) {
+  const line_of_call kept(*q.owner);
   return detail::emit_ring_attention(q, k, v, options, Axis.view());
 }
 

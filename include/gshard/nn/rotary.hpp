@@ -26,6 +26,7 @@ template <class = void>
 constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   namespace d = gshard::detail;
   builder& b = *x.owner;
+  const line_of_call kept(b);
   if (!d::require_real(b, "rotary", {x}) || !b.has(positions) || !d::check_dim(x, at, "rotary")) return b.nothing();
   const int last = x.rank() - 1;
   if (!(base > 0)) b.fail(fault::bad_range, "rotary");
@@ -77,6 +78,7 @@ template <class = void>
 constexpr symbol rms_norm(here x, symbol gamma, double epsilon = 1e-5) {
   namespace d = gshard::detail;
   builder& b = *x.owner;
+  const line_of_call kept(b);
   if (!d::require_real(b, "rms_norm", {x, gamma})) return b.nothing();
   const int last = x.rank() - 1;
   if (last < 0) b.fail(fault::rank_mismatch, "rms_norm", {}, 1, 0);

@@ -96,9 +96,10 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// groups_per_token without groups, minimum and multiple of evaluation_places without factor.
 /// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
-constexpr gating_result route(const parameter_scope& m, symbol x, symbol mask, gating_options gating = {},
+constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gating_options gating = {},
                               const router_options& options = {}) {
   builder& b = m.owner();
+  const line_of_call kept(b);
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
@@ -171,7 +172,8 @@ constexpr auto route(const Given&... given) {
 /// Compile time: dims and element types.
 /// Throws: nothing.
 /// @see route, router_options
-constexpr void update_bias(const parameter_scope& m, symbol load, double rate) {
+constexpr void update_bias(const parameter_scope& m, here load, double rate) {
+  const line_of_call kept(m.owner());
   const symbol bias = m.variable("bias", "E", init::zeros());
   // E times the load against the sum: both are exact, and the mean is not.
   constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
@@ -199,7 +201,8 @@ struct balance_metrics {
 /// Compile time: ranks.
 /// Throws: nothing.
 /// @see moe_result
-constexpr balance_metrics measure_balance(symbol load, symbol overflow) {
+constexpr balance_metrics measure_balance(here load, symbol overflow) {
+  const line_of_call kept(*load.owner);
   const symbol total = sum(load);
   const symbol share = map<[](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; }>(load, total);
   return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(reduce_max<"E->">(load), mean(load)),

@@ -20,6 +20,7 @@
 #include <gshard/trace/shape.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace gshard { inline namespace v0 { namespace nn {
@@ -49,8 +50,9 @@ struct routing_summary {
     overflow.push_back(r.overflow);
   }
   /// At least one layer has experts.
-  static constexpr symbol total(const list<symbol>& terms) {
-    symbol sum = terms.front();
+  static constexpr symbol total(const list<symbol>& terms, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
+    symbol sum = here(terms.front(), line, file);
+    const line_of_call kept(*sum.owner);
     for (std::size_t i = 1; i < terms.size(); ++i) sum = sum + terms[i];
     return sum;
   }
@@ -62,7 +64,8 @@ struct routing_summary {
 /// Compile time: that the last dim of x is M.
 /// Throws: nothing.
 /// @see layer_norm
-constexpr symbol norm(const parameter_scope& m, symbol x) {
+constexpr symbol norm(const parameter_scope& m, here x) {
+  const line_of_call kept(m.owner());
   return layer_norm(x, m.param("gamma", "M", init::constant(1)), m.param("beta", "M", init::zeros()));
 }
 
@@ -72,7 +75,8 @@ constexpr symbol norm(const parameter_scope& m, symbol x) {
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see feed_forward_or_moe
-constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
+constexpr symbol feed_forward(const parameter_scope& m, here x) {
+  const line_of_call kept(m.owner());
   const named_scope named(m, "feed-forward");
   const symbol wi = m.param("wi", "MF", init::fan_in("M")), bi = m.param("bi", "F", init::zeros());
   const symbol wo = m.param("wo", "FM", init::fan_in("F")), bo = m.param("bo", "M", init::zeros());
@@ -87,8 +91,9 @@ constexpr symbol feed_forward(const parameter_scope& m, symbol x) {
 /// Throws: nothing.
 /// @see feed_forward, nn::moe
 template <fixed_string ExpertAxis>
-constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, symbol x, symbol mask, const transformer_options& o,
+constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, here x, symbol mask, const transformer_options& o,
                                      routing_summary& routing) {
+  const line_of_call kept(m.owner());
   if (index % 2 == 0) return feed_forward(m.scope("ffn"), x);
   if (o.dense) {
     const parameter_scope layers = m.scope("dense");
@@ -107,7 +112,8 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, symbol
 /// Compile time: nothing.
 /// Throws: nothing.
 /// @see padding_bias
-constexpr symbol real_tokens(const parameter_scope& m, symbol ids) {
+constexpr symbol real_tokens(const parameter_scope& m, here ids) {
+  const line_of_call kept(m.owner());
   return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
 }
 /// padding_bias(mask): 0 where a key is real, -1e9 at padding: a bias of attention.
@@ -116,7 +122,7 @@ constexpr symbol real_tokens(const parameter_scope& m, symbol ids) {
 /// Compile time: a real element type.
 /// Throws: nothing.
 /// @see nn::attention
-constexpr symbol padding_bias(symbol mask) {
+constexpr symbol padding_bias(here mask) {
   return map<[](auto real) { return (real - 1) * 1e9f; }>(mask);
 }
 
@@ -127,7 +133,8 @@ constexpr symbol padding_bias(symbol mask) {
 /// Compile time: ranks and dims.
 /// Throws: `gshard::error`, if an id is V or more, or a position L or more.
 /// @see gather
-constexpr symbol embed(const parameter_scope& m, symbol table, symbol ids, symbol positions, const transformer_options& o) {
+constexpr symbol embed(const parameter_scope& m, symbol table, here ids, symbol positions, const transformer_options& o) {
+  const line_of_call kept(m.owner());
   const symbol at = gather(m.param("position", "LM", init::normal(0.02)), positions);
   return dropout(scale_by<"M">(gather(table, ids), 0.5) + at, o.dropout);
 }
@@ -149,8 +156,9 @@ constexpr symbol layer_attention(const parameter_scope& m, symbol query, symbol 
 /// Throws: as embed.
 /// @see transformer_options, nn::decode
 template <fixed_string ExpertAxis>
-constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symbol mask,
+constexpr symbol encode(const parameter_scope& m, symbol table, here ids, symbol mask,
                         const transformer_options& o, routing_summary& routing) {
+  const line_of_call kept(m.owner());
   const symbol bias = o.fused_attention ? m.owner().nothing() : padding_bias(mask);
   symbol x = embed(m, table, ids, iota<"S">(m), o);
   for (int i = 0; i < o.encoder_layers; ++i) {
@@ -172,8 +180,9 @@ constexpr symbol encode(const parameter_scope& m, symbol table, symbol ids, symb
 /// Throws: as embed.
 /// @see transformer_options, nn::encode
 template <fixed_string ExpertAxis>
-constexpr symbol decode(const parameter_scope& m, symbol table, symbol ids, symbol mask, symbol memory, symbol memory_mask,
+constexpr symbol decode(const parameter_scope& m, symbol table, here ids, symbol mask, symbol memory, symbol memory_mask,
                         const transformer_options& o, routing_summary& routing) {
+  const line_of_call kept(m.owner());
   symbol causal = m.owner().nothing(), bias = causal;
   if (!o.fused_attention) {
     causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(-1e9f); }>(cast(iota<"TT">(m, 0), m.type()),
@@ -243,7 +252,8 @@ constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbo
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, decode_step
-constexpr void start_decoding(const parameter_scope& m, symbol memory, const transformer_options& o) {
+constexpr void start_decoding(const parameter_scope& m, here memory, const transformer_options& o) {
+  const line_of_call kept(m.owner());
   for (int i = 0; i < o.decoder_layers; ++i) {
     const parameter_scope cross = m.scope(i).scope("cross");
     const named_scope named(cross, "attention");
@@ -272,9 +282,10 @@ constexpr void start_decoding(const parameter_scope& m, symbol memory, const tra
 /// order is less than 0, or B or more.
 /// @see nn::decode, start_decoding, beam_search, language_model_step
 template <fixed_string ExpertAxis>
-constexpr symbol decode_step(const parameter_scope& m, symbol table, symbol ids, symbol position, symbol memory_mask,
+constexpr symbol decode_step(const parameter_scope& m, symbol table, here ids, symbol position, symbol memory_mask,
                              const transformer_options& o, symbol order = {}) {
   builder& b = m.owner();
+  const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
   const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('T')), position);  // the position, or an error
   const symbol id = expand_dims<2>(ids);

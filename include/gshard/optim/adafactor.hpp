@@ -136,9 +136,9 @@ struct adafactor {
     if (b.failed() || parameters.empty()) return;
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
-    const bool rounds = b.options.bf16_products, kept = b.keeps_place;
+    const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are not products of the model
-    b.keeps_place = true;             // all nodes have the line of minimize
+    const line_of_call kept(b);
     const symbol skipped = detail::prepare_checks(of.loss, gradient, if_not_finite);
     const symbol t = count_step(m, parameters[0].get().type, skipped);
     const symbol rate = rate_at(t);
@@ -146,7 +146,6 @@ struct adafactor {
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
       if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t, skipped);
     b.options.bf16_products = rounds;
-    b.keeps_place = kept;
   }
 
   /// The number of this step, a scalar that is kept from run to run.

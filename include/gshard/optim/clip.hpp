@@ -29,8 +29,7 @@ constexpr list<symbol> clip_by_global_norm(const Symbols& gradients, double most
   for (const symbol& g : given) result.push_back(g);
   if (given.size() == 0 || given[0].owner->failed()) return result;
   builder& b = *given[0].owner;
-  const bool keeps_place = b.keeps_place;
-  b.keeps_place = true;  // all nodes have the line of the call
+  const line_of_call kept(b);
   symbol total;
   for (const symbol& g : given) {
     symbol sum = detail::emit_sum_of_squares(g);
@@ -47,7 +46,6 @@ constexpr list<symbol> clip_by_global_norm(const Symbols& gradients, double most
       g = detail::emit_map(b, detail::own_function<detail::arithmetic::multiply>, std::array{g, by});
     }
   }
-  b.keeps_place = keeps_place;
   return result;
 }
 

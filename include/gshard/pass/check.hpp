@@ -8,7 +8,6 @@
 #include <gshard/ir/mesh.hpp>
 
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -16,6 +15,14 @@ namespace gshard { inline namespace v0 { namespace detail {
 template <class Mesh, std::size_t... A>
 constexpr auto axes_of(std::index_sequence<A...>) {
   return mesh_axes<word<Mesh::shape.names[A].length>(Mesh::shape.names[A].view())...>{};
+}
+
+/// The line of a fault, and the named_scope around it.
+template <diagnostic D>
+constexpr auto line_of() {
+  if constexpr (D.line <= 0) return of_no_line();
+  else if constexpr (D.scope.empty()) return at_line<D.line>();
+  else return at_line<D.line, word<D.scope.length>(D.scope.view())>();
 }
 
 /// Fails with the sentence of the fault of `D`. The types beside the sentence name the subject and the wrong word.
@@ -27,7 +34,7 @@ constexpr bool check_program() {
   using operation = in_operation<subject>;
   using formula = in_equation<subject>;
   using letter = index_letter<name>;
-  using line = std::conditional_t<(D.line > 0), at_line<D.line>, of_no_line>;
+  using line = decltype(line_of<D>());
   using axes = decltype(axes_of<Mesh>(std::make_index_sequence<std::size_t(Mesh::shape.count)>{}));
 #define GSHARD_FAULT(kind, sentence, ...) static_assert(holds<What != fault::kind, __VA_ARGS__>, "gshard: " sentence);
 #include <gshard/ir/fault.def>

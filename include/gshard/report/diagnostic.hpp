@@ -74,6 +74,7 @@ inline std::string words(const diagnostic& d) {
 inline std::string describe(const diagnostic& d) {
   std::string words = detail::words(d);
   if (d.line > 0) words.append(words.empty() ? "" : ", ").append("line ").append(std::to_string(d.line));
+  if (!d.scope.empty()) words.append(" in \"").append(d.scope.view()).append("\"");
   return std::string(detail::sentence(d.what)) + (words.empty() ? "" : " (" + words + ")");
 }
 

@@ -108,8 +108,9 @@ class builder {
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
-    if (!failed()) program.problem.line = int(place.line);
+    if (failed()) return;
     program.problem.report(f, about, word, a, b);
+    program.problem.name_place(place.line, place.scope);
   }
   constexpr symbol nothing() { return {this, -1}; }
   /// True if a verb can use an operand. False if this program has failed, or if the operand is the result of a refused call.
@@ -365,6 +366,24 @@ constexpr symbol::operator T() const noexcept(detail::refuse_condition<T>()) {
 constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
   if (!owner->keeps_place) owner->place = {.file = file, .line = line, .remat = owner->place.remat, .scope = owner->place.scope};
 }
+
+/// While it lives, added nodes and faults have the line of the call before, whichever verbs add them. So those of a layer name the line of
+/// the program that calls the layer.
+class line_of_call {
+ public:
+  constexpr explicit line_of_call(builder& b) : builder_(b), kept_(b.keeps_place) {
+    if (!kept_) b.keeps_place = true;
+  }
+  constexpr ~line_of_call() {
+    if (!kept_) builder_.keeps_place = false;
+  }
+  line_of_call(const line_of_call&) = delete;
+  line_of_call& operator=(const line_of_call&) = delete;
+
+ private:
+  builder& builder_;
+  bool kept_;
+};
 
 namespace detail {
 /// True if all operands have one element type, which is in the set. Reports the first that has not.

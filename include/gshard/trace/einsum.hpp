@@ -178,7 +178,7 @@ struct parsed_equation {
 constexpr void check_equation(builder& b, const equation& e, const diagnostic& problem, std::string_view text, int given) {
   if (problem && !b.failed()) {
     b.program.problem = problem;
-    b.program.problem.line = int(b.place.line);
+    b.program.problem.name_place(b.place.line, b.place.scope);
   }
   if (e.count != given) b.fail(fault::operand_count, text, {}, e.count, given);
 }

@@ -192,17 +192,19 @@ class parameter_scope {
     if (builder_->has(term)) builder_->losses.push_back(term);
   }
   /// The sum of all terms given to `loss` so far. There must be at least one.
-  constexpr symbol auxiliary() const {
+  constexpr symbol auxiliary(std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) const {
     builder& b = *builder_;
     if (b.losses.empty()) b.fail(fault::no_terms, "auxiliary");
     if (b.failed()) return b.nothing();
-    symbol sum = b.losses.front();
+    symbol sum = here(b.losses.front(), line, file);
+    const line_of_call kept(b);
     for (std::size_t i = 1; i < b.losses.size(); ++i) sum = sum + b.losses[i];
     return sum;
   }
   /// main + weight * auxiliary(), or main if there is no term.
-  constexpr symbol objective(symbol main, double weight = 1) const {
-    return builder_->losses.empty() ? main : main + weight * auxiliary();
+  constexpr symbol objective(here main, double weight = 1) const {
+    const line_of_call kept(*builder_);
+    return builder_->losses.empty() ? symbol(main) : main + weight * auxiliary();
   }
 
   // A wrong call is one sentence. @see trace/wrong_calls.hpp

@@ -112,9 +112,8 @@ class scan_writer {
     std::array<symbol, results> after = nothings<results>(b_);
     if (b_.failed()) return after;
     const bool keeps_place = b_.keeps_place;
-    b_.keeps_place = true;  // what is added here has the line that calls scan
+    const line_of_call kept(b_);
     emit<results - N>(body, dim, keeps_place, after);
-    b_.keeps_place = keeps_place;
     return after;
   }
 

@@ -123,7 +123,7 @@ class partitioner {
     for (const std::int32_t i : update_order(g_, live_))
       if (!g_.problem) {
         place(g_.nodes[std::size_t(i)]);
-        g_.problem.name_line(g_.nodes[std::size_t(i)].place.line);
+        g_.problem.name_place(g_.nodes[std::size_t(i)].place.line, g_.nodes[std::size_t(i)].place.scope);
       }
     if (g_.problem) return {};
     partitioned result;

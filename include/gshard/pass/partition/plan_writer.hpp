@@ -217,7 +217,7 @@ class plan_writer {
     while (!((move.attr.axes >> axis) & 1u)) ++axis;
     const fault what = implicit_ == strictness::visible ? fault::implicit_gather : sums ? fault::implicit_sum : fault::implicit_move;
     g_.problem.report(what, name(reader.kind), mesh_.name(axis), reader.operand);
-    g_.problem.name_line(reader.place.line);
+    g_.problem.name_place(reader.place.line, reader.place.scope);
   }
 };
 

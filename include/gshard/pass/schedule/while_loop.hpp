@@ -85,7 +85,7 @@ constexpr void check_loops(graph& g) {
     }
     const std::int32_t home = nesting_of_results(n) == 0 ? around.back() : nesting_of_results(n) > 0 ? loop : around[around.size() - 2];
     for (int o = 0; o < n.outputs; ++o) made_in[std::size_t(n.output(o))] = home;
-    g.problem.name_line(n.place.line);
+    g.problem.name_place(n.place.line, n.place.scope);
   }
   for (const port& p : g.outputs) use(p.value, p.name.view());
   for (const parameter& p : g.parameters)
