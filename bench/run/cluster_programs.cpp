@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs on several nodes: a training step of a Transformer, a mixture-of-experts layer with its gradients, and a product of matrices
+// Programs on several nodes: training steps of Transformers with and without experts, a mixture-of-experts layer with its gradients, and a product of matrices
 // that are sharded along both dims, beside ScaLAPACK's. Each time is compared with the bytes between nodes over the rate of a link, with
 // the local steps alone, and with one device. usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds] [transformer | moe |
 // product]
@@ -157,20 +157,40 @@ class contest {
   }
 };
 
-void transformer(contest& all) {
+/// A Transformer of six layers without experts: its collectives sum gradients.
+inline constexpr gs::nn::transformer_options dense_model{
+    .encoder_layers = 3, .decoder_layers = 3, .dropout = 0, .moe = {.k = 1}, .dense = true};
+inline constexpr auto dense_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
+  gs::nn::routing_summary none;
+  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
+  const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target_in);
+  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, dense_model, none);
+  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, dense_model, none);
+  const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
+  gs::adam{}.minimize(m, loss, rate);
+  return loss;
+};
+template <gs::fixed_string Letters>
+using ids = calibrate::token_ids<Letters>;
+using dense_program = gs::program<dense_step, bench::expert_mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
+
+template <class Program>
+void transformer(contest& all, const std::string& what, std::int64_t sequences, std::int64_t vocabulary) {
   using mesh = bench::expert_mesh;
-  using program = bench::transformer_program<2>;
-  constexpr std::int64_t vocabulary = 4096, length = 32, groups = 8, sequences = 4;
-  const gs::dims extents{{'G', groups}, {'B', sequences}, {'S', length}, {'T', length},     {'M', 256},   {'H', 8},
-                         {'D', 32},     {'F', 1024},      {'E', 8},      {'V', vocabulary}, {'L', length}};
+  constexpr std::int64_t length = 32, groups = 8;
+  gs::dims extents{{'G', groups}, {'B', sequences}, {'S', length}, {'T', length},     {'M', 256},
+                   {'H', 8},      {'D', 32},        {'F', 1024},   {'V', vocabulary}, {'L', length}};
+  if (Program::plan.count(gs::op::all_to_all) > 0) extents.set('E', 8);
   const auto tokens = bench::random_tokens(groups * sequences * length, vocabulary);
   const std::vector<float> rate{1e-3f};
   const auto step = [&](const gs::cluster<mesh>& on, const auto& measure) {
-    gs::executable<program> training(on, extents);
+    gs::executable<Program> training(on, extents);
     measure(prepared{training.engine(), [&] { training(tokens[0], tokens[1], tokens[2], rate); }});
   };
-  const double time = all.row("Transformer step", gs::on_mpi<mesh>(MPI_COMM_WORLD), step);
-  all.peer("without overlap", time, gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = gs::overlap_mode::off}), step);
+  const auto with = [](gs::overlap_mode overlap) { return gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = overlap}); };
+  const double time = all.row(what, gs::on_mpi<mesh>(MPI_COMM_WORLD), step);
+  all.peer("always overlap", time, with(gs::overlap_mode::on), step);
+  all.peer("no overlap", time, with(gs::overlap_mode::off), step);
 }
 
 template <int Chunks>
@@ -268,7 +288,10 @@ int main(int count, char** arguments) {
   MPI_Init(&count, &arguments);
   {
     contest all(rate, rounds);
-    if (only.empty() || only == "transformer") transformer(all);
+    if (only.empty() || only == "transformer") {
+      transformer<bench::transformer_program<2>>(all, "Transformer step", 4, 4096);
+      transformer<dense_program>(all, "without experts", 16, 512);
+    }
     if (only.empty() || only == "moe") {
       moe(all);
       expert_groups(all);
