@@ -117,6 +117,38 @@ constexpr std::array equations{
     equation{"GGM", "MT", "GT"},
 };
 
+/// Some indices of the batch 'a', in tensors that have all.
+ks::operand_dims indices_of_batch(const std::string& letters, const extents& sizes, std::int64_t some) {
+  ks::operand_dims dims = operand(letters, sizes);
+  dims.stride = ks::row_major_strides(dims.rank, dims.extent);
+  dims.extent[letters.find('a')] = some;
+  return dims;
+}
+template <class T>
+void check_pieces(const std::string& a, const std::string& b, const std::string& out, const extents& sizes, ks::precision precision,
+                  std::mt19937& gen) {
+  CAPTURE(a);
+  CAPTURE(b);
+  CAPTURE(out);
+  const int batch = operand("a", sizes).factor[0];
+  const std::int64_t all = sizes.at('a');
+  const auto x = random_values<T>(count(a, sizes), gen), y = random_values<T>(count(b, sizes), gen);
+  const std::size_t size = static_cast<std::size_t>(count(out, sizes));
+  std::vector<T> whole(size, std::numeric_limits<T>::quiet_NaN());
+  ks::contraction<T>(operand(a, sizes), operand(b, sizes), operand(out, sizes), 1, false, precision, batch).run(x.data(), y.data(), whole.data());
+  if (precision == ks::precision::full) compare(whole, einsum(a, b, out, sizes, x, y, 1.0));
+  for (std::int64_t some = 1; some < all; ++some) {
+    std::vector<T> pieces(size, std::numeric_limits<T>::quiet_NaN());
+    for (std::int64_t at = 0; at < all; at += some) {
+      const std::int64_t n = std::min(some, all - at);
+      const auto place = [&](const std::string& letters) { return at * (*indices_of_batch(letters, sizes, n).stride)[letters.find('a')]; };
+      ks::contraction<T>(indices_of_batch(a, sizes, n), indices_of_batch(b, sizes, n), indices_of_batch(out, sizes, n), 1, false, precision, batch)
+          .run(x.data() + place(a), y.data() + place(b), pieces.data() + place(out));
+    }
+    CHECK(pieces == whole);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("contraction: the equations of the transformer and its gradients") {
@@ -154,6 +186,28 @@ TEST_CASE("contraction: random equations of two operands") {
     for (std::string* s : {&a, &b, &out}) std::shuffle(s->begin(), s->end(), gen);
     check<float>(a, b, out, sizes, 1, gen);
     check<double>(a, b, out, sizes, 2.5, gen);
+  }
+}
+
+TEST_CASE("contraction: pieces of a batch have the bits of the whole") {
+  for (std::uint32_t seed = 0; seed < 1500; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(seed);
+    const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(gen); };
+    const std::string others = std::string("bcdef").substr(0, static_cast<std::size_t>(pick(1, 5)));
+    std::string a = "a", b = "a", out;
+    extents sizes{{'a', pick(2, 5)}};
+    for (const char c : others) {
+      sizes[c] = others.size() < 4 && pick(0, 2) == 0 ? pick(9, 20) : pick(1, 8) % (others.size() > 3 ? 4 : 9);
+      const int where = pick(0, 5);  // mostly in both
+      if (where != 0) a += c;
+      if (where != 1) b += c;
+      if (pick(0, 1) == 0) out += c;
+    }
+    for (std::string* s : {&a, &b, &out}) std::shuffle(s->begin(), s->end(), gen);
+    out = 'a' + out;
+    check_pieces<float>(a, b, out, sizes, seed % 8 ? ks::precision::full : ks::precision::bf16, gen);
+    check_pieces<double>(a, b, out, sizes, ks::precision::full, gen);
   }
 }
 

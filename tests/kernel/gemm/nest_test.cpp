@@ -66,4 +66,28 @@ TEST_CASE("nest: the cheapest loop goes inside, those of the result outside of t
   }
 }
 
+TEST_CASE("nest: term by term, sums have the same bits in every order of the other loops and for every extent of the batch") {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 gen(seed);
+    loop_nest<3> nest = random_case(gen, 1).nest;
+    std::int64_t size = 1;
+    for (std::size_t i = 0; i < nest.count; ++i) size *= nest.at[i].stride[2] == 0 ? 1 : nest.at[i].extent;
+    ks::detail::merge_loops(nest);
+    const auto values = random_values<double>(200, gen);
+    const ks::detail::loop<3> batch{pick(gen, 2, 40), {3, 4, size}};
+    const auto run = [&](std::int64_t begin, std::int64_t end) {
+      const ks::detail::nest_plan plan = ks::detail::plan_nest(nest, ks::detail::loop<3>{end - begin, batch.stride});
+      std::vector<double> out(std::size_t((end - begin) * size));
+      ks::detail::run_nest(plan.nest, 1.0, values.data() + begin * 3, values.data() + begin * 4, out.data(), std::int64_t(out.size()), false,
+                           plan.term_by_term);
+      return out;
+    };
+    std::vector<double> pieces;
+    for (std::int64_t i = 0; i < batch.extent; ++i)
+      for (const double x : run(i, i + 1)) pieces.push_back(x);
+    CHECK(run(0, batch.extent) == pieces);
+  }
+}
+
 }  // namespace

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ action bind_rearrangement(const local_step<T>& step) {
   };
 }
 
+/// The whole einsum, and its pieces, which have the same bits. So a result does not depend on the steps that run together with it.
 template <class T>
 action bind_contraction(const local_step<T>& step) {
   const auto a = step.in_dims(0), y = step.out_dims();
@@ -49,18 +51,21 @@ action bind_contraction(const local_step<T>& step) {
     return [c = kernel::contraction<T>(a, y), x = step.in(0), r = step.out()](const run_context&) { c.run(x, r); };
   const auto b = step.in_dims(1);
   const kernel::precision precision = precision_of(step.n);
-  action whole = [c = kernel::contraction<T>(a, b, y, 1, false, precision), x = step.in(0), w = step.in(1),
-                  r = step.out()](const run_context&) { c.run(x, w, r); };
-  if (const batch_dim batch = batch_of(step.n, step.plan.values, step.device); batch.factor >= 0) {
-    whole.elements = step.out_elements();
-    const auto [left, left_step] = block_of(a, batch.factor);
-    const auto [right, right_step] = block_of(b, batch.factor);
-    const auto [result, size] = block_of(y, batch.factor);
-    whole.piece = [c = kernel::contraction<T>(left, right, result, 1, false, precision), x = step.in(0), w = step.in(1), r = step.out(),
-                   left_step, right_step, size](const run_context&, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t at = begin / size; at < end / size; ++at) c.run(x + at * left_step, w + at * right_step, r + at * size);
-    };
-  }
+  const batch_dim batch = batch_of(step.n, step.plan.values, step.device);
+  const auto contraction = [&](const kernel::operand_dims& left, const kernel::operand_dims& right, const kernel::operand_dims& result) {
+    const std::optional<int> pieces = batch.factor >= 0 ? std::optional(batch.factor) : std::nullopt;
+    return kernel::contraction<T>(left, right, result, 1, false, precision, pieces);
+  };
+  action whole = [c = contraction(a, b, y), x = step.in(0), w = step.in(1), r = step.out()](const run_context&) { c.run(x, w, r); };
+  if (batch.factor < 0) return whole;
+  whole.elements = step.out_elements();
+  const auto [left, left_step] = block_of(a, batch.factor);
+  const auto [right, right_step] = block_of(b, batch.factor);
+  const auto [result, size] = block_of(y, batch.factor);
+  whole.piece = [c = contraction(left, right, result), x = step.in(0), w = step.in(1), r = step.out(), left_step, right_step,
+                 size](const run_context&, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin / size; at < end / size; ++at) c.run(x + at * left_step, w + at * right_step, r + at * size);
+  };
   return whole;
 }
 

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,17 +36,27 @@ enum class precision : std::uint8_t { full, bf16 };
 /// Blocks of zero rows at the end of an operand (empty expert slots) are skipped, unless they meet a number that is not finite. (0 * inf
 /// and 0 * NaN are NaN.) A contraction with `adds` adds to `out`, which may be a block of a larger tensor. Other results are contiguous.
 /// With precision::bf16, products of floats are those of gemm_bf16.
+///
+/// The order of each sum is a function of the extents and strides of all factors but `batch`. So an einsum has the same bits whether it is
+/// computed whole, or for some indices of the batch at a time. `batch` is the leading factor of the result, and both operands have it.
 /// Throws gshard::error at construction if a factor has two extents, or a factor of the result is in no operand.
 template <class T>
 class contraction {
  public:
   contraction(const operand_dims& a, const operand_dims& b, const operand_dims& out, double alpha = 1, bool adds = false,
-              precision rounds = precision::full)
+              precision rounds = precision::full, std::optional<int> batch = {})
       : alpha_(gshard::detail::element_from<T>(alpha)),
         adds_(adds),
         rounds_(std::is_same_v<T, float> ? rounds : precision::full),
         size_(element_count(out.rank, out.extent)) {
-    prepare(detail::loops_of<3>("contraction", {a, b, out}));
+    detail::loop_nest<3> nest = detail::loops_of<3>("contraction", {a, b, out});
+    std::optional<loop> of_batch;
+    if (batch) {
+      const std::size_t at = number_of_loop(*batch, {a, b, out});
+      of_batch = nest.at[at];
+      nest.erase(at);
+    }
+    prepare(nest, of_batch);
   }
   contraction(const operand_dims& a, const operand_dims& out, double alpha = 1)
       : alpha_(gshard::detail::element_from<T>(alpha)), size_(element_count(out.rank, out.extent)) {
@@ -64,7 +75,7 @@ class contraction {
     b = sum_first(b_sum_, b, b_sums);
     if constexpr (!std::is_integral_v<T>)
       if (gemm_) return run_gemm(a, b, out);
-    detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
+    detail::run_nest(nest_.nest, alpha_, a, b, out, size_, adds_, nest_.term_by_term);
   }
 
   /// One operand. `out` must not overlap it.
@@ -74,16 +85,17 @@ class contraction {
       detail::copy_words<word>(reinterpret_cast<const std::byte*>(a), reinterpret_cast<std::byte*>(out),
                                *copy_);
     else
-      detail::run_nest(nest_, alpha_, a, &one, out, size_);
+      detail::run_nest(nest_.nest, alpha_, a, &one, out, size_);
   }
 
  private:
   using word = detail::word_of_size<sizeof(T)>;
+  using loop = detail::loop<3>;
   static constexpr T one{1};
 
   // The sum of an operand over factors that no other tensor has.
   struct lone_sum {
-    detail::loop_nest<3> nest;
+    detail::nest_plan plan;
     std::int64_t size = 1;
   };
 
@@ -92,23 +104,35 @@ class contraction {
     return empty_;
   }
 
-  void prepare(detail::loop_nest<3> nest) {
-    empty_ = nest.iterations() == 0;
+  /// Which loop of loops_of is that of a factor.
+  static std::size_t number_of_loop(int factor, const std::array<operand_dims, 3>& operands) {
+    std::uint32_t before = 0;
+    for (const operand_dims& o : operands)
+      for (std::size_t d = 0; d < std::size_t(o.rank); ++d)
+        if (o.factor[d] < factor) before |= 1u << o.factor[d];
+    return std::size_t(std::popcount(before));
+  }
+
+  void prepare(detail::loop_nest<3> nest, std::optional<loop> batch) {
+    empty_ = nest.iterations() == 0 || (batch && batch->extent == 0);
     if (empty_) return;
-    a_sum_ = take_lone_sum(nest, 0, 1);
-    b_sum_ = take_lone_sum(nest, 1, 0);
+    a_sum_ = take_lone_sum(nest, batch, 0, 1);
+    b_sum_ = take_lone_sum(nest, batch, 1, 0);
     detail::merge_loops(nest);
-    nest_ = detail::order_nest(nest);
+    nest_ = detail::plan_nest(nest, batch);
     if constexpr (std::is_integral_v<T>) return;  // products of integers are loops
-    const detail::gemm_plan plan = detail::plan_contraction(nest);
-    if (rounds_ == precision::bf16 || (nest_.count > 0 && plan.cost < detail::nest_cost(nest_, nest_.count - 1))) gemm_ = plan;
+    detail::gemm_plan plan = detail::plan_contraction(nest);
+    if (rounds_ != precision::bf16 && (nest.count == 0 || plan.cost >= nest_.cost)) return;
+    if (batch) plan.outer.push(*batch);
+    detail::sort_loops(plan.outer, 2);
+    gemm_ = plan;
   }
 
   void prepare_one(detail::loop_nest<3> nest) {
     empty_ = nest.iterations() == 0;
     if (empty_) return;
     detail::merge_loops(nest);
-    nest_ = detail::order_nest(nest);
+    nest_ = detail::plan_nest(nest, {});
     detail::loop_nest<2> copy;
     for (std::size_t i = 0; i < nest.count; ++i) {
       if (detail::is_sum(nest.at[i])) return;
@@ -118,9 +142,11 @@ class contraction {
     if (alpha_ == T(1)) copy_ = copy;
   }
 
-  static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::size_t mine,
+  /// Removes the loops of operand `mine` that no other tensor has. The other loops then move in the sum, in which the batch is outermost.
+  static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::optional<loop>& batch, std::size_t mine,
                                                std::size_t other) {
-    lone_sum sum;
+    detail::loop_nest<3> loops;
+    std::int64_t size = 1;
     bool found = false;
     detail::merge_loops(nest);
     detail::sort_loops(nest, mine);
@@ -129,30 +155,35 @@ class contraction {
       if (l.stride[mine] == 0) continue;
       if (l.stride[other] == 0 && l.stride[2] == 0) {
         found = true;
-        sum.nest.push({l.extent, {l.stride[mine], 0, 0}});
+        loops.push({l.extent, {l.stride[mine], 0, 0}});
       } else {
-        sum.nest.push({l.extent, {l.stride[mine], 0, sum.size}});
-        sum.size *= l.extent;
+        loops.push({l.extent, {l.stride[mine], 0, size}});
+        size *= l.extent;
       }
     }
     if (!found) return std::nullopt;
     for (std::size_t i = nest.count, kept = 0; i-- > 0;) {
       if (nest.at[i].stride[mine] == 0) continue;
-      const detail::loop<3>& l = sum.nest.at[kept++];
+      const detail::loop<3>& l = loops.at[kept++];
       if (l.stride[2] == 0)
         nest.erase(i);
       else
         nest.at[i].stride[mine] = l.stride[2];
     }
-    detail::merge_loops(sum.nest);
-    sum.nest = detail::order_nest(sum.nest);
-    return sum;
+    std::optional<loop> batch_of_sum;
+    if (batch) {
+      batch_of_sum = loop{batch->extent, {batch->stride[mine], 0, size}};
+      batch->stride[mine] = size;
+      size *= batch->extent;
+    }
+    detail::merge_loops(loops);
+    return lone_sum{detail::plan_nest(loops, batch_of_sum), size};
   }
 
   static const T* sum_first(const std::optional<lone_sum>& sum, const T* x, std::vector<T>& scratch) {
     if (!sum) return x;
     scratch.resize(std::size_t(sum->size));
-    detail::run_nest(sum->nest, T(1), x, &one, scratch.data(), sum->size);
+    detail::run_nest(sum->plan.nest, T(1), x, &one, scratch.data(), sum->size, false, sum->plan.term_by_term);
     return scratch.data();
   }
 
@@ -330,7 +361,7 @@ class contraction {
   precision rounds_ = precision::full;
   std::int64_t size_;
   bool empty_ = false;
-  detail::loop_nest<3> nest_;
+  detail::nest_plan nest_;
   std::optional<detail::gemm_plan> gemm_;
   std::optional<detail::loop_nest<2>> copy_;
   std::optional<lone_sum> a_sum_, b_sum_;
