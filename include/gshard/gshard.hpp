@@ -35,12 +35,18 @@
 #include <gshard/exec/expert_placement.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/exec/placed_experts.hpp>
+#include <gshard/op/attention.hpp>
 #include <gshard/op/broadcast.hpp>
 #include <gshard/op/compare.hpp>
 #include <gshard/op/einsum.hpp>
+#include <gshard/op/evaluate.hpp>
+#include <gshard/op/lookup.hpp>
 #include <gshard/op/map.hpp>
+#include <gshard/op/random.hpp>
+#include <gshard/op/reduce.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/op/rows.hpp>
+#include <gshard/op/shape.hpp>
 #include <gshard/op/wrong_calls.hpp>
 
 // Models and optimizers.

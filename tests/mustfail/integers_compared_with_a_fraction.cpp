@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A tensor of integers is compared with a number that is none.
-// expect: gshard: tensors of integers are compared with integers, masks with true and false
+// expect: gshard: tensors of integers are combined with integers, masks with true and false
 #include <gshard/op/compare.hpp>
 
 namespace gs = gshard;

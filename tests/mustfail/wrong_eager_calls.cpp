@@ -10,16 +10,24 @@
 // expect: gshard: from_global<.*
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, ...\) takes
 // expect: gshard: einsum<.*
-// expect: gshard: tensors outside of programs have a . b
-// expect: gshard: tensors outside .*
+// expect: gshard: a . b on tensors outside of programs takes two tensors, or a tensor and a number
+// expect: gshard: a \* b on tensors outside of programs takes two tensors, or a tensor and a number
 // expect: gshard: less\(a, b\) takes
 // expect: gshard: map<f>\(x, ...\) and map\(f, x, ...\) take
 // expect: gshard: broadcast<"Q,QK->QK">\(x, like, ...\) takes
 // expect: gshard: to_global\(t\) takes one gshard::tensor, to_global<float>\(store, name\) a parameter store
-// expect: gshard: tensors outside of programs have a . b
+// expect: gshard: a - b on tensors outside of programs takes
 // expect: gshard: tensors outside of programs are compared by equal
 // expect: gshard: tensors outside of programs are compared by equal
 // expect: gshard: an operand has another element type
+// expect: gshard: outside of programs, cumsum<1>\(x\) takes a dim as template argument, and one gshard::tensor
+// expect: gshard: outside of programs, cumsum<1>.*
+// expect: gshard: outside of programs, gather<1>\(table, ids\) takes a dim as template argument
+// expect: gshard: outside of programs, slice<1, 0, 8>\(x\) takes a dim, start and stop as template arguments
+// expect: gshard: outside of programs, concat<1>\(a, b, ...\) takes a dim as template argument
+// expect: gshard: evaluate<"AB", "BC">\(f, x, y\) takes a function without captures
+// expect: gshard: evaluate<"AB", "BC">\(f, x, y\) takes the letters
+// expect: gshard: a tensor has another number of dims
 // expect: gshard: a program is called with another number of inputs
 // expect: gshard: a program is called .*
 // expect: gshard: an input of a program is a tensor, a contiguous range
@@ -42,21 +50,29 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::to_global(2);
   gs::all_to_all<0>(3);
   gs::softmax(t, u);
-  gs::relu(t);
+  gs::relu(t, u);
   gs::from_global<float>(on, {1, 2}, std::vector<float>());
   gs::from_global<float>(3, 4);
   gs::einsum(t, u);
   gs::einsum<"AB,BC->AC">(t, 3.0);
-  t + 3;
-  t * u;
+  t + "3";
+  t * run;
   gs::less(t);
   gs::map([factor = 2.0f](auto v) { return factor * v; }, t);
   gs::broadcast<"AB,AB->AB">(t, 3);
   gs::to_global<float>(run);
-  -t;
+  t - on;
   t == t;
   t != u;
   gs::map<[](auto v, auto w) { return v * w; }>(t, d);
+  gs::cumsum(t, 1);
+  gs::cumsum<1>(3);
+  gs::gather(t, t, 1);
+  gs::slice(t, 0, 1, 2);
+  gs::concat<0>(t, 3);
+  gs::evaluate([&](auto v) { return v; }, t);
+  gs::evaluate<"AB", "AB">([](auto v) { return v; }, t);
+  gs::sort<2>(t);
   run();
   run(t, u);
   run(3);
@@ -72,6 +88,9 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::map<[](auto v) { return v; }>(t);
   gs::map([](auto v) { return v > 0 ? v : 0; }, t);
   gs::broadcast<"AB,AB->AB">(t, d);
+  t + 3;
+  gs::cumsum<1>(t);
+  gs::evaluate<"AB">([](auto v) { return v; }, t);
   run(t);
   gs::executable<program> other(on, {{'A', 1}, {'B', 2}});
 #endif

@@ -49,3 +49,20 @@ TEST_CASE("integers are compared with integers of their type") {
   CHECK(gs::to_global(x < 1L) == std::vector<std::int32_t>{1, 1, 0});
   CHECK_THROWS_WITH_AS(static_cast<void>(x < (std::int64_t(1) << 40)), "compare: 1099511627776 is no int32", gs::error);
 }
+
+TEST_CASE("select and logic, on any number of devices") {
+  const std::vector<double> a{1, -2, 3, 0, -5}, b{2, 2, 2, 2, 2};
+  for (const int devices : {1, 2, 3}) {
+    const auto on = gs::simulate<mesh>(devices);
+    const auto x = gs::from_global<double, P<"x">>(on, {5}, a);
+    const auto y = gs::from_global<double, P<none>>(on, {5}, b);
+    CHECK(gs::to_global(gs::select(x < y, x, y)) == std::vector<double>{1, -2, 2, 0, -5});
+    CHECK(gs::to_global(gs::select(x > 0, x, 0)) == std::vector<double>{1, 0, 3, 0, 0});
+    CHECK(gs::to_global(gs::select(x, -1.0, y)) == std::vector<double>{-1, -1, -1, 2, -1});
+    const auto odd = gs::cast<bool>(gs::map<[](auto v) { return v * (v - 1) * (v - 3); }>(x)), negative = gs::cast<bool>(x < 0);
+    const auto as_numbers = [](const auto& mask) { return gs::to_global(gs::cast<std::int32_t>(mask)); };
+    CHECK(as_numbers(gs::logical_and(odd, negative)) == std::vector<std::int32_t>{0, 1, 0, 0, 1});
+    CHECK(as_numbers(gs::logical_or(odd, gs::logical_not(negative))) == std::vector<std::int32_t>{1, 1, 1, 1, 1});
+    CHECK(gs::to_global(gs::select(negative, y, x)) == std::vector<double>{1, 2, 3, 0, 2});
+  }
+}

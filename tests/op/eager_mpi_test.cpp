@@ -2,7 +2,13 @@
 #include <gshard/op/eager.hpp>
 
 #include <gshard/op/einsum.hpp>
+#include <gshard/op/evaluate.hpp>
+#include <gshard/op/lookup.hpp>
+#include <gshard/op/random.hpp>
+#include <gshard/op/reduce.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/op/rows.hpp>
+#include <gshard/op/shape.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
 
 #include "../complaint.hpp"
@@ -87,4 +93,32 @@ TEST_CASE("mpi: operations that are used again tell all what is wrong on one ran
     for (std::size_t i = 0; i < gs::detail::lru_cache::most; ++i) on.kept().put_back(std::make_unique<filler>());
   check_again();
   check_again();
+}
+
+TEST_CASE("mpi: verbs have the numbers of simulated devices") {
+  const auto bits = [](const auto& on) {
+    const auto x = gs::uniform<float, P<"x", none>>(on, {5, 6}, 3);
+    const auto ids = gs::argmax<"ab->a">(x);
+    std::vector<std::vector<float>> all{gs::to_global(x)};
+    all.push_back(gs::to_global(gs::sum<"ab->b">(x)));
+    all.push_back(gs::to_global(gs::sort<0>(x).values));
+    all.push_back(gs::to_global(gs::cumsum<0>(x)));
+    all.push_back(gs::to_global(gs::gather<1>(x, ids)));
+    all.push_back(gs::to_global(gs::one_hot(ids, 6) * x + 1));
+    all.push_back(gs::to_global(gs::roll<0, 2>(gs::concat<0>(x, x))));
+    all.push_back(gs::to_global(gs::dynamic_slice<0, 2>(x, 2)));
+    all.push_back(gs::to_global(gs::evaluate<"ab", "ab">([](auto v, auto w) { return v * gs::softmax(w); }, x, x)));
+    return all;
+  };
+  const auto on = gs::on_mpi<line>(MPI_COMM_WORLD);
+  CHECK(bits(on) == bits(gs::simulate<line>(mpi_world::ranks())));
+  // A number that only one rank has.
+  const bool last = mpi_world::rank() == mpi_world::ranks() - 1;
+  if (mpi_world::ranks() == 1) return;
+  const std::string seeds = complaint([&] { gs::uniform<float, P<"x">>(on, {4}, last ? 1 : 2); });
+  CHECK(seeds.find("the processes") != std::string::npos);
+  const auto x = gs::uniform<float, P<"x", none>>(on, {5, 6}, 3);
+  CHECK(complaint([&] { gs::dynamic_slice<0, 2>(x, last ? 1 : 2); }).find("the number") != std::string::npos);
+  CHECK(complaint([&] { gs::one_hot(gs::argmax<"ab->a">(x), last ? 4 : 5); }).find("'Z'") != std::string::npos);
+  CHECK(gs::to_global(x).size() == 30);
 }

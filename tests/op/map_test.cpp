@@ -4,8 +4,12 @@
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/reshard.hpp>
 
+#include "every_spec.hpp"
+
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -75,4 +79,35 @@ TEST_CASE("map names the dim whose extents differ") {
   // A dim of extent 1 is not repeated.
   const auto row = gs::from_global<float, P<none, none>>(on, {1, 3}, numbers(3));
   CHECK_THROWS_WITH_AS((a + row), "add: dim 0 of operand 1 has extent 1, an earlier operand has 2 there", gs::error);
+}
+
+TEST_CASE("arithmetic of tensors and numbers, relu and cast, with every sharding") {
+  const every_spec::operand<double, P<none, none>, P<"x", none>, P<"y", "x">> matrix{{5, 7}};
+  const std::vector<double> a = every_spec::numbers<double>(35);
+  const auto each = [&](auto f) {
+    std::vector<double> made;
+    for (const double v : a) made.push_back(f(v));
+    return made;
+  };
+  every_spec::check(each([](double v) { return v - 2 * v; }), [](const auto& x) { return x - 2 * x; }, matrix);
+  every_spec::check(each([](double v) { return v * v + 1; }), [](const auto& x) { return x * x + 1.0; }, matrix);
+  every_spec::check(each([](double v) { return (3 - v) / (v + 1); }), [](const auto& x) { return (3 - x) / (1 + x); }, matrix);
+  every_spec::check(each([](double v) { return -v / 2; }), [](const auto& x) { return -x / 2; }, matrix);
+  every_spec::check(each([](double v) { return v > 2 ? v - 2 : 0; }), [](const auto& x) { return gs::relu(x - 2); }, matrix);
+  every_spec::check(each([](double v) { return std::sin(v) + std::exp(-v); }),
+                    [](const auto& x) { return gs::map<[](auto v) { return gs::sin(v) + gs::exp(-v); }>(x); }, matrix);
+  every_spec::check(std::vector<std::int32_t>{0, 1, 2, 0, 1}, [](const auto& x) { return gs::cast<std::int32_t>(x); },
+                    every_spec::operand<double, P<none>, P<"x">>{{5}, {0.5, 1.5, 2, -0.5, 1}});
+  const auto on = gs::simulate<mesh>({2, 1});
+  const auto x = gs::from_global<float, P<"x">>(on, {2}, std::vector{1.0f, 1 / 3.0f});
+  CHECK(gs::to_global(gs::cast<float>(gs::cast<gs::bfloat16>(x))) == std::vector{1.0f, 0.333984375f});
+}
+
+TEST_CASE("complex tensors and their parts") {
+  const auto on = gs::simulate<mesh>({2, 1});
+  const auto x = gs::from_global<double, P<"x">>(on, {3}, std::vector<double>{1, 2, 3});
+  const auto z = gs::complex(x, -x);
+  CHECK(gs::to_global(z) == std::vector<std::complex<double>>{{1, -1}, {2, -2}, {3, -3}});
+  CHECK(gs::to_global(gs::real(z)) == std::vector<double>{1, 2, 3});
+  CHECK(gs::to_global(gs::imag(z * z)) == std::vector<double>{-2, -8, -18});
 }

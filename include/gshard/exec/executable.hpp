@@ -112,7 +112,8 @@ class executable {
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
     const std::optional<any_cluster> kept = rebinds_ ? std::optional(on) : std::nullopt;  // prepare() may destroy what `on` refers to
     std::string problem = prepare();
-    if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
+    if constexpr (sizeof...(inputs) > 0)
+      if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
     return run_once(kept ? *kept : on, std::move(problem));
   }
 

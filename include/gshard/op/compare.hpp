@@ -1,53 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Comparisons of tensors with tensors and numbers, outside of programs: the results are tensors of zeros and ones. Operands match as those
-// of map: equal extents, or a scalar. Communicates as map does: the agreement of the processes, also on a number.
+// Comparisons, selection and logic on tensors outside of programs. Operands match as those of map: equal extents, or a scalar; one may be
+// a number. The results of comparisons are tensors of zeros and ones.
 
 #include <gshard/op/map.hpp>
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/select.hpp>
 
-#include <string>
 #include <type_traits>
-#include <utility>
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-template <class A, class B>
-concept compared = (distributed_tensor<A> && (distributed_tensor<B> || std::is_arithmetic_v<B>)) ||
-                   (std::is_arithmetic_v<A> && distributed_tensor<B>);
-
-/// A number as a tensor of T. Throws if T is an integer type that lacks the number.
-template <class T, class Number>
-tensor<T, spec<>> scalar_on(const any_cluster& on, Number number) {
-  if constexpr (std::is_integral_v<T>) {
-    constexpr bool are_alike = std::is_integral_v<Number> && std::is_same_v<T, bool> == std::is_same_v<Number, bool>;
-    static_assert(are_alike, "gshard: tensors of integers are compared with integers, masks with true and false");
-    if constexpr (are_alike && !std::is_same_v<T, bool>)
-      if (!std::in_range<T>(number)) throw error("compare: " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
-  }
-  tensor<T, spec<>> t(on, {});
-  for_each_local_shard(t, [&](shard_view<T> s) { *s.data = T(number); });
-  tensor_origin origin = t.origin();
-  origin.constant = element_text(number);
-  t.set_origin(origin);
-  return t;
-}
-
 template <class F>
 inline constexpr auto compare_model = [](auto&, auto a, auto b) { return emit_compared<F>(a, b); };
 
 template <class F, class A, class B>
 auto compare(const A& a, const B& b) {
-  if constexpr (std::is_arithmetic_v<A>) return compare<F>(scalar_on<typename B::value_type>(b.on(), a), b);
-  else if constexpr (std::is_arithmetic_v<B>) return compare<F>(a, scalar_on<typename A::value_type>(a.on(), b));
-  else {
-    static_assert(holds<all_complete<A, B>, actual_type<typename A::layout_type>, actual_type<typename B::layout_type>>,
-                  "gshard: a partial sum is used as a complete tensor; reshard it first");
-    return run_elementwise<compare_model<F>>("compare", a, b);
-  }
+  return run_with_numbers<compare_model<F>>("compare", a, b);
 }
 }  // namespace detail
 
@@ -58,7 +29,7 @@ auto compare(const A& a, const B& b) {
 /// Throws: `gshard::error` if operands differ in an extent, or a number is beyond the integer type.
 /// @see map
 template <class A, class B>
-  requires(detail::compared<A, B>)
+  requires(detail::combined<A, B>)
 auto less(const A& a, const B& b) {
   return detail::compare<detail::arithmetic::less>(a, b);
 }
@@ -69,29 +40,81 @@ auto less(const A& a, const B& b) {
 /// Throws: `gshard::error` if operands differ in an extent.
 /// @see map
 template <class A, class B>
-  requires(detail::compared<A, B>)
+  requires(detail::combined<A, B>)
 auto equal(const A& a, const B& b) {
   return detail::compare<detail::arithmetic::equal>(a, b);
 }
 template <class A, class B>
-  requires(detail::compared<A, B>)
+  requires(detail::combined<A, B>)
 auto operator<(const A& a, const B& b) {
   return less(a, b);
 }
 template <class A, class B>
-  requires(detail::compared<A, B>)
+  requires(detail::combined<A, B>)
 auto operator>(const A& a, const B& b) {
   return less(b, a);
 }
 template <class A, class B>
-  requires(detail::compared<A, B>)
+  requires(detail::combined<A, B>)
 auto operator<=(const A& a, const B& b) {
   return detail::compare<detail::arithmetic::at_most>(a, b);
 }
 template <class A, class B>
-  requires(detail::compared<A, B>)
+  requires(detail::combined<A, B>)
 auto operator>=(const A& a, const B& b) {
   return b <= a;
+}
+
+namespace detail {
+inline constexpr auto select_model = [](auto&, auto condition, auto a, auto b) { return select(condition, a, b); };
+inline constexpr auto and_model = [](auto&, auto a, auto b) { return logical_and(a, b); };
+inline constexpr auto or_model = [](auto&, auto a, auto b) { return logical_or(a, b); };
+inline constexpr auto not_model = [](auto&, auto a) { return logical_not(a); };
+}  // namespace detail
+
+/// select(condition, a, b) on tensors: a where the condition is not 0, else b. One of a and b may be a number. The condition is a mask
+/// (bool) or has the element type of a and b.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks; element types; that operands are complete.
+/// Throws: `gshard::error` if operands differ in an extent, or a number is beyond the integer type.
+/// @see less, equal, trace/select.hpp
+template <distributed_tensor Condition, class A, class B>
+  requires(detail::combined<A, B>)
+auto select(const Condition& condition, const A& a, const B& b) {
+  if constexpr (std::is_arithmetic_v<A>) return select(condition, detail::scalar_on<typename B::value_type>("select", b.on(), a), b);
+  else if constexpr (std::is_arithmetic_v<B>) return select(condition, a, detail::scalar_on<typename A::value_type>("select", a.on(), b));
+  else return detail::run_elementwise<detail::select_model>("select", condition, a, b);
+}
+/// logical_and(a, b) on tensors: true where both masks (bool) are.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks; that operands are masks.
+/// Throws: `gshard::error` if operands differ in an extent.
+/// @see select, cast
+template <class A, class B>
+auto logical_and(const tensor<bool, A>& a, const tensor<bool, B>& b) {
+  return detail::run_elementwise<detail::and_model>("logical_and", a, b);
+}
+/// logical_or(a, b) on tensors: true where one of two masks (bool) is.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks; that operands are masks.
+/// Throws: `gshard::error` if operands differ in an extent.
+/// @see logical_and
+template <class A, class B>
+auto logical_or(const tensor<bool, A>& a, const tensor<bool, B>& b) {
+  return detail::run_elementwise<detail::or_model>("logical_or", a, b);
+}
+/// logical_not(a) on tensors: true where a mask (bool) is not.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: that the operand is a mask.
+/// Throws: nothing.
+/// @see logical_and
+template <class A>
+auto logical_not(const tensor<bool, A>& a) {
+  return detail::run_elementwise<detail::not_model>("logical_not", a);
 }
 
 }}  // namespace gshard::v0

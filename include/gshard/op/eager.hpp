@@ -163,21 +163,73 @@ auto with_bound_program(std::string_view operation, const Call& call, const Tens
   else return run_kept_program<Program, Letters...>(operation, call, operands...);
 }
 
+template <class... Specs>
+constexpr bool in_mesh_order() {
+  constexpr bool all = (Specs::named.order.empty() && ...);
+  static_assert(holds<all, actual_type<Specs>...>,
+                "gshard: operations on tensors outside of programs do not take an order of the devices (device_order)");
+  return all;
+}
+
 /// Plans and runs `Model` on the operands.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
-  constexpr bool in_mesh_order = (ExtraSpec::named.order.empty() && ... && Specs::named.order.empty());
-  static_assert(holds<in_mesh_order, actual_type<Specs>..., actual_type<ExtraSpec>>,
-                "gshard: operations on tensors outside of programs do not take an order of the devices (device_order)");
-  if constexpr (in_mesh_order) {
-    using mesh = mesh_of<Specs..., ExtraSpec>;
-    using compiled = program<Model, mesh, in<Letters, Specs, T>..., element<std::common_type_t<T...>>, pending_outputs>;
+  if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
+    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_outputs>;
     const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, operands...); };
     return with_bound_program<compiled, Letters...>(operation, call, operands...);
   }
 }
 
+/// Extents of dims that no operand has. In `bind_letters` they stand for an operand.
+class added_extents {
+ public:
+  /// `seed`: of the random numbers of the run.
+  added_extents(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed = 0)
+      : on_(on), extents_(std::move(extents)), seed_(seed), origin_(on.on()) {
+    for (const std::int64_t e : extents_)
+      if (e < 0) throw error("a new dim has extent " + std::to_string(e));
+    origin_.constant = std::to_string(seed);  // what processes compare, beside the extents of the program
+  }
+  const any_cluster& on() const { return on_; }
+  std::span<const std::int64_t> extents() const { return extents_; }
+  std::int64_t extent(int d) const { return extents_[std::size_t(d)]; }
+  std::uint64_t seed() const { return seed_; }
+  const tensor_origin& origin() const { return origin_; }
+
+ private:
+  any_cluster on_;
+  std::vector<std::int64_t> extents_;
+  std::uint64_t seed_;
+  tensor_origin origin_;
+};
+
+/// The same with dims `Added` that no operand has, and parameters of type `Element`.
+template <auto Model, class ExtraSpec, class Element, fixed_string Added, fixed_string... Letters, class... T, class... Specs>
+auto run_eager_with(std::string_view operation, const added_extents& added, const tensor<T, Specs>&... operands) {
+  if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
+    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., element<Element>, pending_outputs>;
+    const auto call = [&](auto& run, const any_cluster& on) {
+      run.seed = added.seed();
+      return run.call(on, operands...);
+    };
+    return with_bound_program<compiled, Added, Letters...>(operation, call, added, operands...);
+  }
+}
+
 template <class... Tensors>
 inline constexpr bool all_complete = (!Tensors::is_partial && ...);
+
+/// Runs a verb whose operands are complete.
+template <auto Model, fixed_string... Letters, class... T, class... Specs>
+auto run_verb(std::string_view operation, const tensor<T, Specs>&... operands) {
+  static_assert(holds<all_complete<tensor<T, Specs>...>, actual_type<Specs>...>,
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
+  return run_eager<Model, spec<>, Letters...>(operation, operands...);
+}
+
+/// The letters of a tensor's dims: 'A', 'B', ...
+template <int Rank>
+inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
 
 }}}  // namespace gshard::v0::detail

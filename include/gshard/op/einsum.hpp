@@ -16,15 +16,30 @@ namespace detail {
 template <fixed_string Equation>
 inline constexpr auto einsum_model = [](auto&, auto... x) { return einsum<Equation>(x...); };
 
-template <fixed_string Equation, class... T, class... Specs, std::size_t... I>
-auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
+template <auto Model, fixed_string Equation, class... T, class... Specs, std::size_t... I>
+auto run_equation(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
   constexpr equation e = parsed_equation<Equation>::value;
   constexpr bool fits = ((e.operand(int(I)).size() == Specs::rank) && ...);
   static_assert((holds<e.operand(int(I)).size() == Specs::rank, in_equation<Equation>, operand_number<int(I)>,
                        expected_rank<e.operand(int(I)).size()>, actual_rank<Specs::rank>> &&
                  ...),
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
-  if constexpr (fits) return run_eager<einsum_model<Equation>, spec<>, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
+  if constexpr (fits) return run_eager<Model, spec<>, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
+}
+
+/// Runs a verb whose operands have the dims of an equation.
+template <auto Model, fixed_string Equation, class... T, class... Specs>
+auto run_equation(const tensor<T, Specs>&... x) {
+  using parsed = parsed_equation<Equation>;
+  constexpr diagnostic problem = parsed::problem;
+  constexpr int count = parsed::value.count;
+  static_assert(check_program<problem.what, problem, mesh<>>());
+  constexpr bool takes_these = problem || count == int(sizeof...(T));
+  static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
+                "gshard: the einsum equation has another number of operands than the call");
+  static_assert(holds<all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
+  if constexpr (!problem && count == int(sizeof...(T))) return run_equation<Model, Equation>(std::index_sequence_for<T...>{}, x...);
 }
 }  // namespace detail
 
@@ -38,16 +53,7 @@ auto eager_einsum(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
 template <fixed_string Equation, class... T, class... Specs>
   requires(sizeof...(T) > 0)
 auto einsum(const tensor<T, Specs>&... x) {
-  using parsed = detail::parsed_equation<Equation>;
-  constexpr diagnostic problem = parsed::problem;
-  constexpr int count = parsed::value.count;
-  static_assert(detail::check_program<problem.what, problem, mesh<>>());
-  constexpr bool takes_these = problem || count == int(sizeof...(T));
-  static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
-                "gshard: the einsum equation has another number of operands than the call");
-  static_assert(holds<detail::all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
-  if constexpr (!problem && count == int(sizeof...(T))) return detail::eager_einsum<Equation>(std::index_sequence_for<T...>{}, x...);
+  return detail::run_equation<detail::einsum_model<Equation>, Equation>(x...);
 }
 
 }}  // namespace gshard::v0

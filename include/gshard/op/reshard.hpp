@@ -36,9 +36,6 @@ struct moved_layout {
   }();
 };
 
-template <int Rank>
-inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
-
 template <int Rank, std::size_t... I>
 constexpr auto replicated_spec(std::index_sequence<I...>) {
   return spec<decltype((void(I), replicated{}))...>{};

@@ -1,16 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Softmax on tensors outside of programs.
+// Operations along one dim on tensors outside of programs: softmax, layer_norm, cross_entropy, cumsum, sort and top_k.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/trace/along.hpp>
 #include <gshard/trace/rows.hpp>
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
 
 namespace gshard { inline namespace v0 {
 
+/// Elements in order, with their original indices: `sorted` on tensors.
+template <class Values, class Ids>
+struct sorted_tensors {
+  Values values;
+  Ids ids;  // int32
+};
+
 namespace detail {
 inline constexpr auto softmax_model = [](auto&, auto x) { return softmax(x); };
+inline constexpr auto layer_norm_model = [](auto&, auto x, auto gamma, auto beta) { return layer_norm(x, gamma, beta); };
+inline constexpr auto cross_entropy_model = [](auto&, auto logits, auto labels) { return cross_entropy(logits, labels); };
+template <int Dim, bool Exclusive, bool Reverse>
+inline constexpr auto cumsum_model = [](auto&, auto x) { return cumsum(x, Dim, Exclusive, Reverse); };
+template <int Dim, bool Descending>
+inline constexpr auto sort_model = [](auto&, auto x) {
+  const sorted s = sort(x, Dim, Descending);
+  return std::tuple<symbol, symbol>{s.values, s.ids};
+};
+template <int K, int Dim, bool Largest>
+inline constexpr auto top_k_model = [](auto&, auto x) {
+  const sorted s = top_k(x, K, Dim, Largest);
+  return std::tuple<symbol, symbol>{s.values, s.ids};
+};
+template <class Values, class Ids>
+sorted_tensors<Values, Ids> as_sorted(std::tuple<Values, Ids>&& both) {
+  return {std::move(std::get<0>(both)), std::move(std::get<1>(both))};
+}
+template <class Refused>
+Refused as_sorted(const Refused& refused) {
+  return refused;
+}
 }  // namespace detail
 
 /// softmax(x)[..., i] = exp(x_i) / sum_j exp(x_j) over the last dim, on tensors.
@@ -21,9 +55,62 @@ inline constexpr auto softmax_model = [](auto&, auto x) { return softmax(x); };
 /// @see trace/rows.hpp
 template <class T, class Spec>
 auto softmax(const tensor<T, Spec>& x) {
-  static_assert(holds<!tensor<T, Spec>::is_partial, actual_type<Spec>>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
-  return detail::run_eager<detail::softmax_model, spec<>, detail::first_letters<Spec::rank>>("softmax", x);
+  return detail::run_verb<detail::softmax_model, detail::first_letters<Spec::rank>>("softmax", x);
+}
+/// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + 1e-5) * gamma + beta over the last dim, on tensors.
+/// Shapes: x [..., N], gamma [N], beta [N] -> the shape of x.
+/// Communicates: nothing, or, if the last dim is sharded, sums per row; a reshard if that is less.
+/// Compile time: ranks; one real element type; that operands are complete.
+/// Throws: `gshard::error` if operands differ in an extent.
+/// @see trace/rows.hpp
+template <class T, class X, class G, class Gamma, class B, class Beta>
+auto layer_norm(const tensor<T, X>& x, const tensor<G, Gamma>& gamma, const tensor<B, Beta>& beta) {
+  constexpr int last = X::rank - 1;
+  return detail::run_verb<detail::layer_norm_model, detail::first_letters<X::rank>,
+                          detail::letters_of_factors<detail::counting(Gamma::rank, last)>(),
+                          detail::letters_of_factors<detail::counting(Beta::rank, last)>()>("layer_norm", x, gamma, beta);
+}
+/// cross_entropy(logits, labels)[...] = -log softmax(logits)_label on tensors. A label below 0 costs 0.
+/// Shapes: logits [..., V], int32 labels [...] -> [...].
+/// Communicates: nothing, or, if V is sharded, three numbers per row.
+/// Compile time: ranks and element types; that operands are complete.
+/// Throws: `gshard::error` on all processes, if a label is V or more; if operands differ in an extent.
+/// @see trace/rows.hpp
+template <class T, class X, class L, class Labels>
+auto cross_entropy(const tensor<T, X>& logits, const tensor<L, Labels>& labels) {
+  return detail::run_verb<detail::cross_entropy_model, detail::first_letters<X::rank>, detail::first_letters<Labels::rank>>(
+      "cross_entropy", logits, labels);
+}
+/// cumsum<1>(x)[i] = sum of x[j] over j <= i along dim 1, on tensors. `Exclusive`: j < i. `Reverse`: j >= i, or j > i with both.
+/// Shapes: [..., N, ...] -> the same. A negative dim counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_gather of one number per block and row.
+/// Compile time: that x has this dim; a real element type; that x is complete.
+/// Throws: nothing.
+/// @see trace/along.hpp
+template <int Dim = -1, bool Exclusive = false, bool Reverse = false, class T, class Spec>
+auto cumsum(const tensor<T, Spec>& x) {
+  return detail::run_verb<detail::cumsum_model<Dim, Exclusive, Reverse>, detail::first_letters<Spec::rank>>("cumsum", x);
+}
+/// sort<1>(x) on tensors: the elements along dim 1 in ascending order, or `Descending`, with the indices that they come from:
+/// `const auto [values, ids] = gs::sort<1>(x);`. The sort is stable. NaN counts as the largest number.
+/// Shapes: [..., N, ...] -> values and int32 indices of the same shape. A negative dim counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_to_all or an all_gather.
+/// Compile time: that x has this dim; a real element type; that x is complete.
+/// Throws: nothing.
+/// @see trace/along.hpp, argmax
+template <int Dim = -1, bool Descending = false, class T, class Spec>
+auto sort(const tensor<T, Spec>& x) {
+  return detail::as_sorted(detail::run_verb<detail::sort_model<Dim, Descending>, detail::first_letters<Spec::rank>>("sort", x));
+}
+/// top_k<3, 1>(x) on tensors: the 3 largest elements along dim 1, or the smallest, best first, with the indices that they come from.
+/// Shapes: [..., N, ...] -> values and int32 indices [..., K, ...]. A negative dim counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_gather of the K best elements of every block.
+/// Compile time: that x has this dim; 1 <= K; a real element type; that x is complete.
+/// Throws: `gshard::error` if K > N.
+/// @see sort, trace/along.hpp
+template <int K, int Dim = -1, bool Largest = true, class T, class Spec>
+auto top_k(const tensor<T, Spec>& x) {
+  return detail::as_sorted(detail::run_verb<detail::top_k_model<K, Dim, Largest>, detail::first_letters<Spec::rank>>("top_k", x));
 }
 
 }}  // namespace gshard::v0

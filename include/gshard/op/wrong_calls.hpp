@@ -5,6 +5,7 @@
 
 #include <gshard/exec/parameters.hpp>
 #include <gshard/op/compare.hpp>
+#include <gshard/op/evaluate.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/wrong_calls.hpp>
@@ -63,40 +64,41 @@ auto from_global(const Cluster&, std::initializer_list<std::int64_t>, const Give
 namespace detail {
 template <class A, class B>
 concept with_distributed = (distributed_tensor<A> || distributed_tensor<B>) && !with_tensor<A, B>;
-template <class A, class B>
-inline constexpr bool adds = false;
-template <class T, class A, class B>
-inline constexpr bool adds<tensor<T, A>, tensor<T, B>> = true;
+/// True if the arguments are not `Count` tensors outside of programs, or more than none if Count is 0.
+template <int Count, class... Given>
+concept not_tensors = !(... && distributed_tensor<Given>) || (Count == 0 ? sizeof...(Given) == 0 : int(sizeof...(Given)) != Count);
+/// True for numbers as template arguments of a verb, and something else than `Count` tensors as its arguments.
+template <int Count, int Numbers, class... Given>
+concept wrong_with_numbers = (Numbers > 0) && not_tensors<Count, Given...>;
+template <class... Given>
+inline constexpr bool evaluates = false;
+template <class F, class... Given>
+inline constexpr bool evaluates<F, Given...> = function_of_symbols<F> && (distributed_tensor<Given> && ...);
 }  // namespace detail
 
+// Arithmetic.
 template <class A, class B>
-  requires(detail::with_distributed<A, B> && !detail::adds<A, B>)
+  requires(detail::with_distributed<A, B> && !detail::combined<A, B>)
 auto operator+(const A&, const B&) {
-  static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
+  static_assert(detail::accepts<A, B>, "gshard: a + b on tensors outside of programs takes two tensors, or a tensor and a number");
   return detail::refused_tensor();
 }
 template <class A, class B>
-  requires(detail::with_distributed<A, B>)
+  requires(detail::with_distributed<A, B> && !detail::combined<A, B>)
 auto operator-(const A&, const B&) {
-  static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
+  static_assert(detail::accepts<A, B>, "gshard: a - b on tensors outside of programs takes two tensors, or a tensor and a number");
   return detail::refused_tensor();
 }
 template <class A, class B>
-  requires(detail::with_distributed<A, B>)
+  requires(detail::with_distributed<A, B> && !detail::combined<A, B>)
 auto operator*(const A&, const B&) {
-  static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
+  static_assert(detail::accepts<A, B>, "gshard: a * b on tensors outside of programs takes two tensors, or a tensor and a number");
   return detail::refused_tensor();
 }
 template <class A, class B>
-  requires(detail::with_distributed<A, B>)
+  requires(detail::with_distributed<A, B> && !detail::combined<A, B>)
 auto operator/(const A&, const B&) {
-  static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
-  return detail::refused_tensor();
-}
-template <class A>
-  requires(distributed_tensor<A>)
-auto operator-(const A&) {
-  static_assert(detail::accepts<A>, "gshard: tensors outside of programs have a + b of one element type, comparisons, and map<f>(a, b)");
+  static_assert(detail::accepts<A, B>, "gshard: a / b on tensors outside of programs takes two tensors, or a tensor and a number");
   return detail::refused_tensor();
 }
 template <class A, class B>
@@ -109,6 +111,156 @@ template <class A, class B>
   requires(detail::with_distributed<A, B>)
 auto operator!=(const A&, const B&) {
   static_assert(detail::accepts<A, B>, "gshard: tensors outside of programs are compared by equal(a, b)");
+  return detail::refused_tensor();
+}
+
+// Verbs that take numbers as template arguments: wrong tensors, and numbers among the arguments. The sentences about other wrong calls are
+// those of trace/wrong_calls.hpp.
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto cumsum(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, cumsum<1>(x) takes a dim as template argument, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto cumsum(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, cumsum<1>(x) takes a dim as template argument, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto sort(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, sort<1>(x) takes a dim as template argument, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto sort(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, sort<1>(x) takes a dim as template argument, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto top_k(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto top_k(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<2, sizeof...(Numbers), Given...>)
+auto gather(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<2, tensor<T, Spec>, Given...>)
+auto gather(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<3, sizeof...(Numbers), Given...>)
+auto scatter_add(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<3, tensor<T, Spec>, Given...>)
+auto scatter_add(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto slice(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto slice(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto pad(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto pad(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto reverse(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, reverse<1>(x) takes a dim as template argument, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto reverse(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, reverse<1>(x) takes a dim as template argument, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
+auto roll(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
+auto roll(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor");
+  return detail::refused_tensor();
+}
+template <int... Numbers, class... Given>
+  requires(detail::wrong_with_numbers<0, sizeof...(Numbers), Given...>)
+auto concat(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors");
+  return detail::refused_tensor();
+}
+template <class T, class Spec, class... Given>
+  requires(detail::not_tensors<0, tensor<T, Spec>, Given...>)
+auto concat(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: outside of programs, concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors");
+  return detail::refused_tensor();
+}
+template <fixed_string... Letters, class... Given>
+  requires(!(sizeof...(Given) > 1 && detail::evaluates<Given...>))
+auto evaluate(const Given&...) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: evaluate<\"AB\", \"BC\">(f, x, y) takes a function without captures and gshard::tensors");
   return detail::refused_tensor();
 }
 

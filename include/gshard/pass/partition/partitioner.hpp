@@ -148,10 +148,11 @@ class partitioner {
   plan_writer plan_;
   planning planning_;
 
-  /// The form in which an output leaves: as it was computed, and complete unless it may stay partial.
+  /// The form in which an output leaves: as it was computed, and complete unless it is a sum that may stay partial. A spec cannot state
+  /// partial maxima, minima and products.
   constexpr std::int32_t output(std::int32_t tensor) {
     sharding layout = plan_.cache.first_layout(tensor);
-    if (!options_.keep_partial_outputs) layout.partial = 0;
+    if (!options_.keep_partial_outputs || layout.pending != reduction::sum) layout.partial = 0;
     consumer reader = producer_of(tensor);
     reader.may_move = options_.implicit != strictness::strict;
     return plan_.get_or_reshard(tensor, layout, reader);

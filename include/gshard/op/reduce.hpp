@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Sums and other reductions on tensors outside of programs.
+
+#include <gshard/op/einsum.hpp>
+#include <gshard/trace/reduce.hpp>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+inline constexpr auto sum_model = [](auto&, auto x) { return sum(x); };
+inline constexpr auto mean_model = [](auto&, auto x) { return mean(x); };
+template <fixed_string Equation>
+inline constexpr auto mean_over_model = [](auto&, auto x) { return mean<Equation>(x); };
+template <fixed_string Equation>
+inline constexpr auto reduce_max_model = [](auto&, auto x) { return reduce_max<Equation>(x); };
+template <fixed_string Equation>
+inline constexpr auto reduce_min_model = [](auto&, auto x) { return reduce_min<Equation>(x); };
+template <fixed_string Equation>
+inline constexpr auto reduce_prod_model = [](auto&, auto x) { return reduce_prod<Equation>(x); };
+template <fixed_string Equation>
+inline constexpr auto argmax_model = [](auto&, auto x) { return argmax<Equation>(x); };
+template <fixed_string Equation>
+inline constexpr auto argmin_model = [](auto&, auto x) { return argmin<Equation>(x); };
+template <fixed_string Equation>
+inline constexpr auto logsumexp_model = [](auto&, auto x) { return logsumexp<Equation>(x); };
+}  // namespace detail
+
+/// sum(x), sum<"AB->A">(x) on tensors: the sum over all dims, or over the indices that the output lacks. The result is a partial sum over
+/// the axes that shard these, as that of einsum.
+/// Shapes: as the equation says; without one, a scalar.
+/// Communicates: nothing.
+/// Compile time: the equation, rank; that x is complete.
+/// Throws: nothing.
+/// @see trace/einsum.hpp, reshard
+template <class T, class Spec>
+auto sum(const tensor<T, Spec>& x) {
+  return detail::run_verb<detail::sum_model, detail::first_letters<Spec::rank>>("sum", x);
+}
+template <fixed_string Equation, class T, class Spec>
+auto sum(const tensor<T, Spec>& x) {
+  return einsum<Equation>(x);
+}
+/// mean(x), mean<"AB->A">(x) on tensors: the sum, divided by the extents of the dims that it lacks. It may be a partial sum, as `sum`.
+/// Shapes: as the equation says; without one, a scalar.
+/// Communicates: nothing.
+/// Compile time: the equation, rank; that x is complete; a real or complex element type.
+/// Throws: nothing.
+/// @see trace/einsum.hpp, reshard
+template <class T, class Spec>
+auto mean(const tensor<T, Spec>& x) {
+  return detail::run_verb<detail::mean_model, detail::first_letters<Spec::rank>>("mean", x);
+}
+template <fixed_string Equation, class T, class Spec>
+auto mean(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::mean_over_model<Equation>, Equation>(x);
+}
+/// reduce_max<"AB->A">(x) on tensors: the largest element over the indices that the output lacks. The result is complete.
+/// Shapes: as the equation says.
+/// Communicates: an all_reduce or reduce_scatter with `max`, if a reduced dim is sharded.
+/// Compile time: the equation, rank; that x is complete; a real element type.
+/// Throws: nothing.
+/// @see trace/reduce.hpp
+template <fixed_string Equation, class T, class Spec>
+auto reduce_max(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::reduce_max_model<Equation>, Equation>(x);
+}
+/// reduce_min<"AB->A">(x) on tensors: the smallest element.
+/// Shapes: as the equation says.
+/// Communicates: as reduce_max.
+/// Compile time: as reduce_max.
+/// Throws: nothing.
+/// @see reduce_max
+template <fixed_string Equation, class T, class Spec>
+auto reduce_min(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::reduce_min_model<Equation>, Equation>(x);
+}
+/// reduce_prod<"AB->A">(x) on tensors: the product.
+/// Shapes: as the equation says.
+/// Communicates: as reduce_max.
+/// Compile time: as reduce_max.
+/// Throws: nothing.
+/// @see reduce_max
+template <fixed_string Equation, class T, class Spec>
+auto reduce_prod(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::reduce_prod_model<Equation>, Equation>(x);
+}
+/// argmax<"AB->A">(x) on tensors: the index of the largest element along the one dim that the output lacks, int32.
+/// Shapes: as the equation says.
+/// Communicates: if that dim is sharded, the maximum and the index.
+/// Compile time: the equation, rank; that x is complete; a real element type.
+/// Throws: nothing.
+/// @see trace/reduce.hpp
+template <fixed_string Equation, class T, class Spec>
+auto argmax(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::argmax_model<Equation>, Equation>(x);
+}
+/// argmin<"AB->A">(x) on tensors: the index of the smallest element.
+/// Shapes: as the equation says.
+/// Communicates: as argmax.
+/// Compile time: as argmax.
+/// Throws: nothing.
+/// @see argmax
+template <fixed_string Equation, class T, class Spec>
+auto argmin(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::argmin_model<Equation>, Equation>(x);
+}
+/// logsumexp<"AB->A">(x) on tensors: log(sum exp x) over the indices that the output lacks.
+/// Shapes: as the equation says.
+/// Communicates: if a reduced dim is sharded, the maximum and the sum.
+/// Compile time: the equation, rank; that x is complete; a real element type.
+/// Throws: nothing.
+/// @see trace/reduce.hpp
+template <fixed_string Equation, class T, class Spec>
+auto logsumexp(const tensor<T, Spec>& x) {
+  return detail::run_equation<detail::logsumexp_model<Equation>, Equation>(x);
+}
+
+}}  // namespace gshard::v0
