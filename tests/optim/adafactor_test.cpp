@@ -42,7 +42,9 @@ using whole_stack = P<none, none, none>;
 constexpr bool is_matrix(std::string_view name, int dims) { return dims > 1 && name != "s"; }
 inline constexpr gs::adafactor plain{.relative = false}, paper{}, averaging{.clip = 0.5, .beta1 = 0.9, .relative = false},
     decaying{.weight_decay = 0.5}, skipping{.beta1 = 0.9, .weight_decay = 0.5, .if_not_finite = gs::not_finite::skip, .clip_norm = 0.5,
-                                            .decays = is_matrix};
+                                            .decays = is_matrix},
+    zero{.beta1 = 0.9, .shard_state_over = "x"}, zero_skipping{.weight_decay = 0.5, .if_not_finite = gs::not_finite::skip, .clip_norm = 0.5,
+                                                              .decays = is_matrix, .shard_state_over = "y"};
 
 constexpr std::size_t A = 7, B = 5, C = 3, E = 2;
 
@@ -207,6 +209,16 @@ TEST_CASE("adafactor with weight decay, its mask, and clipping by the global nor
     check<P<"x", "y">, P<"x", none, "y">, decaying>(extents);
     check<P<none, "x">, P<none, "y", "x">, skipping>(extents);
     check<whole, whole_stack, skipping, true>(extents);
+  }
+}
+
+TEST_CASE("adafactor with the update sharded over one more axis, however the parameters are sharded") {
+  for (const std::vector<int>& extents : {std::vector{1, 1}, {2, 1}, {2, 2}, {3, 2}}) {
+    CAPTURE(extents[0]);
+    CAPTURE(extents[1]);
+    check<whole, whole_stack, zero>(extents);
+    check<P<none, "y">, P<"x", none, "y">, zero>(extents);
+    check<P<"x", none>, whole_stack, zero_skipping, true>(extents);
   }
 }
 

@@ -119,6 +119,7 @@ struct value {
   std::int32_t producer = -1;   // node, or -1: input or parameter
   std::uint8_t priority = 0;    // of its annotation: 0 propagates first
   bool bf16_on_wire = false;    // devices send each other its elements rounded to bf16
+  bool fits_bf16 = false;       // its elements are numbers of bf16, so that they travel as such
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
   constexpr int rank() const { return dims.count; }
@@ -126,7 +127,7 @@ struct value {
 
 /// The tensor that devices exchange when they reshard a tensor: its elements may be rounded. @see on_wire
 constexpr value sent(value v) {
-  if (v.bf16_on_wire && is_real(v.type)) v.type = dtype::bf16;
+  if ((v.bf16_on_wire || v.fits_bf16) && is_real(v.type)) v.type = dtype::bf16;
   return v;
 }
 
@@ -164,10 +165,11 @@ struct parameter {
   symbol (*sum_copies)(const symbol& gradient, const symbol& placed_by) = nullptr;
 };
 
-/// A tensor that is sharded as another one of the same dims, and over one more mesh axis. @see shard_further
+/// A tensor that is sharded as another one, and over one more mesh axis. `dims`: those of the other one that it has. @see shard_further
 struct sharded_further {
   std::int32_t value = -1, like = -1;
   int axis = 0;
+  short_list dims;
 };
 
 /// A named input or output.

@@ -11,6 +11,7 @@
 #include <gshard/optim/check_step.hpp>
 #include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
+#include <gshard/optim/shard_state.hpp>
 #include <gshard/optim/weight_decay.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
@@ -49,6 +50,10 @@ struct adafactor {
   /// If above 0: the gradients are scaled so that the norm of all of them together is at most this. @see clip_by_global_norm
   double clip_norm = 0;
   decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
+  /// A mesh axis that shards the update, besides the axes that shard the parameter: ZeRO. Each device updates its share of a parameter. The
+  /// axis shards the longest dim of moments and m, and of those of the row means and column means that have it. A gradient is
+  /// reduce-scattered, and the updated parameter is all-gathered.
+  std::string_view shard_state_over = {};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
   /// scalar of the parameters' element type.
@@ -135,6 +140,7 @@ struct adafactor {
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
+    detail::shard_gradients(b, shard_state_over, parameters, gradient);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are not products of the model
@@ -185,6 +191,7 @@ struct adafactor {
   template <class Scope>
   constexpr void update(const Scope& m, symbol p, symbol g, symbol rate, symbol t, symbol skipped) const {
     builder& b = m.owner();
+    const std::size_t first = b.program.values.size();
     const short_list all = detail::counting(p.rank());
     const bool skips = skipped.id >= 0;
     const double lost = detail::weight_decay_of(p, weight_decay, decays);
@@ -213,6 +220,7 @@ struct adafactor {
                                       {all, all, {}, {}, {}}, p)
                             : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {p, u, size, kept}, {all, all, {}, {}}, p));
     }
+    detail::shard_update(b, shard_state_over, p, first);
   }
   /// The last node computes `next` from x, its first operand, and may write `next` over x.
   constexpr void overwrite(builder& b, symbol x, symbol next) const {

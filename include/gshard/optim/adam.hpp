@@ -9,12 +9,13 @@
 #include <gshard/optim/check_step.hpp>
 #include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
+#include <gshard/optim/shard_state.hpp>
 #include <gshard/optim/weight_decay.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <cstddef>
@@ -26,6 +27,8 @@ namespace gshard { inline namespace v0 {
 /// Adam with decoupled weight decay, called inside a model:
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m^ / (sqrt(v^) + epsilon) + decay p), with the bias
 /// corrections m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t), t = step of the run + 1.
+/// Of a parameter in half precision, p in this formula is a float: the master value. The parameter is the master value, rounded. The state
+/// "adam.rest.w" is what rounding took: the master value is the sum of both, without rounding.
 struct adam {
   double beta1 = 0.9;
   double beta2 = 0.98;
@@ -77,26 +80,19 @@ struct adam {
     builder& b = m.owner();
     const named_scope named(m, "optimizer");
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
-    for (std::size_t i = 0; i < gradient.size() && !shard_state_over.empty() && !b.failed(); ++i) {
-      gradient[i] = detail::emit_annotate(gradient[i], sharding::unconstrained(gradient[i].rank()));
-      shard_as(b, parameters[i], gradient[i]);
-    }
+    detail::shard_gradients(b, shard_state_over, parameters, gradient);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i) update(m, parameters[i], gradient[i], rate, skipped);
   }
-  /// Shards a tensor as its parameter, and over the axis of the moments.
-  constexpr void shard_as(builder& b, symbol p, symbol tensor) const {
-    if (shard_state_over.empty() || b.failed()) return;
-    const int axis = b.mesh.find(shard_state_over);
-    if (axis < 0) return b.fail(fault::unknown_axis, "adam: shard_state_over", shard_state_over);
-    b.program.further.push_back({tensor.id, p.id, axis});
-  }
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate, symbol skipped) const {
     builder& b = m.owner();
-    if (!detail::require_real(b, "adam", {p, g, rate})) return;
+    if (!b.has(p) || !detail::require_real(b, "adam", {g, rate})) return;
     if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
-    const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
+    const dtype type = gradient_type(p.get().type);
+    const bool rounds = p.get().type != type;
+    const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p), rest = rounds ? m.state("adam.rest.", p) : b.nothing();
+    const symbol master = rounds ? detail::emit_cast(p, type) + rest : p;
     if (b.failed()) return;
     const double decay = detail::weight_decay_of(p, weight_decay, decays);
     sharding_rule rule;
@@ -104,16 +100,21 @@ struct adam {
     rule.set_operands({all, all, all, all, {}, {}});
     rule.set_results({all, all, all});
     const dim_list dims = p.get().dims;
-    const dtype type = p.get().type;
-    const std::array<std::int32_t, 6> operands{p.id, first.id, second.id, g.id, rate.id, skipped.id};
+    const std::array<std::int32_t, 6> operands{master.id, first.id, second.id, g.id, rate.id, skipped.id};
     b.add_node(op::adam, list_view(operands.data(), skipped.id >= 0 ? 6u : 5u), rule,
                {.if_not_finite = if_not_finite, .epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = decay},
                {{dims, type}, {dims, type}, {dims, type}});
     b.program.nodes.back().in_place = 3;
-    b.set_updated(p, b.result_of_last(0));
-    b.set_updated(first, b.result_of_last(1));
-    b.set_updated(second, b.result_of_last(2));
-    for (const symbol& state : {first, second, b.result_of_last(1), b.result_of_last(2)}) shard_as(b, p, state);
+    const symbol next = b.result_of_last(0), next_first = b.result_of_last(1), next_second = b.result_of_last(2);
+    b.set_updated(first, next_first);
+    b.set_updated(second, next_second);
+    for (const symbol& state : {first, second, next_first, next_second}) detail::shard_as(b, shard_state_over, p, state);
+    if (!rounds) return b.set_updated(p, next);
+    const symbol rounded = detail::emit_cast(next, p.get().type), next_rest = here(next) - detail::emit_cast(rounded, type);
+    if (b.failed()) return;
+    b.set_updated(p, rounded);
+    b.set_updated(rest, next_rest);
+    for (const symbol& state : {rest, master, next, next_rest}) detail::shard_as(b, shard_state_over, p, state);
   }
 };
 

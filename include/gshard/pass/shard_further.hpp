@@ -35,7 +35,10 @@ constexpr void shard_further(graph& g, const extents& e) {
     sharding s = g.at(f.like).layout;
     if (s.order == 0 && !((s.used() >> f.axis) & 1u))
       if (const int d = longest_dim(g.at(f.like), s, e); d >= 0) s[d].push_back(f.axis);
-    g.at(f.value).layout = s;
+    sharding own = sharding::replicated(f.dims.size());
+    for (int d = 0; d < own.rank; ++d) own[d] = s[f.dims[d]];
+    if (own.used()) own.order = s.order;
+    g.at(f.value).layout = own;
   }
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/shard_state.hpp>
+
+#include <gshard/optim/adafactor.hpp>
+#include <gshard/plan.hpp>
+
+#include <string_view>
+
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+template <bool Shards, bool Averages, class First>
+inline constexpr auto step = [](auto& m, auto x, auto rate) {
+  auto w = m.param("w", "MH", First{}, gs::init::fan_in("M"));
+  auto y = gs::einsum<"BM,MH->BH">(x, w) + m.param("b", "H", gs::init::zeros());
+  auto loss = gs::mean(y * y);
+  gs::adafactor{.beta1 = Averages ? 0.5 : 0.0, .relative = false, .shard_state_over = Shards ? "data" : ""}.minimize(m, loss, rate);
+  return loss;
+};
+template <bool Shards, class First, bool Averages, class Mesh>
+inline constexpr auto& plan =
+    gs::program<step<Shards, Averages, First>, Mesh, in<"BM", P<"data", none>>, in<"">, gs::extent<'M', 64>,
+                gs::extent<'H', 32>, gs::combine_up_to<0>>::plan;
+
+using data = gs::mesh<gs::axis<"data">>;
+using data_by_model = gs::mesh<gs::axis<"data">, gs::axis<"model">>;
+constexpr const gs::sharding& layout_of(const gs::plan_view& p, std::string_view name) { return p.at(p.find(name)->value).layout; }
+
+constexpr auto& zero = plan<true, P<none, none>, true, data>;
+// The rows are the longest dim: the axis shards them in the row means and in m, and not the column means.
+static_assert(layout_of(zero, "adafactor.r.w").dim_of(0) == 0 && layout_of(zero, "adafactor.c.w").used() == 0);
+static_assert(layout_of(zero, "adafactor.m.w").dim_of(0) == 0 && layout_of(zero, "adafactor.v.b").dim_of(0) == 0);
+static_assert(layout_of(zero, "w").used() == 0);
+// One reduce_scatter and one all_gather for each parameter. The sums are those of the loss, of the columns of w, and three numbers: the mean
+// of the rows, and the mean square of both steps.
+static_assert(zero.count(op::reduce_scatter) == 2 && zero.count(op::all_gather) == 2 && zero.count(op::all_reduce) == 5);
+static_assert(zero.collectives() == 9);
+constexpr auto& whole = plan<false, P<none, none>, true, data>;
+static_assert(whole.count(op::all_reduce) == 3 && whole.collectives() == 3);
+
+// Beside the axis of a model, which keeps its dim.
+constexpr auto& beside = plan<true, P<none, "model">, false, data_by_model>;
+static_assert(layout_of(beside, "w").dim_of(1) == 1 && layout_of(beside, "w").dim_of(0) < 0);
+static_assert(layout_of(beside, "adafactor.r.w").dim_of(0) == 0 && layout_of(beside, "adafactor.c.w").dim_of(1) == 0);
+static_assert(beside.count(op::reduce_scatter) == 2 && beside.count(op::all_gather) == 2);
+
+}  // namespace
