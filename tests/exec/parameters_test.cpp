@@ -172,7 +172,7 @@ TEST_CASE("conflicts between programs on one store are named") {
       gs::error);
   CHECK_THROWS_WITH_AS(
       bound_program(w, on, store, {rows}, {{'A', 7}, {'B', 6}, {'C', 4}}),
-      "parameter \"a.w\": another program on this store has it with other extents or another element type",
+      "parameter \"a.w\": another program on this store has it as f64[7@x,5], this one as f64[7@x,6]",
       gs::error);
   const auto kept = [](const scope& m, given) { return symbols{m.cache("c", "AB", gs::init::zeros())}; };
   const bound_program with_cache(kept, on, store, {rows});

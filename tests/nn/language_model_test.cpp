@@ -8,11 +8,14 @@
 
 #include <doctest/doctest.h>
 
+#include "../complaint.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -113,12 +116,44 @@ std::size_t compare_decoding(const std::vector<int>& devices) {
       }
     }
   }
-  for (const std::size_t outside : {T, std::size_t(-1)})
-    CHECK_THROWS_AS(with(std::vector<std::int32_t>(G * B, 1), std::vector{std::int32_t(outside)}), gs::error);
+  for (const std::size_t outside : {T, std::size_t(-1)}) {
+    const std::string said = complaint([&] { with(std::vector<std::int32_t>(G * B, 1), std::vector{std::int32_t(outside)}); });
+    CAPTURE(said);
+    CHECK(said.find("id " + std::to_string(std::int32_t(outside)) + " at position 0 is outside a table of 9 rows") != said.npos);
+    CHECK(said.find("([L=9], input 1 []) at language_model_test.cpp:") != said.npos);
+    CHECK(said.ends_with("in \"position in the cache\""));
+  }
   return right;
 }
 
 }  // namespace
+
+TEST_CASE("language_model: ids outside the vocabulary, an odd head and a store of another model are errors that name dims and tensors") {
+  const auto on = gs::simulate<mesh>({1, 2});
+  const auto with = [](char letter, std::int64_t extent) {
+    gs::dims d;
+    for (const char c : {'G', 'B', 'T', 'M', 'H', 'R', 'D', 'F', 'E', 'V'}) d.set(c, c == letter ? extent : extents.find(c));
+    return d;
+  };
+  const gs::parameter_store store(on, 3);
+  gs::executable<whole<true>> run(on, with('M', 16), store);
+  for (const int outside : {int(V), -1}) {
+    std::vector<std::int32_t> ids(G * B * T, 1);
+    ids.back() = outside;
+    const std::string said = complaint([&] { run(ids); });
+    CAPTURE(said);
+    CHECK(said.find("gather: id " + std::to_string(outside)) != said.npos);
+    CHECK(said.find("is outside a table of 11 rows, in gather(parameter \"model.embed_tokens.weight\" [V=11,M=16], "
+                    "input 0 [G=4,B=2,T=9]) at language_model_test.cpp:") != said.npos);
+  }
+  const std::string odd = complaint([&] { gs::executable<whole<true>> none_such(on, with('D', 5), gs::parameter_store(on, 3)); });
+  CAPTURE(odd);
+  CHECK(odd.starts_with("rotary: dim 'D' of extent 5 is not the product of 2 and 3, in reshape([G=4,B=2,T=9,H=2,R=2,D=5]) at "
+                        "language_model_test.cpp:"));
+  CHECK(odd.ends_with(" in \"attention\""));
+  CHECK(complaint([&] { gs::executable<whole<true>> other(on, with('M', 8), store); }) ==
+        "parameter \"model.embed_tokens.weight\": another program on this store has it as f32[11,16], this one as f32[11,8]");
+}
 
 TEST_CASE("language_model: training lowers the loss, alike on any mesh") {
   const auto one = gs::simulate<mesh>({1, 1});

@@ -62,7 +62,7 @@ TEST_CASE("a fault as text: what the equation's reader reports") {
 
 TEST_CASE("a fault as text: every fault has a sentence of its own") {
   std::set<std::string> seen;
-  for (auto f = fault::unknown_axis; f <= fault::too_little_memory; f = fault(int(f) + 1)) {
+  for (auto f = fault::unknown_axis; f <= fault::odd_extent; f = fault(int(f) + 1)) {
     const std::string sentence(gs::detail::sentence(f));
     CAPTURE(sentence);
     CHECK(seen.insert(sentence).second);

@@ -25,6 +25,7 @@
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
 #include <gshard/exec/running_loops.hpp>
+#include <gshard/exec/step_errors.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
 #include <gshard/kernel/interludes.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -56,7 +57,6 @@ namespace detail {
 /// What an executor is made of. Its public functions are those of `executor`, where they are documented.
 class engine {
  public:
-  /// `owner`: has the number of threads and the hook.
   engine(executor& owner, const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
          parameter_store store, std::string problem, std::string_view operation, std::vector<lent_value> lent,
          const collective_call& operands)
@@ -148,7 +148,7 @@ class engine {
           step_bytes_.assign(on_.devices().size(), 0);
           note([&] { counted(i, step_bytes_, [&] { advancing(i, [&] { act(i, here); }); }); });
         } else if (problem_.empty()) {
-          note([&] { advancing(i, [&] { act(i, here); }); });
+          note([&] { with_step(bound_, plan_.steps[i], [&] { advancing(i, [&] { act(i, here); }); }); });
         }
       });
     }
@@ -185,7 +185,7 @@ class engine {
   std::span<const std::int64_t> between_nodes_in_run() const { return traffic_.between_nodes(); }
 
  private:
-  executor& owner_;
+  executor& owner_;  // has the number of threads and the hook
   plan_view plan_;
   any_cluster on_;
   parameter_store store_;
@@ -364,8 +364,8 @@ class engine {
   void bind_steps(const kernel_table& kernels, const buffer_reuse& sharing) {
     using shared = shared_memory_collective;
     const auto room = std::make_shared<collective_room>();
-    std::function<bool()> advance_early;
-    if (on_.on().advances_in_calls()) advance_early = [this] { return early_.advance(on_.on()); };
+    std::function<bool()> advance_early = [this] { return early_.advance(on_.on()); };
+    if (!on_.on().advances_in_calls()) advance_early = nullptr;
     room->advance_others = advance_early;
     early_.resize(plan_.steps.size());
     received_.resize(plan_.steps.size());
@@ -388,7 +388,7 @@ class engine {
       node here = step;
       if (loops) here.attr.axes = bound_.axes.mask(step.attr.axes);
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
-        if (action a = binder(here, bound_, i)) actions.push_back(std::move(a));
+        with_step(bound_, step, [&] { if (action a = binder(here, bound_, i)) actions.push_back(std::move(a)); });
     }
     early_.while_waiting(advance_early);
     for (std::size_t d = 0; d < on_.devices().size(); ++d)
@@ -417,10 +417,10 @@ class engine {
   /// With at least as many devices as threads, the threads share the devices. Otherwise devices run one after another, and all threads
   /// share each kernel. User functions are called for one device at a time.
   void act(std::size_t i, const run_context& context) {
-    const std::span<const action> of_devices = actions_[i];
+    const std::vector<action>& of_devices = actions_[i];
     const auto run = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t d = begin; d < end; ++d)
-        if (of_devices[std::size_t(d)]) of_devices[std::size_t(d)](context);
+      for (auto d = std::size_t(begin); d < std::size_t(end); ++d)
+        if (of_devices[d]) of_devices[d](context);
     };
     const auto n = std::int64_t(of_devices.size());
     if (n < kernel::threads() || traits(plan_.steps[i].kind).user_code) run(0, n);

@@ -62,7 +62,7 @@ struct attributes {
   double beta1 = 0, beta2 = 0, weight_decay = 0;  ///< adam.
   const pointwise* function = nullptr;            ///< map, per_shard.
   const custom_operation* custom = nullptr;       ///< custom.
-  const char* label = nullptr;                    ///< check_finite: the name of the tensor in errors.
+  const char* label = nullptr;                    ///< In errors: the name of the tensor of a check_finite; the verb of a reshape.
   dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps.
                        ///< top_k_gating: the dim of slots. expert_group_slots: the dims of a group's experts and of their slots.
                        ///< expert_rows: the same, and the dim of the rows of a group.

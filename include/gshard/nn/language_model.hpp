@@ -145,7 +145,7 @@ constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol 
   builder& b = m.owner();
   const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
-  const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('L')), position);  // the position, or an error
+  const symbol in_cache = detail::checked_position(m, b.bound_dim('L'), position);
   return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), {in_cache, order}, options, routing));
 }
 

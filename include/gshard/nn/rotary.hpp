@@ -12,6 +12,8 @@
 #include <gshard/trace/window.hpp>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace nn {
 
@@ -19,7 +21,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// products of rotated queries and keys depend on the distance of their positions. Pairs are those of Llama in Hugging Face's library.
 /// Shapes: x [A..., T, heads..., D] with T at dim `at`; int32 positions [T]; D even -> the shape of x.
 /// Communicates: nothing if D is not sharded.
-/// Compile time: ranks and dims; real elements; int32 positions.
+/// Compile time: ranks and dims; real elements; int32 positions; that D is even, if it is known.
 /// Throws: `gshard::error` when the program is bound, if D is odd.
 /// @see gshard::attention, nn::language_model
 template <class = void>
@@ -35,8 +37,13 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
     b.fail(fault::dims_differ, "rotary", {}, 1, 0);
   if (b.failed()) return b.nothing();
   const int whole = x.get().dims[last], two = b.fixed_dim(2), half = b.ratio_dim(1, whole, two);
+  if (const std::int64_t known = b.known_extent(whole); known > 0 && known % 2 == 1) {
+    const char letter = b.program.dims[std::size_t(whole)].letter;
+    b.fail(fault::odd_extent, "rotary", {&letter, letter ? 1u : 0u}, int(known));
+  }
   const symbol pairs = d::emit_split(x, last, two, half);
   if (b.failed()) return b.nothing();
+  b.program.nodes.back().attr.label = "rotary";
   // [T,D/2]: cosine and sine of each angle.
   dim_list of_angles, of_half, of_two;
   of_angles.push_back(x.get().dims[at]);

@@ -226,6 +226,11 @@ constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_value
 struct decoding_position {
   symbol position{}, order{};
 };
+/// The position, or an error if it is not in a cache of this dim.
+constexpr symbol checked_position(const parameter_scope& m, int dim, symbol position) {
+  const named_scope named(m, "position in the cache");
+  return gather(gshard::detail::emit_indices(m.owner(), dim), position);
+}
 /// The cache of this name, to which the step adds its keys or values `now`. Position is dim 2.
 constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, std::string_view letters, symbol now,
                               const decoding_position& at) {
@@ -287,7 +292,7 @@ constexpr symbol decode_step(const parameter_scope& m, symbol table, here ids, s
   builder& b = m.owner();
   const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
-  const symbol in_cache = gather(gshard::detail::emit_indices(b, b.bound_dim('T')), position);  // the position, or an error
+  const symbol in_cache = detail::checked_position(m, b.bound_dim('T'), position);
   const symbol id = expand_dims<2>(ids);
   if (b.failed()) return b.nothing();
   const symbol mask = real_tokens(m, id), at = here(gshard::detail::emit_indices(b, id.get().dims[2])) + in_cache;

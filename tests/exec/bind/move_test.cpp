@@ -18,7 +18,7 @@ TEST_CASE("a reshape to dims of another product is refused when it is bound") {
     serial_run({{"A"}}, {{'A', 6}, {'B', 2}, {'C', second}}, {{1, 2, 3, 4, 5, 6}}, [](const scope&, given x) { return symbols{gs::split_dim<0>(x[0], "BC")}; });
   };
   CHECK_NOTHROW(split(3));
-  CHECK_THROWS_WITH_AS(split(4), "reshape: a tensor of 6 elements cannot have dims of 8", gs::error);
+  CHECK_THROWS_WITH_AS(split(4), doctest::Contains("reshape: dim 'A' of extent 6 is not the product of 2 and 4"), gs::error);
 }
 
 TEST_CASE("iota counts along either dim") {

@@ -82,6 +82,14 @@ constexpr bool has_no_samples = tracing::fails(gs::fault::bad_range, "sample_tok
   nn::sample_token(m, tracing::input(b, "GBV"), Temperature);
 });
 static_assert(has_no_samples<-1.0> && has_no_samples<nan>);
+constexpr bool refuses_odd_heads = [] {
+  const gs::diagnostic d = tracing::problem_of([](auto& b, auto&) {
+    b.options.known.set('D', 5);
+    nn::rotary(tracing::input(b, "TD"), tracing::input(b, "T", gs::dtype::i32), 0);
+  });
+  return d.what == gs::fault::odd_extent && d.subject.view() == "rotary" && d.word.view() == "D" && d.first == 5;
+}();
+static_assert(refuses_odd_heads);
 template <double Base>
 constexpr bool rotates_nothing = tracing::fails(gs::fault::bad_range, "rotary", [](auto& b, auto&) {
   nn::rotary(tracing::input(b, "TD"), tracing::input(b, "T", gs::dtype::i32), 0, Base);

@@ -128,21 +128,24 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   return {};
 }
 
-/// Throws if the reshape splits a dim into its shards (per_shard), and the number of devices does not divide its extent.
-inline void check_shards(const node& n, const bound_plan& bound) {
+/// The error of a reshape whose dim is not the product of two. In per_shard, the first of these counts the devices.
+[[noreturn]] inline void refuse_product(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const int at = n.attr.dim;
   const bool merges = n.attr.change == reshape_kind::merge;
   const dim_list &apart = plan.at(merges ? n.input(0) : n.output()).dims, &whole = plan.at(merges ? n.output() : n.input(0)).dims;
   const dim& devices = plan.dims[std::size_t(apart[at])];
-  if (devices.what != dim::kind::blocks) return;
+  const char letter = plan.dims[std::size_t(whole[at])].letter;
+  const std::string about = "dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
+                            std::to_string(bound.sizes.dim(whole[at])) + " is not ";
+  if (devices.what != dim::kind::blocks)
+    throw error((n.attr.label ? n.attr.label : "reshape") + (": " + about) + "the product of " +
+                std::to_string(bound.sizes.dim(apart[at])) + " and " + std::to_string(bound.sizes.dim(apart[at + 1])));
   std::string axes;
   for (int a = 0; a < plan.mesh.rank(); ++a)
     if ((devices.first >> a) & 1u) axes += (axes.empty() ? "\"" : ", \"") + std::string(plan.mesh.name(a)) + "\"";
-  const char letter = plan.dims[std::size_t(whole[at])].letter;
-  throw error("per_shard: dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
-              std::to_string(bound.sizes.dim(whole[at])) + " is not divided into equal shards by the " +
-              std::to_string(bound.sizes.dim(apart[at])) + " devices along " + axes);
+  throw error("per_shard: " + about + "divided into equal shards by the " + std::to_string(bound.sizes.dim(apart[at])) +
+              " devices along " + axes);
 }
 
 /// A reshape moves no data. This checks its extents.
@@ -151,7 +154,8 @@ action bind(operation<op::reshape>, const local_step<T>& step) {
   std::int64_t before = 1, after = 1;
   for (const std::int64_t e : step.in_value(0).extents) before *= e;
   for (const std::int64_t e : step.out_value(0).extents) after *= e;
-  if (before != after) check_shards(step.n, step.plan);
+  const reshape_kind change = step.n.attr.change;
+  if (before != after && (change == reshape_kind::merge || change == reshape_kind::split)) refuse_product(step.n, step.plan);
   if (before != after)
     throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));
   return {};
