@@ -23,17 +23,18 @@ namespace calibrate {
 
 using cluster_mesh = gs::mesh<gs::axis<"node">, gs::axis<"rank">>;
 
-/// A collective beside a small step that does not need it: it is in flight, as in most programs.
+/// A collective beside a small step that does not need it: it is in flight, as in most programs. The other axis of the mesh shards R, so
+/// groups move different data: of equal data, nodes receive less.
 template <class To>
 inline constexpr auto reshard_to = [](auto&, auto x, auto beside) { return std::tuple{gs::annotate<To>(x), beside * beside}; };
-template <gs::label Axes>
-using gather = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<Axes>>, gs::in<"I">>;
-template <gs::label Axes>
-using exchange = gs::program<reshard_to<gs::P<gs::none, Axes>>, cluster_mesh, gs::in<"AB", gs::P<Axes, gs::none>>, gs::in<"I">>;
-template <gs::label Partial>
-using reduce = gs::program<reshard_to<gs::P<gs::none>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>, gs::in<"I">>;
-template <gs::label Axes, gs::label Partial>
-using scatter = gs::program<reshard_to<gs::P<Axes>>, cluster_mesh, gs::in<"A", gs::P<gs::none, Partial>>, gs::in<"I">>;
+template <gs::label Other, gs::label Axes>
+using gather = gs::program<reshard_to<gs::P<Other, gs::none>>, cluster_mesh, gs::in<"RA", gs::P<Other, Axes>>, gs::in<"I">>;
+template <gs::label Other, gs::label Axes>
+using exchange = gs::program<reshard_to<gs::P<Other, gs::none, Axes>>, cluster_mesh, gs::in<"RAB", gs::P<Other, Axes, gs::none>>, gs::in<"I">>;
+template <gs::label Other, gs::label Partial>
+using reduce = gs::program<reshard_to<gs::P<Other, gs::none>>, cluster_mesh, gs::in<"RA", gs::P<Other, gs::none, Partial>>, gs::in<"I">>;
+template <gs::label Other, gs::label Axes, gs::label Partial>
+using scatter = gs::program<reshard_to<gs::P<Other, Axes>>, cluster_mesh, gs::in<"RA", gs::P<Other, gs::none, Partial>>, gs::in<"I">>;
 
 class collective_points {
  public:
@@ -45,9 +46,9 @@ class collective_points {
         machine_{.node_devices = ranks},
         threads_(threads),
         link_bytes_(link_bytes) {
-    if (ranks > 1) add<"rank", gs::partial<"rank">>(gs::group_reach::within_node, ranks);
-    if (nodes > 1) add<"node", gs::partial<"node">>(gs::group_reach::between_nodes, nodes);
-    if (nodes > 1 && ranks > 1) add<gs::axes<"node", "rank">, gs::partial<"node", "rank">>(gs::group_reach::both, nodes * ranks);
+    if (ranks > 1) add<"node", "rank", gs::partial<"rank">>(gs::group_reach::within_node, ranks, nodes);
+    if (nodes > 1) add<"rank", "node", gs::partial<"node">>(gs::group_reach::between_nodes, nodes, ranks);
+    if (nodes > 1 && ranks > 1) add<gs::none, gs::axes<"node", "rank">, gs::partial<"node", "rank">>(gs::group_reach::both, nodes * ranks, 1);
   }
   void store(gs::measured_times& times) const {
     for (const point& p : points_) times.collective(p.kind, p.reach).add(p.bytes, samples_.of(p.sample).typical);
@@ -68,14 +69,14 @@ class collective_points {
   double link_bytes_;
   std::vector<point> points_;
 
-  template <gs::label Axes, gs::label Partial>
-  void add(gs::group_reach reach, std::int64_t members) {
+  template <gs::label Other, gs::label Axes, gs::label Partial>
+  void add(gs::group_reach reach, std::int64_t members, std::int64_t groups) {
     for (std::int64_t bytes = 1 << 10; bytes <= 1 << 24; bytes *= 4) {
       const std::int64_t n = bytes / 4;
-      add<gather<Axes>>(reach, {{'A', n}, {'I', 8}});
-      add<reduce<Partial>>(reach, {{'A', n}, {'I', 8}});
-      add<scatter<Axes, Partial>>(reach, {{'A', n}, {'I', 8}});
-      add<exchange<Axes>>(reach, {{'A', members}, {'B', n}, {'I', 8}});
+      add<gather<Other, Axes>>(reach, {{'R', groups}, {'A', n}, {'I', 8}});
+      add<reduce<Other, Partial>>(reach, {{'R', groups}, {'A', n}, {'I', 8}});
+      add<scatter<Other, Axes, Partial>>(reach, {{'R', groups}, {'A', n}, {'I', 8}});
+      add<exchange<Other, Axes>>(reach, {{'R', groups}, {'A', members}, {'B', n}, {'I', 8}});
     }
   }
   template <class Program>

@@ -7,6 +7,8 @@
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <doctest/doctest.h>
 
@@ -34,43 +36,56 @@ std::vector<int> random_nodes(const std::vector<int>& mesh, cases::rng& r) {
 
 struct counted {
   std::int64_t planned = 0, received = 0;
+  run_graph::arrays results{};
 };
-counted run(const gs::plan_tables& plan, const std::vector<int>& mesh, const gs::dims& dims, const gs::node_map& nodes) {
+counted run(const gs::plan_tables& plan, const std::vector<int>& mesh, const gs::dims& dims, const gs::node_map& nodes,
+            const run_graph::arrays& sources = {}) {
   const gs::any_cluster on(plan.mesh, std::make_shared<gs::simulated>(mesh, nodes));
   gs::executor run(plan.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
+  for (std::size_t i = 0; i < sources.size(); ++i) run_graph::scatter(on, run.input(i), sources[i]);
   run.run({});
   const std::span<const std::int64_t> bytes = run.between_nodes_in_run();
-  return {gs::bytes_between_nodes(plan.view(), plan.view().bind(dims, mesh), nodes.node), std::accumulate(bytes.begin(), bytes.end(), std::int64_t(0))};
+  counted found{gs::bytes_between_nodes(plan.view(), plan.view().bind(dims, mesh), nodes.node), std::accumulate(bytes.begin(), bytes.end(), std::int64_t(0))};
+  for (std::size_t i = 0; i < plan.outputs.size() && !sources.empty(); ++i) found.results.push_back(run_graph::collect(on, run.output(i)));
+  return found;
 }
 
-/// The fewest bytes with which every group can do a move between nodes: what new shards of a node's members have, and no old shard of them.
-std::int64_t least_bytes(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& mesh,
-                         const std::vector<int>& node) {
+/// Calls f(index of an element of the whole tensor) for the elements of a shard. Windows may wrap.
+template <class F>
+void for_each_element(const gs::plan_view& plan, const gs::value& v, const gs::extents& e, int device, F f) {
+  const gs::detail::mesh_place at = gs::detail::place_of(plan, v.layout, device, e);
+  const auto along = [&](auto&& self, int d, std::int64_t index) -> void {
+    if (d == v.rank()) return f(index);
+    const std::int64_t extent = e.dim(v.dims[d]);
+    const gs::interval has = gs::detail::held(v, d, plan.windows, e, at);
+    for (std::int64_t k = has.begin; k < has.end; ++k) self(self, d + 1, index * extent + k % extent);
+  };
+  along(along, 0, 0);
+}
+
+/// The fewest bytes between nodes with which all devices together can do a move: of what the new shards of a node's devices need, none of
+/// their old shards has it.
+std::int64_t least_bytes(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& node) {
   std::int64_t bytes = 0;
-  for (int device = 0; device < int(node.size()); ++device) {
-    const gs::device_group group(mesh, step.attr.axes, device);
-    if (group.member() != 0) continue;
-    std::set<int> nodes;
-    for (int m = 0; m < group.size(); ++m) nodes.insert(node[std::size_t(group.device(m))]);
-    for (const int here : nodes) {
-      std::set<std::pair<std::int64_t, std::int64_t>> lacks;  // elements
-      const auto visit = [&](const gs::value& v, bool is_new) {
-        for (int m = 0; m < group.size(); ++m) {
-          if (node[std::size_t(group.device(m))] != here) continue;
-          const gs::detail::mesh_place at = gs::detail::place_of(plan, v.layout, group.device(m), e);
-          const gs::interval rows = gs::detail::held(v, 0, plan.windows, e, at), columns = gs::detail::held(v, 1, plan.windows, e, at);
-          for (std::int64_t a = rows.begin; a < rows.end; ++a)
-            for (std::int64_t b = columns.begin; b < columns.end; ++b)
-              if (is_new) lacks.insert({a, b});
-              else lacks.erase({a, b});
-        }
-      };
-      visit(plan.at(step.output(0)), true);
-      visit(plan.at(step.input(0)), false);
-      bytes += std::int64_t(lacks.size()) * gs::size_of(plan.at(step.input(0)).type);
+  for (const int here : std::set<int>(node.begin(), node.end()))
+    for (int t = 0; t < step.inputs; ++t) {
+      std::set<std::int64_t> lacks;
+      for (const bool is_new : {true, false})
+        for (int device = 0; device < int(node.size()); ++device)
+          if (node[std::size_t(device)] == here)
+            for_each_element(plan, plan.at(is_new ? step.output(t) : step.input(t)), e, device, [&](std::int64_t k) {
+              if (is_new) lacks.insert(k);
+              else lacks.erase(k);
+            });
+      bytes += std::int64_t(lacks.size()) * gs::size_of(plan.at(step.input(t)).type);
     }
-  }
   return bytes;
+}
+
+bool is_plain_move(const gs::plan_view& plan, const gs::node& n) {
+  bool sums = gs::traits(n.kind).sums;
+  for (int t = 0; t < n.inputs; ++t) sums = sums || plan.at(n.input(t)).layout.partial != 0;
+  return gs::traits(n.kind).collective && gs::traits(n.kind).reshards && !sums;
 }
 
 }  // namespace
@@ -97,13 +112,55 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
     CHECK(bytes.planned == bytes.received);
     const gs::extents e = plan.view().bind(dims, mesh);
     for (const gs::node& n : plan.steps) {
-      if (!gs::traits(n.kind).collective || gs::traits(n.kind).sums || dims.find('A') > 200) continue;
-      CHECK(gs::bytes_between_nodes(plan.view(), n, e, nodes.node) == least_bytes(plan.view(), n, e, mesh, nodes.node));
+      if (!is_plain_move(plan.view(), n) || dims.find('A') > 200) continue;
+      CHECK(gs::bytes_between_nodes(plan.view(), n, e, nodes.node) == least_bytes(plan.view(), n, e, nodes.node));
       ++compared;
     }
   }
   CHECK(compared > 300);
   for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 5);
+}
+
+TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random groupings of devices on any nodes, travel once to a node that lacks them") {
+  const run_graph::traced t = run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) {
+    const gs::symbol y = run_graph::lay_out(x[0]);
+    return gs::list<gs::symbol>{gs::pad(y, 0, 2, -1), gs::roll(y, 1, 2), run_graph::lay_out(gs::reverse(gs::pad(y, 1, 3, 2), 0))};
+  });
+  cases::rng r(29);
+  const std::vector<std::vector<int>> meshes{{4}, {7}, {2, 2}, {2, 3}, {4, 2}, {2, 2, 2}, {3, 2, 2}};
+  std::vector<int> cases_of(std::size_t(gs::op::count_), 0);
+  int windows = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::vector<int>& mesh = meshes[std::size_t(cases::below(r, std::int64_t(meshes.size())))];
+    const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
+    const std::vector<gs::dims> sizes{{{'A', 12}, {'B', 8}}, {{'A', 7}, {'B', 11}}, {{'A', 23}, {'B', 3}}};
+    const gs::dims& dims = sizes[std::size_t(cases::below(r, 3))];
+    const auto any = [&] { return layouts[std::size_t(cases::below(r, std::int64_t(layouts.size())))]; };
+    const run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {any(), any(), any()}};
+    const gs::plan_tables plan = run_graph::plan(t, s);
+    gs::node_map nodes{{}, gs::summation::by_member};
+    const std::int64_t count = 2 + cases::below(r, 3);
+    for (int d = 0; d < gs::device_count(mesh); ++d) nodes.node.push_back(int(cases::below(r, count)));
+    CAPTURE(i);
+    CAPTURE(gs::describe(plan.view()));
+    const gs::extents e = plan.view().bind(dims, mesh);
+    std::int64_t least = 0;
+    for (const gs::node& n : plan.steps) {
+      if (!gs::traits(n.kind).collective) continue;
+      REQUIRE(is_plain_move(plan.view(), n));
+      const std::int64_t bytes = gs::bytes_between_nodes(plan.view(), n, e, nodes.node);
+      CHECK(bytes == least_bytes(plan.view(), n, e, nodes.node));
+      least += bytes;
+      ++cases_of[std::size_t(n.kind)];
+      for (int o = 0; o < n.outputs; ++o) windows += !plan.view().at(n.output(o)).windows.empty();
+    }
+    const run_graph::arrays sources = run_graph::random_sources(t, dims, std::uint64_t(i));
+    const counted in_levels = run(plan, mesh, dims, nodes, sources);
+    CHECK(in_levels.received == least);
+    CHECK(in_levels.results == run_graph::serially(t, dims, sources));
+  }
+  CHECK(windows > 300);
+  for (const gs::op kind : {gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 50);
 }
 
 TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on nodes of any number of devices") {

@@ -171,7 +171,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
   const std::vector<char> slots = detail::slot_dims(plan);
   const bool is_measured = on.measured.has_operations();
   std::vector<step_record> costs(plan.steps.size());
-  std::map<std::tuple<op, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
+  std::map<std::tuple<op, std::uint32_t, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
   const auto is_start = [&](const step_record& c) {
     const node& n = plan.steps[std::size_t(c.step)];
     return 2 * network.seconds(n.kind, n.attr.axes, e, 1) > c.network;
@@ -194,12 +194,12 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
       c.memory = detail::seconds_of_memory(n.kind, c.bytes_touched, on) *
                  (is_measured ? 1 : (traits(n.kind).gates ? share.gating_passes : 1) / share.memory);
     if (c.bytes_received > 0) {
-      const std::uint32_t axes = n.attr.axes;
-      const auto [at, is_new] = known.try_emplace({n.kind, axes, c.bytes_received}, 0.0);
-      if (is_new) at->second = network.seconds(n.kind, axes, e, c.bytes_received);
+      const std::uint32_t axes = n.attr.axes, replicas = detail::replica_axes(plan, n, e);
+      const auto [at, is_new] = known.try_emplace({n.kind, axes, replicas, c.bytes_received}, 0.0);
+      if (is_new) at->second = detail::seconds_on(network, n.kind, axes, e, c.bytes_received, replicas);
       c.network = at->second;
-      if constexpr (requires { network.bytes_between_nodes(n.kind, axes, e, c.bytes_received); })
-        c.bytes_between_nodes = network.bytes_between_nodes(n.kind, axes, e, c.bytes_received);
+      if constexpr (requires { network.bytes_between_nodes(n.kind, axes, e, c.bytes_received, replicas); })
+        c.bytes_between_nodes = network.bytes_between_nodes(n.kind, axes, e, c.bytes_received, replicas);
     }
     c.seconds = std::max({c.arithmetic, c.memory, c.network});
     c.bound = c.seconds <= 0                ? limit::nothing

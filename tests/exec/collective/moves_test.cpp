@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numeric>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace gs = gshard;
@@ -161,4 +162,50 @@ TEST_CASE("moves: members of a node with equal new shards get a share each in th
     }
     for (std::size_t m = 1; m < 6; ++m) CHECK(std::ranges::all_of(seen[m], [](int times) { return times == 1; }));
   }
+}
+
+TEST_CASE("moves: unequal, overlapping blocks for the members of a node travel once to the node, also around the end of a dim") {
+  std::mt19937 gen(9);
+  int twice = 0;
+  for (int turn = 0; turn < 500; ++turn) {
+    const placement tensor = random_tensor(gen);
+    placement none = tensor;
+    for (std::size_t d = 0; d < std::size_t(none.rank); ++d) none.extent[d] = 0;
+    // Members 0 and 1 have all, on nodes of their own. Members 2 to 4 share a node.
+    const std::vector<placement> before{tensor, tensor, none, none, none};
+    std::vector<placement> after{none, none};
+    for (int m = 2; m < 5; ++m) {
+      placement& p = after.emplace_back(random_block(gen, tensor));
+      if (const std::size_t last = std::size_t(p.rank) - 1; p.rank > 0 && gen() % 2 == 0) {
+        p.offset[last] = std::min(p.offset[last] + std::int64_t(gen() % 3), tensor.extent[last] - 1);
+        p.extent[last] = std::min(p.extent[last] + std::int64_t(gen() % 4), 2 * tensor.extent[last] - p.offset[last]);
+        twice += p.extent[last] > tensor.extent[last];
+      }
+    }
+    const std::vector<int> node{0, 1, 2, 2, 2};
+    std::vector<std::vector<int>> seen;
+    for (const placement& p : after) seen.emplace_back(std::size_t(count(p)), 0);
+    std::set<std::int64_t> lacked, sent;
+    std::int64_t elements = 0;
+    for (std::size_t to = 2; to < 5; ++to)
+      for (const gs::detail::piece& p : gs::detail::common(0, tensor, after[to]))
+        for (const std::int64_t at : places(tensor, p.from)) lacked.insert(at);
+    for (const auto hop : {gs::detail::hop::first, gs::detail::hop::second})
+      gs::detail::for_each_origin(0, before, after, node, hop, [&](std::size_t from, std::size_t to, const auto& pieces) {
+        CHECK((hop == gs::detail::hop::first) == (from < 2));
+        for (const gs::detail::piece& p : pieces) {
+          if (from < 2) {
+            elements += p.elements;
+            for (const std::int64_t at : places(tensor, p.from)) sent.insert(at);
+          } else {
+            for (const std::int64_t at : places(after[from], p.from)) CHECK(seen[from][std::size_t(at)] > 0);  // it arrived before
+          }
+          for (const std::int64_t at : places(after[to], p.to)) ++seen[to][std::size_t(at)];
+        }
+      });
+    CHECK(sent == lacked);
+    CHECK(elements == std::int64_t(lacked.size()));
+    for (const std::vector<int>& times : seen) CHECK(std::ranges::all_of(times, [](int n) { return n == 1; }));
+  }
+  CHECK(twice > 5);
 }

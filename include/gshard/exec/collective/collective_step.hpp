@@ -53,8 +53,11 @@ class collective_step {
  public:
   /// `early`: other steps run between start() and finish(). No other step may use `room` in that time.
   collective_step(const step_moves& moves, std::shared_ptr<collective_room> room, bool early = false)
-      : moves_(moves.has_hops() ? moves.in_hop(hop::first) : moves), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
-    if (moves.has_hops()) second_hop_ = std::make_unique<collective_step>(moves.in_hop(hop::second), room_);
+      : moves_(moves.spread_over_replicas()), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
+    if (moves_.has_hops()) {
+      second_hop_ = std::make_unique<collective_step>(moves_.in_hop(hop::second), room_);
+      moves_ = moves_.in_hop(hop::first);
+    }
     groups_.use(on(), moves_.axes());
     by_node_ = moves_.gathers() && groups_.have_levels() && moves_.gathers_whole_shards();
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
@@ -383,7 +386,7 @@ class collective_step {
   void find_runs(std::size_t i) {
     for (const piece& x : parts_[i].own) own_bytes_ += x.elements * width();
     std::erase_if(parts_[i].own, [&](const piece& x) {
-      const bound_value &in = tensor(x.tensor).in, &out = tensor(x.tensor).out;
+      const bound_value &in = moves_.sent(x.tensor), &out = tensor(x.tensor).out;
       if (!is_run(in.places[i], x.from) || !is_run(out.places[i], x.to)) return false;
       const std::byte* const from = in.data[i] + inside(in.places[i], x.from) * width();
       std::byte* const to = out.data[i] + inside(out.places[i], x.to) * width();

@@ -51,45 +51,95 @@ inline std::vector<piece> common(std::size_t tensor, const kernel::placement& fr
 
 inline bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
 
-/// The exchanges of a reshard. Members of a group that are on one node and get equal new shards receive a share of the remote pieces each,
-/// in the first hop. In the second hop, within nodes, they pass their shares on. So each piece travels once between two nodes.
+/// The exchanges of a reshard. Members of a group that are on one node and lack the same remote elements receive a share of them each, in
+/// the first hop. In the second hop, within nodes, they pass their shares on. So each element travels once to a node.
 enum class hop : std::uint8_t {
   only,    ///< One exchange of whole pieces.
   first,   ///< Whole pieces, or shares of them, from old shards.
   second,  ///< Shares of pieces, from new shards.
 };
 
-/// Share k of n of each piece: a block of its longest dim.
-inline std::vector<piece> share_of(const std::vector<piece>& whole, std::size_t k, std::size_t n) {
-  std::vector<piece> shares;
-  for (piece p : whole) {
-    const auto longest = std::size_t(std::max_element(p.from.extent.begin(), p.from.extent.begin() + p.from.rank) - p.from.extent.begin());
-    if (p.from.rank == 0 && k > 0) continue;
-    if (p.from.rank > 0) {
-      const std::int64_t extent = p.from.extent[longest], block = (extent + std::int64_t(n) - 1) / std::int64_t(n);
-      const std::int64_t begin = std::min(extent, std::int64_t(k) * block), size = std::min(extent, begin + block) - begin;
-      if (size == 0) continue;
-      p.from.offset[longest] += begin;
-      p.to.offset[longest] += begin;
-      p.from.extent[longest] = p.to.extent[longest] = size;
-      p.elements = p.elements / extent * size;
+/// Share k of n of a piece: a block of its longest dim. It may be empty.
+inline piece share_of(const piece& whole, std::size_t k, std::size_t n) {
+  piece p = whole;
+  if (p.from.rank == 0) p.elements = k == 0 ? p.elements : 0;
+  if (p.from.rank == 0 || p.elements == 0) return p;
+  const auto longest = std::size_t(std::max_element(p.from.extent.begin(), p.from.extent.begin() + p.from.rank) - p.from.extent.begin());
+  const std::int64_t extent = p.from.extent[longest], block = (extent + std::int64_t(n) - 1) / std::int64_t(n);
+  const std::int64_t begin = std::min(extent, std::int64_t(k) * block), size = std::min(extent, begin + block) - begin;
+  p.from.offset[longest] += begin;
+  p.to.offset[longest] += begin;
+  p.from.extent[longest] = p.to.extent[longest] = size;
+  p.elements = p.elements / extent * size;
+  return p;
+}
+
+/// A piece that a member of a group lacks.
+struct lacked_piece {
+  std::size_t member = 0;
+  piece what;
+};
+using lacked_pieces = std::vector<lacked_piece>;
+
+inline bool overlap(const kernel::placement& a, const kernel::placement& b) {
+  for (std::size_t d = 0; d < std::size_t(a.rank); ++d)
+    if (std::max(a.offset[d], b.offset[d]) >= std::min(a.offset[d] + a.extent[d], b.offset[d] + b.extent[d])) return false;
+  return true;
+}
+
+/// Splits pieces of one shard at each other's ends, from dim d on, so that any two of them are equal or disjoint. Adds a list for each
+/// block.
+inline void split_at_ends(const lacked_pieces& pieces, std::size_t d, std::vector<lacked_pieces>& blocks) {
+  if (d == std::size_t(pieces[0].what.from.rank)) return blocks.push_back(pieces);
+  std::vector<std::int64_t> ends;
+  for (const lacked_piece& p : pieces)
+    for (const std::int64_t end : {p.what.from.offset[d], p.what.from.offset[d] + p.what.from.extent[d]}) ends.push_back(end);
+  std::ranges::sort(ends);
+  ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+    lacked_pieces within;
+    for (lacked_piece p : pieces) {
+      kernel::placement &from = p.what.from, &to = p.what.to;
+      if (from.offset[d] > ends[k] || from.offset[d] + from.extent[d] < ends[k + 1]) continue;
+      p.what.elements = p.what.elements / from.extent[d] * (ends[k + 1] - ends[k]);
+      to.offset[d] += ends[k] - from.offset[d];
+      from.offset[d] = ends[k];
+      from.extent[d] = to.extent[d] = ends[k + 1] - ends[k];
+      within.push_back(p);
     }
-    shares.push_back(p);
+    if (!within.empty()) split_at_ends(within, d + 1, blocks);
   }
-  return shares;
+}
+
+/// The blocks of one shard that a node lacks. Each has the pieces of the members that lack it: equal blocks of the shard.
+inline std::vector<lacked_pieces> blocks_of(const lacked_pieces& pieces) {
+  std::vector<lacked_pieces> blocks;
+  for (const lacked_piece& p : pieces) {
+    const auto same = [&](const lacked_pieces& block) { return equal(block[0].what.from, p.what.from); };
+    const auto known = std::ranges::find_if(blocks, same);
+    if (known != blocks.end()) known->push_back(p);
+    else blocks.push_back({p});
+  }
+  for (std::size_t k = 1; k < blocks.size(); ++k)
+    for (std::size_t j = 0; j < k; ++j)
+      if (overlap(blocks[j][0].what.from, blocks[k][0].what.from)) {
+        blocks.clear();
+        split_at_ends(pieces, 0, blocks);
+        return blocks;
+      }
+  return blocks;
 }
 
 /// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from member `from`, or keeps them (from == to). Of
 /// several members with the same old shard, a receiver uses its own. Else those on the receiver's node send round-robin, or all if none is
-/// there. `node`: that of each member. In the second hop, pieces have the coordinates of new shards.
+/// there. `node`: that of each member. In the second hop, pieces have the coordinates of new shards. A member that needs an element twice,
+/// through a window that wraps, copies it there.
 template <class F>
 void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after,
                      const std::vector<int>& node, hop now, F f) {
   std::vector<char> counted(before.size(), 0);
-  std::vector<std::size_t> holders, near, alike;
-  const auto give = [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
-    if (!pieces.empty()) f(from, to, pieces);
-  };
+  std::vector<std::size_t> holders, near, receivers;
+  std::vector<std::pair<int, lacked_pieces>> lacked;  // by node
   for (std::size_t first = 0; first < before.size(); ++first) {
     if (counted[first]) continue;
     holders.clear();
@@ -99,31 +149,40 @@ void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& b
         counted[m] = 1;
       }
     std::size_t turn = 0;
+    lacked.clear();
     for (std::size_t to = 0; to < after.size(); ++to) {
       const std::vector<piece> both = common(tensor, before[first], after[to]);
       if (both.empty()) continue;
-      const bool keeps = equal(before[to], before[first]);
       near.clear();
-      alike.clear();
       std::ranges::copy_if(holders, std::back_inserter(near), [&](std::size_t m) { return node[m] == node[to]; });
-      for (std::size_t m = 0; m < after.size() && now != hop::only && near.empty(); ++m)
-        if (node[m] == node[to] && equal(after[m], after[to])) alike.push_back(m);
       const std::vector<std::size_t>& from = near.empty() ? holders : near;
-      if (now == hop::second) {
-        for (std::size_t k = 0; k < alike.size() && alike.size() > 1; ++k) {
-          std::vector<piece> passed = share_of(both, k, alike.size());
-          for (piece& p : passed) p.from = p.to;
-          if (alike[k] != to) give(alike[k], to, passed);
-        }
-      } else if (keeps) {
-        f(to, to, both);
-      } else if (alike.size() > 1) {
-        const auto k = std::size_t(std::ranges::find(alike, to) - alike.begin());
-        give(from[turn++ % from.size()], to, share_of(both, k, alike.size()));
-      } else {
-        f(from[turn++ % from.size()], to, both);
+      if (now != hop::only && near.empty()) {
+        auto known = std::ranges::find(lacked, node[to], &std::pair<int, lacked_pieces>::first);
+        if (known == lacked.end()) known = lacked.insert(known, {node[to], {}});
+        for (const piece& p : both) known->second.push_back({to, p});
+      } else if (now != hop::second) {
+        f(equal(before[to], before[first]) ? to : from[turn++ % from.size()], to, both);
       }
     }
+    for (const auto& [where, pieces] : lacked)
+      for (const lacked_pieces& block : blocks_of(pieces)) {
+        receivers.clear();  // entries of `block`: the first one of each member
+        for (std::size_t k = 0; k < block.size(); ++k)
+          if (k == 0 || block[k].member != block[receivers.back()].member) receivers.push_back(k);
+        const std::size_t n = receivers.size();
+        for (std::size_t k = 0; k < n; ++k) {
+          const lacked_piece& got = block[receivers[k]];
+          const piece share = share_of(got.what, k, n);
+          if (share.elements == 0) continue;
+          if (now == hop::first) f(holders[turn++ % holders.size()], got.member, std::vector{share});
+          for (std::size_t other = 0; other < block.size() && now == hop::second; ++other) {
+            if (other == receivers[k]) continue;
+            piece passed = share_of(block[other].what, k, n);
+            passed.from = share.to;
+            f(got.member, block[other].member, std::vector{passed});
+          }
+        }
+      }
   }
 }
 

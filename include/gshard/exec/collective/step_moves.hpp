@@ -84,11 +84,17 @@ class step_moves {
       detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), node, hop_, f);
   }
 
-  /// True if members of a held device's group receive equal pieces from other nodes. Then `hop` saves bytes between nodes.
+  /// The same moves, in groups that extend along mesh axes with replicas, if nodes then receive fewer bytes. The same in all groups of a
+  /// group that could be extended.
+  step_moves spread_over_replicas() const {
+    step_moves wide = in_hop(hop::only);
+    wide.axes_ |= replica_axes();
+    if (!may_hop() || wide.axes_ == axes_) return *this;
+    return wide.bytes_between_nodes(wide.axes_) < bytes_between_nodes(wide.axes_) ? wide : *this;
+  }
+  /// True if members of a held device's group receive equal elements from other nodes. Then `hop` saves bytes between nodes.
   bool has_hops() const {
-    const node_map& nodes = on_.on().nodes();
-    if (hop_ != hop::only || stays_ || all_reduces() || reduce_scatters() || nodes.node.empty() || !nodes.levels || gathers_whole_shards())
-      return false;
+    if (!may_hop() || gathers_whole_shards()) return false;
     bool passes = false;
     const step_moves second = in_hop(hop::second);
     for (std::size_t i = 0; i < devices() && !passes; ++i)
@@ -121,9 +127,9 @@ class step_moves {
     return true;
   }
 
-  /// Copies pieces from a held device's old shards to its new ones.
+  /// Copies pieces from a held device's shards to its new ones.
   void copy(std::span<const piece> pieces, std::size_t i) const {
-    for (const piece& b : pieces) copy(b, tensors_[b.tensor].in.data[i], tensors_[b.tensor].in.places[i], i);
+    for (const piece& b : pieces) copy(b, sent(b.tensor).data[i], sent(b.tensor).places[i], i);
   }
   /// Copies a piece from a shard with placement `home` to a held device's new shard.
   void copy(const piece& b, const std::byte* shard, const kernel::placement& home, std::size_t i) const {
@@ -144,6 +150,44 @@ class step_moves {
   bool stays_ = false;
   hop hop_ = hop::only;
 
+  bool may_hop() const {
+    const node_map& nodes = on_.on().nodes();
+    return hop_ == hop::only && !stays_ && !all_reduces() && !reduce_scatters() && !nodes.node.empty() && nodes.levels;
+  }
+  /// The other mesh axes along which devices hold replicas of a tensor.
+  std::uint32_t replica_axes() const {
+    std::uint32_t replicated = 0, partial = 0;
+    for (const moved_tensor& t : tensors_) {
+      replicated |= ~(t.in.layout.used() | t.out.layout.used());
+      partial |= t.in.layout.partial | t.out.layout.partial;
+    }
+    const std::span<const int> mesh = on_.on().extents();
+    std::uint32_t axes = 0;
+    for (std::size_t a = 0; a < mesh.size(); ++a)
+      if (mesh[a] > 1) axes |= replicated & ~partial & ~axes_ & 1u << a;
+    return axes;
+  }
+  /// The bytes that nodes receive from others if equal elements travel once, in the groups that are part of a held device's group along
+  /// `wide`.
+  std::int64_t bytes_between_nodes(std::uint32_t wide) const {
+    const backend& on = on_.on();
+    const step_moves moves = in_hop(hop::first);
+    std::vector<char> counted(std::size_t(device_count(on.extents())), 0);
+    std::int64_t bytes = 0;
+    for (const int held : on_.devices()) {
+      const device_group all(on.extents(), wide, held);
+      for (int k = 0; k < all.size(); ++k) {
+        const device_group members(on.extents(), axes_, all.device(k));
+        if (members.member() != 0 || std::exchange(counted[std::size_t(all.device(k))], char(1))) continue;
+        moves.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
+          const auto node_of = [&](std::size_t m) { return on.nodes().node[std::size_t(members.device(int(m)))]; };
+          if (node_of(from) != node_of(to))
+            for (const piece& p : pieces) bytes += p.elements * width();
+        });
+      }
+    }
+    return bytes;
+  }
   std::vector<kernel::placement> places_of(const bound_value& v, const device_group& members) const {
     std::vector<kernel::placement> places;
     for (int m = 0; m < members.size(); ++m) places.push_back(place_of(v, members.device(m)));

@@ -19,4 +19,15 @@ concept network = requires(const T& on, op kind, std::uint32_t axes, const exten
   { on.seconds(kind, axes, e, bytes_received) } -> std::same_as<double>;
 };
 
+namespace detail {
+/// Seconds of a collective whose groups move the same data along the axes of `replicas`. A network may have a function with these.
+template <network Network>
+constexpr double seconds_on(const Network& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
+                            std::uint32_t replicas) {
+  if constexpr (requires { on.seconds(kind, axes, e, bytes_received, replicas); })
+    return on.seconds(kind, axes, e, bytes_received, replicas);
+  else return on.seconds(kind, axes, e, bytes_received);
+}
+}  // namespace detail
+
 }}  // namespace gshard::v0

@@ -3,6 +3,7 @@
 
 // Bytes that collectives send between the nodes of a cluster.
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/device_order.hpp>
 #include <gshard/ir/op.hpp>
@@ -53,9 +54,9 @@ constexpr int member_of_group(int first, std::int64_t m, std::uint32_t axes, con
 }
 }  // namespace detail
 
-/// The groups along these axes if a node holds `node_devices` successive devices. An axis is within a node, or across nodes; one whose
-/// extent neither divides what is left of a node nor is a multiple of it counts as its whole part within.
-constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, int node_devices) {
+/// The members of a group along these axes that share a node, if a node holds `node_devices` successive devices. An axis is within a node,
+/// or across nodes; one whose extent neither divides what is left of a node nor is a multiple of it counts as its whole part within.
+constexpr std::int64_t members_on_node(std::uint32_t axes, const extents& e, int node_devices) {
   std::int64_t left = node_devices, here = 1;
   for (int a = max_axes; a-- > 0;) {
     const std::int64_t extent = e.axis(a);
@@ -63,6 +64,11 @@ constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, in
     if ((axes >> a) & 1u) here *= extent < left ? extent : left;
     left = extent < left ? left / extent : 1;
   }
+  return here;
+}
+/// The groups along these axes. @see members_on_node
+constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, int node_devices) {
+  const std::int64_t here = members_on_node(axes, e, node_devices);
   nodes_of_group g{.members = e.devices(axes)};
   g.nodes = (g.members + here - 1) / here;
   g.pairs = g.members * (g.members - here);
@@ -112,16 +118,58 @@ constexpr mesh_place place_of(const plan_view& plan, const sharding& layout, int
   return at;
 }
 
+/// The mesh axes along which groups of a step hold replicas of a tensor that it moves. A node receives these bytes once. 0 for sums.
+constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, const extents& e) {
+  std::uint32_t replicated = 0, partial = 0, axes = 0;
+  if (!traits(step.kind).reshards || traits(step.kind).sums) return axes;
+  for (int t = 0; t < step.inputs; ++t) {
+    const sharding &before = plan.at(step.input(t)).layout, &after = plan.at(step.output(t)).layout;
+    replicated |= ~(before.used() | after.used());
+    partial |= before.partial | after.partial;
+  }
+  for (int a = 0; a < max_axes; ++a)
+    if (e.axis(a) > 1) axes |= replicated & ~partial & ~step.attr.axes & 1u << a;
+  return axes;
+}
+
+/// Indices of every dim of a tensor.
+struct block_of_tensor {
+  std::array<interval, max_rank> at{};
+  constexpr bool operator==(const block_of_tensor&) const = default;
+};
+/// The elements that are in at least one block, from dim d on.
+constexpr std::int64_t elements_in_any(const list<block_of_tensor>& blocks, int rank, int d = 0) {
+  if (d == rank) return 1;
+  const auto dim = std::size_t(d);
+  if (blocks.size() == 1) return blocks[0].at[dim].size() * elements_in_any(blocks, rank, d + 1);
+  std::int64_t n = 0, begin = blocks[0].at[dim].begin;
+  for (const block_of_tensor& b : blocks) begin = b.at[dim].begin < begin ? b.at[dim].begin : begin;
+  for (;;) {  // from one end of a block to the next one
+    std::int64_t next = begin;
+    list<block_of_tensor> here;
+    for (const block_of_tensor& b : blocks) {
+      const interval i = b.at[dim];
+      if (i.begin <= begin && begin < i.end) here.push_back(b);
+      for (const std::int64_t end : {i.begin, i.end})
+        if (end > begin && (next == begin || end < next)) next = end;
+    }
+    if (next == begin) return n;
+    if (!here.empty()) n += (next - begin) * elements_in_any(here, rank, d + 1);
+    begin = next;
+  }
+}
+
 /// A group of devices and the shards of a step's tensors on them, before and after it.
 struct group_traffic {
   const plan_view& plan;
   const node& step;
   const extents& e;
   list_view<int> nodes;
+  std::uint32_t axes;
   int first;
-  std::int64_t size;
+  std::int64_t size = e.devices(axes);
 
-  constexpr int device(std::int64_t m) const { return member_of_group(first, m, step.attr.axes, e); }
+  constexpr int device(std::int64_t m) const { return member_of_group(first, m, axes, e); }
   constexpr int node_of(std::int64_t m) const { return nodes[std::size_t(device(m))]; }
   constexpr const value& before(int t) const { return plan.at(step.input(t)); }
   constexpr const value& after(int t) const { return plan.at(step.output(t)); }
@@ -157,18 +205,43 @@ struct group_traffic {
             return false;
     return true;
   }
-  /// Of several members with equal shards, a receiver uses its own, or one on its node. Receivers of equal shards on one node share them.
+  /// Adds the blocks of tensor t that member `to` needs and member `from` has. A window that wraps may need two.
+  constexpr void add_common(int t, std::int64_t from, std::int64_t to, list<block_of_tensor>& blocks) const {
+    const value &v = before(t), &w = after(t);
+    const mesh_place has = place(v, from), wants = place(w, to);
+    list<block_of_tensor> found(1);
+    for (int d = 0; d < w.rank(); ++d) {
+      const interval here = held(v, d, plan.windows, e, has), goal = held(w, d, plan.windows, e, wants);
+      const std::int64_t extent = e.dim(w.dims[d]);
+      list<block_of_tensor> next;
+      for (block_of_tensor b : found)
+        for (const interval wanted : {goal, goal.end > extent ? goal.shifted(-extent) : interval{}}) {
+          b.at[std::size_t(d)] = here.common(wanted);
+          if (b.at[std::size_t(d)].size() > 0) next.push_back(b);
+        }
+      found.swap(next);
+    }
+    for (const block_of_tensor& b : found) {
+      bool is_new = true;
+      for (const block_of_tensor& other : blocks) is_new = is_new && !(other == b);
+      if (is_new) blocks.push_back(b);
+    }
+  }
+  /// Each node receives once what its members need and none of them has.
   constexpr std::int64_t moved() const {
     std::int64_t total = 0;
     for (int t = 0; t < step.inputs; ++t)
       for (std::int64_t m = 0; m < size; ++m)
         for (std::int64_t to = 0; to < size; ++to) {
-          bool counts = node_of(m) != node_of(to);
+          bool counts = node_of(m) != node_of(to);  // the first member of its node, and m the first one with its shard
           for (std::int64_t k = 0; counts && k < size; ++k)
-            if ((k < m || node_of(k) == node_of(to)) && have_equal_shards(before(t), m, k)) counts = false;
-          for (std::int64_t k = 0; counts && k < to; ++k)
-            if (node_of(k) == node_of(to) && have_equal_shards(after(t), k, to)) counts = false;
-          if (counts) total += common(t, m, to);
+            if ((k < to && node_of(k) == node_of(to)) || ((k < m || node_of(k) == node_of(to)) && have_equal_shards(before(t), m, k)))
+              counts = false;
+          if (!counts) continue;
+          list<block_of_tensor> blocks;
+          for (std::int64_t k = to; k < size; ++k)
+            if (node_of(k) == node_of(to)) add_common(t, m, k, blocks);
+          if (!blocks.empty()) total += elements_in_any(blocks, after(t).rank()) * size_of(before(t).type);
         }
     return total;
   }
@@ -179,7 +252,7 @@ struct group_traffic {
       for (int t = 0; t < step.inputs; ++t) total += bytes(before(t), m) * (spread().nodes - 1);
     return total;
   }
-  constexpr nodes_of_group spread() const { return group_on_nodes(step.attr.axes, e, nodes, first); }
+  constexpr nodes_of_group spread() const { return group_on_nodes(axes, e, nodes, first); }
 
   constexpr std::int64_t between_nodes() const {
     const nodes_of_group g = spread();
@@ -203,9 +276,10 @@ struct group_traffic {
 constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const node& step, const extents& e, list_view<int> node) {
   std::int64_t total = 0;
   if (!traits(step.kind).collective) return total;
+  const std::uint32_t axes = step.attr.axes | detail::replica_axes(plan, step, e);
   for (int device = 0; device < int(node.size()); ++device)
-    if (detail::first_of_group(device, step.attr.axes, e) == device)
-      total += detail::group_traffic{plan, step, e, node, device, e.devices(step.attr.axes)}.between_nodes();
+    if (detail::first_of_group(device, axes, e) == device)
+      total += detail::group_traffic{plan, step, e, node, axes, device}.between_nodes();
   return total;
 }
 /// In all steps of a plan. Steps of a loop count once.

@@ -34,35 +34,38 @@ struct machine {
 
   constexpr bool operator==(const machine&) const = default;
 
-  /// Bytes that a node receives from other nodes in a collective of all groups along these axes.
-  constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
+  /// Bytes that a node receives from other nodes in a collective of all groups along these axes. Along `replicas`, other axes, groups move
+  /// the same data.
+  constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
+                                       std::uint32_t replicas = 0) const {
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
     const bool at_once = detail::is_all_reduce(kind) && bytes_received * g.members <= small_sum_bytes * (g.members - 1);
-    return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices / double(g.members);
+    return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices /
+           double(g.members * members_on_node(replicas, e, node_devices));
   }
   /// The time of a collective whose busiest device receives so many bytes: its start, and the bytes that a node receives from others, or
   /// those that a device receives within its node. Both are sent at the same time, in rounds.
-  constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
+  constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received, std::uint32_t replicas = 0) const {
     if (bytes_received <= 0) return 0;
-    const nodes_of_group spread = group_on_nodes(axes, e, node_devices);
-    const group_reach reach = reach_of(spread.members, spread.nodes);
+    const nodes_of_group g = group_on_nodes(axes, e, node_devices);
+    const std::int64_t sharers = g.nodes > 1 ? members_on_node(replicas, e, node_devices) : 1;  // groups that move the same data
+    const group_reach reach = reach_of(g.members * sharers, g.nodes);
     if (const measured_curve& curve = measured.collective(kind, reach); curve.known())
       return curve.extended(reach == group_reach::within_node ? double(bytes_received)
-                                                              : bytes_between_nodes(kind, axes, e, bytes_received));
+                                                              : bytes_between_nodes(kind, axes, e, bytes_received, replicas));
     if (node_devices <= 1) return start + double(bytes_received) / link_bytes;
-    const nodes_of_group g = group_on_nodes(axes, e, node_devices);
     double between = 0, within = 0, begin = 0;
     if (g.nodes > 1) {
       begin += start;
-      between = bytes_between_nodes(kind, axes, e, bytes_received) / link_bytes;
+      between = bytes_between_nodes(kind, axes, e, bytes_received, replicas) / link_bytes;
     }
-    if (g.nodes < g.members) {
+    if (g.nodes < g.members * sharers) {
       begin += node_start;
       const std::int64_t mates = g.members / g.nodes - 1;
       const double share = is_looped_product(kind)     ? 1
                            : traits(kind).in_rings ? double(mates * g.members) / double((mates + 1) * (g.members - 1))
                                                    : double(mates) / double(g.members - 1);
-      within = share * double(bytes_received) / node_bytes;
+      within = (1 - (1 - share) / double(sharers)) * double(bytes_received) / node_bytes;
     }
     return begin + (between > within ? between : within);
   }
@@ -193,7 +196,8 @@ template <network Network>
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
   const double arithmetic = detail::seconds_of_arithmetic(plan, step, e, on);
   if (traits(step.kind).collective)
-    return arithmetic + through.seconds(step.kind, step.attr.axes, e, plan.bytes_received(step, e));
+    return arithmetic + detail::seconds_on(through, step.kind, step.attr.axes, e, plan.bytes_received(step, e),
+                                           detail::replica_axes(plan, step, e));
   const double memory = detail::seconds_of_memory(step.kind, detail::bytes_touched(plan, step, e), on);
   return arithmetic > memory ? arithmetic : memory;
 }

@@ -54,6 +54,21 @@ static_assert(cluster.seconds(op::all_gather, first, mesh({2, 2}), 1000) == 2 * 
 static_assert(cluster.seconds(op::all_gather, second, mesh({2, 2}), 1000) == 1000 / 100.);
 static_assert(cluster.seconds(op::all_gather, both, mesh({2, 2}), 3000) == 2000 / 10.);
 static_assert(cluster.bytes_between_nodes(op::all_gather, both, mesh({2, 2}), 3000) == 2000);
+// If both groups move the same data, a node receives these once, and its devices exchange halves.
+static_assert(cluster.bytes_between_nodes(op::all_gather, first, mesh({2, 2}), 1000) == 2000);
+static_assert(cluster.bytes_between_nodes(op::all_gather, first, mesh({2, 2}), 1000, second) == 1000);
+static_assert(cluster.seconds(op::all_gather, first, mesh({2, 2}), 1000, second) == 1000 / 10.);
+static_assert(gs::machine{.link_bytes = 1e9, .start = 1, .node_devices = 2, .node_bytes = 100, .node_start = 2}.seconds(
+                  op::all_gather, first, mesh({2, 2}), 1000, second) == 3 + 500 / 100.);
+static_assert(cluster.seconds(op::all_gather, second, mesh({2, 2}), 1000, first) == 1000 / 100.);
 static_assert(gs::machine{.link_bytes = 10, .start = 1}.seconds(op::all_gather, first, mesh({4}), 30) == 4);
+
+// Blocks of a tensor of two dims, and the elements that are in at least one of them.
+constexpr gs::detail::block_of_tensor block(gs::interval rows, gs::interval columns) { return {{rows, columns}}; }
+using blocks = gs::list<gs::detail::block_of_tensor>;
+static_assert(gs::detail::elements_in_any(blocks{block({2, 5}, {1, 3})}, 2) == 6);
+static_assert(gs::detail::elements_in_any(blocks{block({0, 4}, {0, 4}), block({2, 6}, {2, 6})}, 2) == 16 + 16 - 4);
+static_assert(gs::detail::elements_in_any(blocks{block({0, 4}, {0, 4}), block({6, 7}, {0, 4}), block({1, 2}, {3, 4})}, 2) == 20);
+static_assert(gs::detail::elements_in_any(blocks{{}, {}}, 0) == 1);
 
 }  // namespace
