@@ -79,7 +79,7 @@ gs::hardware measured_cluster(const options& o, std::vector<summary>& spreads, s
   sampler samples;
   double link_bytes = 0;  // per second, of a probe
   if (nodes > 1) {
-    const auto probe = bound_program<gather<"node">>(on, {{'A', 1 << 16}, {'I', 8}}, mine);
+    const auto probe = bound_program<gather<"rank", "node">>(on, {{'R', ranks}, {'A', 1 << 16}, {'I', 8}}, mine);
     sampler s;
     const std::size_t p = s.add("probe", [&] { probe->run({}); });
     s.measure(3);

@@ -24,13 +24,13 @@ namespace gs = gshard;
 
 namespace {
 
-/// Nodes of the devices of a mesh of one axis, or of two: then every row has nodes of its own, alike.
+/// Nodes of the devices of a mesh of one axis, or of two: then rows are on the same nodes, on nodes of their own, or in pairs, always alike.
 std::vector<int> random_nodes(const std::vector<int>& mesh, cases::rng& r) {
-  const int rows = mesh.size() == 1 ? 1 : mesh[0], row = mesh.back();
+  const int rows = mesh.size() == 1 ? 1 : mesh[0], row = mesh.back(), together = 1 + int(cases::below(r, 3));
   std::vector<int> in_row, nodes;
   for (int d = 0; d < row; ++d) in_row.push_back(int(cases::below(r, 1 + row / 2)));
   for (int k = 0; k < rows; ++k)
-    for (const int n : in_row) nodes.push_back(10 * k + n);
+    for (const int n : in_row) nodes.push_back(10 * (k / together) + n);
   return nodes;
 }
 
@@ -82,6 +82,30 @@ std::int64_t least_bytes(const gs::plan_view& plan, const gs::node& step, const 
   return bytes;
 }
 
+/// The bytes between nodes of a large sum if groups of replicas on the same nodes sum once. A node sends a partial sum, and gets the sum.
+std::int64_t bytes_of_sum(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& mesh, const std::vector<int>& node) {
+  const gs::value &before = plan.at(step.input(0)), &after = plan.at(step.output(0));
+  std::set<std::vector<int>> known;
+  std::int64_t bytes = 0;
+  for (int device = 0; device < int(node.size()); ++device) {
+    const gs::device_group group(mesh, step.attr.axes, device);
+    if (group.member() != 0) continue;
+    std::set<int> nodes;
+    std::vector<int> what;  // the nodes of its members, and which part of the tensor it sums
+    std::int64_t elements = 0;
+    for (int m = 0; m < group.size(); ++m) {
+      nodes.insert(node[std::size_t(group.device(m))]);
+      what.push_back(node[std::size_t(group.device(m))]);
+      if (m == 0 || !gs::detail::is_all_reduce(step.kind)) for_each_element(plan, after, e, group.device(m), [&](std::int64_t) { ++elements; });
+    }
+    const std::uint32_t parts = (before.layout.used() | after.layout.used() | before.layout.partial) & ~step.attr.axes;
+    for (std::size_t a = 0; a < mesh.size(); ++a) what.push_back((parts >> a) & 1u ? gs::coordinates_of(mesh, device)[a] : 0);
+    if (known.insert(what).second)
+      bytes += std::int64_t(nodes.size() - 1) * (gs::detail::is_all_reduce(step.kind) ? 2 : 1) * elements * gs::size_of(before.type);
+  }
+  return bytes;
+}
+
 bool is_plain_move(const gs::plan_view& plan, const gs::node& n) {
   bool sums = gs::traits(n.kind).sums;
   for (int t = 0; t < n.inputs; ++t) sums = sums || plan.at(n.input(t)).layout.partial != 0;
@@ -90,12 +114,12 @@ bool is_plain_move(const gs::plan_view& plan, const gs::node& n) {
 
 }  // namespace
 
-TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those that are counted, and those of moves the fewest possible") {
+TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those that are counted, and the fewest possible") {
   const run_graph::traced t =
       run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) { return gs::list<gs::symbol>{run_graph::lay_out(x[0])}; });
   cases::rng r(18);
   std::vector<int> cases_of(std::size_t(gs::op::count_), 0);
-  int compared = 0;
+  int compared = 0, sums = 0;
   for (int i = 0; i < 1000; ++i) {
     std::vector<int> mesh{2 + int(cases::below(r, 7))};
     if (i % 2 == 0) mesh = {2 + int(cases::below(r, 2)), 2 + int(cases::below(r, 3))};
@@ -112,12 +136,17 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
     CHECK(bytes.planned == bytes.received);
     const gs::extents e = plan.view().bind(dims, mesh);
     for (const gs::node& n : plan.steps) {
+      if (gs::traits(n.kind).sums && dims.find('A') > 200) {
+        CHECK(gs::bytes_between_nodes(plan.view(), n, e, nodes.node) == bytes_of_sum(plan.view(), n, e, mesh, nodes.node));
+        ++sums;
+      }
       if (!is_plain_move(plan.view(), n) || dims.find('A') > 200) continue;
       CHECK(gs::bytes_between_nodes(plan.view(), n, e, nodes.node) == least_bytes(plan.view(), n, e, nodes.node));
       ++compared;
     }
   }
   CHECK(compared > 300);
+  CHECK(sums > 50);
   for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 5);
 }
 

@@ -3,12 +3,11 @@
 
 // Runs one collective of a plan by messages: packs, exchanges and unpacks or adds blocks.
 
-#include <gshard/comm/reduce.hpp>
 #include <gshard/comm/rounds.hpp>
+#include <gshard/exec/collective/all_reduce_step.hpp>
+#include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/kernel/threads.hpp>
-#include <gshard/pass/cost/cost.hpp>
-#include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
@@ -18,32 +17,13 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
-
-/// Scratch state for communication steps that are never in flight together: a round sequence, reductions and packing buffers.
-struct collective_room {
-  round_sequence rounds;
-  hierarchical_reduce_scatter scatter;
-  hierarchical_all_gather gather;
-  reducer sums{small_sum_bytes};
-  std::vector<buffer> packed;  // per held device
-  std::uint32_t channel = 0;   // of its exchanges
-  /// Called while a step waits. Returns false if no collective is in flight. Empty: messages advance without calls.
-  std::function<bool()> advance_others;
-
-  void demand(std::size_t device, std::int64_t bytes) {
-    if (packed.size() <= device) packed.resize(device + 1);
-    if (packed[device].size() < bytes) packed[device] = buffer(bytes);
-  }
-};
 
 /// A communication step (or slice) of a plan, bound to memory. Each device sends every other device of its group the missing pieces of
 /// that device's new shards. A contiguous piece is sent from the shard and received in the shard. Other pieces are packed and unpacked, in
@@ -58,6 +38,11 @@ class collective_step {
       second_hop_ = std::make_unique<collective_step>(moves_.in_hop(hop::second), room_);
       moves_ = moves_.in_hop(hop::first);
     }
+    if (moves_.all_reduces() && !moves_.stays()) {
+      sum_ = std::make_unique<all_reduce_step>(moves_, room_);
+      return;
+    }
+    shares_ = moves_.shares();
     groups_.use(on(), moves_.axes());
     by_node_ = moves_.gathers() && groups_.have_levels() && moves_.gathers_whole_shards();
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
@@ -76,7 +61,7 @@ class collective_step {
   void start() {
     if (moves_.stays()) return copy_own();
     const bool gathers = moves_.gathers();
-    if (moves_.all_reduces()) return start_all_reduce();
+    if (sum_) return sum_->start();
     if (gathers_at_once()) return;
     const std::int64_t calls = moves_.passes_on() ? 0 : 1;
     each([&](std::size_t i) { on().count(i, gathers ? traffic{0, 0, 1, parts_[i].received} : traffic{calls, parts_[i].received, 0, 0}); });
@@ -89,25 +74,22 @@ class collective_step {
   }
   /// Continues with what has arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
   bool advance() {
+    if (sum_) return sum_->advance();
     bool done = true;
-    if (moves_.stays() || gathers_at_once()) return done;
-    if (moves_.all_reduces())
-      with_sums([&]<class T>(auto& from, std::vector<T*>& to) { done = room_->sums.advance_all_reduce<T>(on(), from, to); });
-    else with_work([&](const auto& work) { done = room_->rounds.advance(work); });
+    if (!moves_.stays() && !gathers_at_once()) with_work([&](const auto& work) { done = room_->rounds.advance(work); });
     return done;
   }
   void finish() {
     if (moves_.stays()) return;
     advance_with_others();
-    if (moves_.all_reduces()) finish_all_reduce();
+    if (sum_) sum_->finish();
     else if (gathers_at_once()) gather();
     else finish_hops();
   }
   /// Abandons a step that was started, after an error on all processes. Other devices may have sent all its messages, so it receives them.
   void drop() {
     if (moves_.stays() || gathers_at_once()) return;
-    if (moves_.all_reduces())
-      return with_sums([&]<class T>(auto& from, std::vector<T*>& to) { room_->sums.drop_all_reduce<T>(on(), from, to); });
+    if (sum_) return sum_->drop();
     with_work([&](const auto& work) { room_->rounds.drop(work); });
   }
 
@@ -148,6 +130,8 @@ class collective_step {
   held_groups groups_;
   bool by_node_ = false;  // a gather in two levels
   std::unique_ptr<collective_step> second_hop_;
+  std::unique_ptr<all_reduce_step> sum_;
+  replica_shares shares_;  // of a reduce_scatter
   std::size_t rounds_ = 0;
   /// At most so many bytes are copied before sending: the delay of messages by a longer copy would cost more than its overlap gains.
   static constexpr std::int64_t short_copy = 1 << 16;
@@ -155,18 +139,9 @@ class collective_step {
   exchange_bounds bounds_{0, 0};  // of every exchange; all members of a group compute the same
   std::array<std::vector<exchange_part>, rounds_under_way> exchange_;
   std::vector<gather_part> gather_;
-  template <class T>
-  struct summed {
-    std::vector<const T*> from;
-    std::vector<T*> to;
-  };
-  // all_reduce, per held device
-  std::tuple<summed<float>, summed<double>, summed<std::int32_t>, summed<std::int64_t>, summed<bf16>> summed_;
-  std::vector<std::int64_t> addends_;
 
   std::int64_t width() const { return moves_.width(); }
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
-  bool is_alone() const { return moves_.tensors().size() == 1; }
   backend& on() const { return moves_.on().on(); }
   template <class F>
   void each(F f) {
@@ -179,12 +154,11 @@ class collective_step {
     const device_group members = moves_.group(i);
     const auto n = std::size_t(members.size());
     p.me = std::size_t(members.member());
-    if (moves_.stays() || moves_.reduce_scatters()) p.own = moves_.kept(i);
-    if (moves_.stays()) return;
-    if (moves_.all_reduces()) {
-      addends_.push_back(moves_.elements(i) * moves_.parts());
-      return room_->demand(i, is_alone() ? 0 : moves_.elements(i) * width());
+    if (moves_.stays()) {
+      p.own = moves_.kept(i);
+      return;
     }
+    if (moves_.reduce_scatters()) p.own = own_share(i, moves_.kept(i));
     std::vector<std::vector<piece>> send(n), recv(n);
     std::vector<std::int64_t> sent(n * n);  // elements, by sender and receiver; of a reduce_scatter, as if member 0 sent to all
     const auto moved = [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
@@ -192,7 +166,7 @@ class collective_step {
     };
     if (moves_.reduce_scatters()) {
       for (std::size_t m = 0; m < n; ++m) {
-        std::vector<piece> theirs = moves_.summed(i, members.device(int(m)));
+        std::vector<piece> theirs = own_share(i, moves_.summed(i, members.device(int(m))));
         moved(0, m, theirs);
         if (m == p.me) continue;
         send[m] = std::move(theirs);
@@ -239,6 +213,25 @@ class collective_step {
       for (portion& b : portions(p.own, p.me, p.me)) p.mine.push_back({std::move(b.pieces)});
     if (moves_.reduce_scatters()) p.sums = p.mine;
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
+  }
+
+  /// What the group of a held device sums of some pieces.
+  std::vector<piece> own_share(std::size_t i, const std::vector<piece>& pieces) const {
+    if (!shares_.any()) return pieces;
+    std::vector<piece> own;
+    for (const piece& p : pieces)
+      if (piece s = share_of(p, outermost_dim(p.from), shares_.place(i), shares_.count(i)); s.elements > 0) own.push_back(std::move(s));
+    return own;
+  }
+  /// Exchanges the shares of a reduce_scatter. They are contiguous in the new shards.
+  void exchange_shares() {
+    for (std::size_t t = 0; t < moves_.tensors().size(); ++t)
+      shares_.exchange(on(), room_->channel, [&](std::size_t i, std::size_t k) {
+        const bound_value& v = tensor(t).out;
+        const piece whole{t, v.places[i], v.places[i], v.elements(i)};
+        const piece share = share_of(whole, outermost_dim(whole.from), k, shares_.count(i));
+        return std::span<std::byte>(v.data[i] + inside(v.places[i], share.to) * width(), std::size_t(share.elements * width()));
+      });
   }
 
   bool has_levels() const { return groups_.have_levels() && (by_node_ || moves_.reduce_scatters()); }
@@ -297,6 +290,9 @@ class collective_step {
       move(p.sums[r], r);
     }
     room_->demand(i, std::int64_t(std::min(rounds_, rounds_under_way)) * end);
+    if (!shares_.any()) return;
+    p.received = 0;  // the bytes of a whole sum count
+    for (const moved_tensor& t : moves_.tensors()) p.received += std::int64_t(members - 1) * t.out.bytes(i);
   }
 
   /// The address of the bytes to send. Packs the block if it is not contiguous.
@@ -421,6 +417,7 @@ class collective_step {
       problem = std::current_exception();
     }
     if (second_hop_) (*second_hop_)();
+    if (shares_.any()) exchange_shares();
     if (problem) std::rethrow_exception(problem);
   }
   /// A small gather is one all_gather call of the backend, which may have a faster algorithm. That call cannot be asynchronous.
@@ -443,49 +440,6 @@ class collective_step {
     each([&](std::size_t i) {
       if (rounds_ == 1)
         for (const block& b : parts_[i].recv[0]) unpack(i, b);
-    });
-  }
-
-  /// Calls f(addends, results) for the operands of an all_reduce, per held device.
-  template <class F>
-  void with_sums(F f) {
-    with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      auto& [from, to] = std::get<summed<T>>(summed_);
-      f(from, to);
-    });
-  }
-  /// Several tensors are packed and reduced as one.
-  void start_all_reduce() {
-    if (!is_alone())
-      each([&](std::size_t i) {
-        std::byte* next = packed(i);
-        for (const moved_tensor& t : moves_.tensors()) {
-          if (t.in.bytes(i) > 0) std::memcpy(next, t.in.data[i], std::size_t(t.in.bytes(i)));
-          next += t.in.bytes(i);
-        }
-      });
-    with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
-      from.clear();
-      to.clear();
-      each([&](std::size_t i) {
-        from.push_back(reinterpret_cast<const T*>(is_alone() ? tensor(0).in.data[i] : packed(i)));
-        to.push_back(reinterpret_cast<T*>(is_alone() ? tensor(0).out.data[i] : packed(i)));
-      });
-      room_->sums.start_all_reduce<T>(moves_.pending(), on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts(),
-                                      room_->channel);
-    });
-  }
-  void finish_all_reduce() {
-    with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
-      room_->sums.finish_all_reduce<T>(on(), from, to, addends_, moves_.most() * moves_.parts());
-    });
-    if (is_alone()) return;
-    each([&](std::size_t i) {
-      const std::byte* next = packed(i);
-      for (const moved_tensor& t : moves_.tensors()) {
-        if (t.out.bytes(i) > 0) std::memcpy(t.out.data[i], next, std::size_t(t.out.bytes(i)));
-        next += t.out.bytes(i);
-      }
     });
   }
 };

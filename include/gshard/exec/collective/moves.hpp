@@ -59,19 +59,27 @@ enum class hop : std::uint8_t {
   second,  ///< Shares of pieces, from new shards.
 };
 
-/// Share k of n of a piece: a block of its longest dim. It may be empty.
-inline piece share_of(const piece& whole, std::size_t k, std::size_t n) {
+/// Share k of n of a piece: a block of dim d. It may be empty. A piece without dims is in the first share.
+inline piece share_of(const piece& whole, std::size_t d, std::size_t k, std::size_t n) {
   piece p = whole;
   if (p.from.rank == 0) p.elements = k == 0 ? p.elements : 0;
   if (p.from.rank == 0 || p.elements == 0) return p;
-  const auto longest = std::size_t(std::max_element(p.from.extent.begin(), p.from.extent.begin() + p.from.rank) - p.from.extent.begin());
-  const std::int64_t extent = p.from.extent[longest], block = (extent + std::int64_t(n) - 1) / std::int64_t(n);
+  const std::int64_t extent = p.from.extent[d], block = (extent + std::int64_t(n) - 1) / std::int64_t(n);
   const std::int64_t begin = std::min(extent, std::int64_t(k) * block), size = std::min(extent, begin + block) - begin;
-  p.from.offset[longest] += begin;
-  p.to.offset[longest] += begin;
-  p.from.extent[longest] = p.to.extent[longest] = size;
+  p.from.offset[d] += begin;
+  p.to.offset[d] += begin;
+  p.from.extent[d] = p.to.extent[d] = size;
   p.elements = p.elements / extent * size;
   return p;
+}
+inline std::size_t longest_dim(const kernel::placement& p) {
+  return std::size_t(std::max_element(p.extent.begin(), p.extent.begin() + p.rank) - p.extent.begin());
+}
+/// The outermost dim of several elements, or the last one. Blocks of it are contiguous.
+inline std::size_t outermost_dim(const kernel::placement& p) {
+  std::size_t d = 0;
+  while (d + 1 < std::size_t(p.rank) && p.extent[d] == 1) ++d;
+  return d;
 }
 
 /// A piece that a member of a group lacks.
@@ -172,12 +180,12 @@ void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& b
         const std::size_t n = receivers.size();
         for (std::size_t k = 0; k < n; ++k) {
           const lacked_piece& got = block[receivers[k]];
-          const piece share = share_of(got.what, k, n);
+          const piece share = share_of(got.what, longest_dim(got.what.from), k, n);
           if (share.elements == 0) continue;
           if (now == hop::first) f(holders[turn++ % holders.size()], got.member, std::vector{share});
           for (std::size_t other = 0; other < block.size() && now == hop::second; ++other) {
             if (other == receivers[k]) continue;
-            piece passed = share_of(block[other].what, k, n);
+            piece passed = share_of(block[other].what, longest_dim(got.what.from), k, n);
             passed.from = share.to;
             f(got.member, block[other].member, std::vector{passed});
           }

@@ -5,6 +5,8 @@
 
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
+#include <gshard/exec/collective/replica_shares.hpp>
+#include <gshard/pass/cost/cost.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
@@ -65,6 +67,14 @@ class step_moves {
 
   device_group group(std::size_t i) const { return device_group(on_.on().extents(), axes_, on_.devices()[i]); }
   kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
+
+  /// How groups of replicas divide a sum. No shares: sums of few bytes, which are gathered at once.
+  replica_shares shares() const {
+    const bool small = all_reduces() && most_ * width() * group(0).size() <= small_sum_bytes;
+    if (!has_levels() || may_hop() || small) return {};
+    const std::uint32_t replicas = replica_axes();
+    return replicas == 0 ? replica_shares() : replica_shares(on_.on(), axes_, replicas);
+  }
 
   /// The pieces of its new shards that a held device already has.
   std::vector<piece> kept(std::size_t i) const { return summed(i, on_.devices()[i]); }
@@ -150,15 +160,18 @@ class step_moves {
   bool stays_ = false;
   hop hop_ = hop::only;
 
-  bool may_hop() const {
+  bool has_levels() const {
     const node_map& nodes = on_.on().nodes();
-    return hop_ == hop::only && !stays_ && !all_reduces() && !reduce_scatters() && !nodes.node.empty() && nodes.levels;
+    return hop_ == hop::only && !stays_ && !nodes.node.empty() && nodes.levels;
   }
-  /// The other mesh axes along which devices hold replicas of a tensor.
+  bool may_hop() const { return has_levels() && !all_reduces() && !reduce_scatters(); }
+  /// The other mesh axes along which devices hold replicas: of a tensor that is moved, or of all tensors of a sum.
   std::uint32_t replica_axes() const {
-    std::uint32_t replicated = 0, partial = 0;
+    const bool sums = all_reduces() || reduce_scatters();
+    std::uint32_t replicated = sums ? ~0u : 0u, partial = 0;
     for (const moved_tensor& t : tensors_) {
-      replicated |= ~(t.in.layout.used() | t.out.layout.used());
+      const std::uint32_t here = ~(t.in.layout.used() | t.out.layout.used());
+      replicated = sums ? replicated & here : replicated | here;
       partial |= t.in.layout.partial | t.out.layout.partial;
     }
     const std::span<const int> mesh = on_.on().extents();

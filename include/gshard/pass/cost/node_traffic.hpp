@@ -118,15 +118,22 @@ constexpr mesh_place place_of(const plan_view& plan, const sharding& layout, int
   return at;
 }
 
-/// The mesh axes along which groups of a step hold replicas of a tensor that it moves. A node receives these bytes once. 0 for sums.
+/// The mesh axes along which groups of a step hold replicas: of a tensor that it moves, or of all tensors that it sums. A node receives
+/// these bytes once. 0 for sums of few bytes.
 constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, const extents& e) {
-  std::uint32_t replicated = 0, partial = 0, axes = 0;
-  if (!traits(step.kind).reshards || traits(step.kind).sums) return axes;
+  const bool sums = traits(step.kind).sums;
+  std::uint32_t replicated = sums ? ~0u : 0u, partial = 0, axes = 0;
+  std::int64_t bytes = 0;
+  if (!traits(step.kind).reshards) return axes;
   for (int t = 0; t < step.inputs; ++t) {
-    const sharding &before = plan.at(step.input(t)).layout, &after = plan.at(step.output(t)).layout;
-    replicated |= ~(before.used() | after.used());
+    const value& v = plan.at(step.input(t));
+    const sharding &before = v.layout, &after = plan.at(step.output(t)).layout;
+    const std::uint32_t here = ~(before.used() | after.used());
+    replicated = sums ? replicated & here : replicated | here;
     partial |= before.partial | after.partial;
+    if (is_all_reduce(step.kind)) bytes += shard_elements(v, plan.windows, e) * size_of(v.type);
   }
+  if (is_all_reduce(step.kind) && bytes * e.devices(step.attr.axes) <= small_sum_bytes) return axes;
   for (int a = 0; a < max_axes; ++a)
     if (e.axis(a) > 1) axes |= replicated & ~partial & ~step.attr.axes & 1u << a;
   return axes;
@@ -252,6 +259,18 @@ struct group_traffic {
       for (int t = 0; t < step.inputs; ++t) total += bytes(before(t), m) * (spread().nodes - 1);
     return total;
   }
+  /// True if a group before this one along the axes of a mask has its members on the same nodes. Then that group and this one divide a sum.
+  constexpr bool has_earlier_twin(std::uint32_t replicas) const {
+    const int start = first_of_group(first, replicas, e);
+    for (std::int64_t k = 0;; ++k) {
+      const int other = member_of_group(start, k, replicas, e);
+      if (other == first) return false;
+      bool same = true;
+      for (std::int64_t m = 0; same && m < size; ++m)
+        same = node_of(m) == nodes[std::size_t(member_of_group(other, m, axes, e))];
+      if (same) return true;
+    }
+  }
   constexpr nodes_of_group spread() const { return group_on_nodes(axes, e, nodes, first); }
 
   constexpr std::int64_t between_nodes() const {
@@ -276,10 +295,13 @@ struct group_traffic {
 constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const node& step, const extents& e, list_view<int> node) {
   std::int64_t total = 0;
   if (!traits(step.kind).collective) return total;
-  const std::uint32_t axes = step.attr.axes | detail::replica_axes(plan, step, e);
+  const std::uint32_t replicas = detail::replica_axes(plan, step, e);
+  const std::uint32_t axes = step.attr.axes | (traits(step.kind).sums ? 0 : replicas);
   for (int device = 0; device < int(node.size()); ++device)
-    if (detail::first_of_group(device, axes, e) == device)
-      total += detail::group_traffic{plan, step, e, node, axes, device}.between_nodes();
+    if (detail::first_of_group(device, axes, e) == device) {
+      const detail::group_traffic group{plan, step, e, node, axes, device};
+      if (!traits(step.kind).sums || !group.has_earlier_twin(replicas)) total += group.between_nodes();
+    }
   return total;
 }
 /// In all steps of a plan. Steps of a loop count once.

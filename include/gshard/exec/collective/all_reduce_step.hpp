@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Runs an all_reduce of a plan by messages, and the scratch state of all communication steps.
+
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/rounds.hpp>
+#include <gshard/exec/collective/replica_shares.hpp>
+#include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/tensor/buffer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Scratch state for communication steps that are never in flight together: a round sequence, reductions and packing buffers.
+struct collective_room {
+  round_sequence rounds;
+  hierarchical_reduce_scatter scatter;
+  hierarchical_all_gather gather;
+  reducer sums{small_sum_bytes};
+  std::vector<buffer> packed;  // per held device
+  std::uint32_t channel = 0;   // of its exchanges
+  /// Called while a step waits. Returns false if no collective is in flight. Empty: messages advance without calls.
+  std::function<bool()> advance_others;
+
+  void demand(std::size_t device, std::int64_t bytes) {
+    if (packed.size() <= device) packed.resize(device + 1);
+    if (packed[device].size() < bytes) packed[device] = buffer(bytes);
+  }
+};
+
+/// An all_reduce of a plan, bound to memory. Several tensors are packed and reduced as one.
+class all_reduce_step {
+ public:
+  all_reduce_step(const step_moves& moves, std::shared_ptr<collective_room> room)
+      : moves_(moves), room_(std::move(room)), shares_(moves.shares()) {
+    for (std::size_t i = 0; i < moves_.devices(); ++i) {
+      addends_.push_back(share(i).size() * moves_.parts());
+      room_->demand(i, is_alone() ? 0 : moves_.elements(i) * moves_.width());
+    }
+  }
+
+  void start() {
+    if (!is_alone()) pack();
+    with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
+      from.clear();
+      to.clear();
+      for (std::size_t i = 0; i < moves_.devices(); ++i) {
+        const std::int64_t begin = share(i).begin * moves_.width();
+        const std::byte* const operand = is_alone() ? tensor(0).in.data[i] : packed(i);
+        from.push_back(reinterpret_cast<const T*>(operand + begin));
+        to.push_back(reinterpret_cast<T*>(result(i) + begin));
+      }
+      room_->sums.start_all_reduce<T>(moves_.pending(), on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts(),
+                                      room_->channel);
+    });
+    for (std::size_t i = 0; i < moves_.devices() && shares_.any(); ++i) count_shares(i);
+  }
+  /// Continues with what has arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
+  bool advance() {
+    bool done = true;
+    with_sums([&]<class T>(auto& from, std::vector<T*>& to) { done = room_->sums.advance_all_reduce<T>(on(), from, to); });
+    return done;
+  }
+  /// After an error the shares are still exchanged, because the other members wait for them.
+  void finish() {
+    std::exception_ptr problem;
+    try {
+      with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
+        room_->sums.finish_all_reduce<T>(on(), from, to, addends_, moves_.most() * moves_.parts());
+      });
+    } catch (...) {
+      problem = std::current_exception();
+    }
+    if (shares_.any())
+      shares_.exchange(on(), room_->channel, [&](std::size_t i, std::size_t k) {
+        const interval part = shares_.elements(i, k, moves_.elements(i));
+        return std::span<std::byte>(result(i) + part.begin * moves_.width(), std::size_t(part.size() * moves_.width()));
+      });
+    if (problem) std::rethrow_exception(problem);
+    if (!is_alone()) unpack();
+  }
+  /// Abandons a step that was started, after an error on all processes.
+  void drop() {
+    with_sums([&]<class T>(auto& from, std::vector<T*>& to) { room_->sums.drop_all_reduce<T>(on(), from, to); });
+  }
+
+ private:
+  template <class T>
+  struct summed {
+    std::vector<const T*> from;
+    std::vector<T*> to;
+  };
+  step_moves moves_;
+  std::shared_ptr<collective_room> room_;
+  replica_shares shares_;
+  std::tuple<summed<float>, summed<double>, summed<std::int32_t>, summed<std::int64_t>, summed<bf16>> summed_;  // per held device
+  std::vector<std::int64_t> addends_;
+
+  const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
+  bool is_alone() const { return moves_.tensors().size() == 1; }
+  backend& on() const { return moves_.on().on(); }
+  std::byte* packed(std::size_t i) { return room_->packed[i].data(); }
+  std::byte* result(std::size_t i) { return is_alone() ? tensor(0).out.data[i] : packed(i); }
+  /// The elements that the group of a held device sums.
+  interval share(std::size_t i) const {
+    const std::int64_t n = moves_.elements(i);
+    return shares_.any() ? shares_.elements(i, shares_.place(i), n) : interval{0, n};
+  }
+
+  /// Calls f(addends, results) of the held devices.
+  template <class F>
+  void with_sums(F f) {
+    with_addends(tensor(0).in.type, [&]<class T>(T*) {
+      auto& [from, to] = std::get<summed<T>>(summed_);
+      f(from, to);
+    });
+  }
+  void pack() {
+    for (std::size_t i = 0; i < moves_.devices(); ++i) {
+      std::byte* next = packed(i);
+      for (const moved_tensor& t : moves_.tensors()) {
+        if (t.in.bytes(i) > 0) std::memcpy(next, t.in.data[i], std::size_t(t.in.bytes(i)));
+        next += t.in.bytes(i);
+      }
+    }
+  }
+  void unpack() {
+    for (std::size_t i = 0; i < moves_.devices(); ++i) {
+      const std::byte* next = packed(i);
+      for (const moved_tensor& t : moves_.tensors()) {
+        if (t.out.bytes(i) > 0) std::memcpy(t.out.data[i], next, std::size_t(t.out.bytes(i)));
+        next += t.out.bytes(i);
+      }
+    }
+  }
+  /// The bytes of a whole sum count. The reducer has counted those of the share.
+  void count_shares(std::size_t i) const {
+    const device_group members = moves_.group(i);
+    const auto p = std::size_t(members.size());
+    const auto part = [&](std::int64_t n) { return node_group::share(n * moves_.parts(), std::size_t(members.member()), p).size(); };
+    const std::int64_t each = moves_.width() / moves_.parts(), n = moves_.elements(i), here = share(i).size();
+    const std::int64_t own = (part(n) - part(here)) * each;
+    on().count(i, {0, std::int64_t(p - 1) * own, 0, (n - here) * moves_.width() - own});
+  }
+};
+
+}}}  // namespace gshard::v0::detail
