@@ -160,6 +160,7 @@ class contest {
 /// A Transformer of six layers without experts: its collectives sum gradients.
 inline constexpr gs::nn::transformer_options dense_model{
     .encoder_layers = 3, .decoder_layers = 3, .dropout = 0, .moe = {.k = 1}, .dense = true};
+template <gs::gradient_wire Wire>
 inline constexpr auto dense_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   gs::nn::routing_summary none;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
@@ -167,12 +168,13 @@ inline constexpr auto dense_step = [](auto& m, auto source, auto target_in, auto
   const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, dense_model, none);
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, dense_model, none);
   const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
-  gs::adam{}.minimize(m, loss, rate);
+  gs::adam{.wire = Wire}.minimize(m, loss, rate);
   return loss;
 };
 template <gs::fixed_string Letters>
 using ids = calibrate::token_ids<Letters>;
-using dense_program = gs::program<dense_step, bench::expert_mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
+template <gs::gradient_wire Wire>
+using dense_program = gs::program<dense_step<Wire>, bench::expert_mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
 
 template <class Program>
 void transformer(contest& all, const std::string& what, std::int64_t sequences, std::int64_t vocabulary) {
@@ -290,7 +292,8 @@ int main(int count, char** arguments) {
     contest all(rate, rounds);
     if (only.empty() || only == "transformer") {
       transformer<bench::transformer_program<2>>(all, "Transformer step", 4, 4096);
-      transformer<dense_program>(all, "without experts", 16, 512);
+      transformer<dense_program<gs::gradient_wire::full>>(all, "without experts", 16, 512);
+      transformer<dense_program<gs::gradient_wire::bf16>>(all, "gradients in bf16", 16, 512);
     }
     if (only.empty() || only == "moe") {
       moe(all);
