@@ -79,9 +79,9 @@ class node_copier {
     for (scan_record::state& s : r.states) rename(s.start, s.now, s.next, s.after, s.history);
     for (scan_record::stack& x : r.inputs) {
       rename(x.stacked, x.row);
-      if (x.last >= 0) rename(x.last);
+      if (x.last_row >= 0) rename(x.last_row);
     }
-    for (scan_record::stack& s : r.earlier) rename(s.stacked, s.row);
+    for (std::int32_t& row : r.earlier) rename(row);
     for (scan_record::stack& y : r.outputs) rename(y.stacked, y.row);
     return r;
   }
@@ -197,7 +197,7 @@ class scan_differentiator {
     next = 0;
     for (std::size_t i = 0; i < scan_.earlier.size(); ++i) {
       const symbol before = emit_row(at(scan_.states[i].history), index_before(step, scan_.lag));
-      copies.replace(scan_.earlier[i].row, before);
+      copies.replace(scan_.earlier[i], before);
       if (differentiable(before.id)) add_leaf(earlier_[next++], before);
     }
     next = 0;
@@ -239,14 +239,12 @@ class scan_differentiator {
   }
   /// The gradient of a state, as the step `lag` steps after this one has read it; zeros if there is none.
   constexpr symbol read_later(symbol rows, symbol step) {
-    namespace f = arithmetic;
     const symbol later = here(step) + double(scan_.lag), last = at(scan_.last), exists = here(later) <= last;
     const symbol row = emit_row(rows, select(exists, later, last));
     if (b_.failed()) return b_.nothing();
     const symbol zeros = emit_constant(pointwise_constant<0>, row), gate = emit_cast(exists, row.get().type);
     const short_list all = counting(row.rank());
-    return emit_map_of(own_function<f::choose, f::zero, f::choose_left_slope, f::choose_right_slope>, std::array{gate, row, zeros},
-                       std::array{short_list{}, all, all}, row);
+    return emit_map_of(choice<>, std::array{gate, row, zeros}, std::array{short_list{}, all, all}, row);
   }
   constexpr void close(loop_nodes<>& loop, const Differentiator& inner, symbol step) {
     list<symbol> next, carried;

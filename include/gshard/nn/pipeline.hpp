@@ -83,16 +83,16 @@ class pipeline_writer {
 
   /// A scan over the ticks. Its state is each stage's operand, except for the microbatches that enter the first stage.
   constexpr symbol loop(const Body& body) {
-    const std::int64_t count = options_.ticks(stages_, batches_), wait = batches_ - stages_;
+    const std::int64_t count = options_.ticks(stages_, batches_), lag = batches_ - stages_;
     const symbol stage = gshard::detail::emit_indices(b_, stage_dim_), first = cast(equal(stage, 0.0), x_.get().type);
     const symbol last = cast(equal(stage, double(stages_ - 1)), x_.get().type);
     std::array<symbol, N> tables = weights_;  // with rounds: [stages, rounds, ...]
     for (symbol& w : tables)
       if (options_.repeats > 1) w = swap_first_dims(w);
-    const auto tick = [&](symbol t, symbol moved, symbol waited, symbol batch) {
+    const auto tick = [&](symbol t, symbol moved, symbol lagged, symbol batch) {
       b_.keeps_place = true;
       symbol state = moved;
-      if (options_.repeats > 1 && wait > 0) state = choose(first, waited, moved);
+      if (options_.repeats > 1 && lag > 0) state = choose(first, lagged, moved);
       symbol enters = first;
       if (options_.repeats > 1) enters = cast(equal(here(stage) + select(less(t, double(batches_)), 0.0, 1.0), 0.0), x_.get().type);
       state = choose(enters, batch, state);
@@ -104,7 +104,7 @@ class pipeline_writer {
       return std::tuple(shift(y), choose(last, y, gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, y)));
     };
     const symbol before = everywhere(stop_gradient(squeeze(slice(x_, 0, 0, 1), 0)));
-    const gshard::detail::scan_options how{.steps = count, .saved = options_.saved, .lag = wait};
+    const gshard::detail::scan_options how{.steps = count, .saved = options_.saved, .lag = lag};
     const symbol all = scan_ticks(tick, before, how)[1];
     if (b_.failed()) return b_.nothing();
     return sum_of_stages(slice(all, 0, count - batches_, count), 1);
@@ -194,13 +194,11 @@ class pipeline_writer {
   }
   /// a in the stages where the condition [stages] is not 0, else b. If a lacks the dim of stages, it is the same in all of them.
   constexpr symbol choose(symbol condition, symbol a, symbol b) {
-    namespace f = gshard::detail::arithmetic;
     if (b_.failed()) return b_.nothing();
     const short_list all = gshard::detail::counting(b.rank());
-    return gshard::detail::emit_map_of(gshard::detail::own_function<f::choose, f::zero, f::choose_left_slope, f::choose_right_slope>,
-                                       std::array{condition, a, b},
-                                       std::array{gshard::detail::counting(1),
-                                                  a.rank() < b.rank() ? gshard::detail::counting(a.rank(), 1) : all, all}, b);
+    const short_list of_a = a.rank() < b.rank() ? gshard::detail::counting(a.rank(), 1) : all;
+    return gshard::detail::emit_map_of(gshard::detail::choice<>, std::array{condition, a, b},
+                                       std::array{gshard::detail::counting(1), of_a, all}, b);
   }
   /// What the stages work on. Stages that have nothing to do get numbers as well, so that nothing is computed that is not finite.
   constexpr symbol operand(std::int64_t t, const list<symbol>& moved) {

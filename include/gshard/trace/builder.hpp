@@ -80,7 +80,7 @@ struct scan_record {
   /// A tensor and its row in a step.
   struct stack {
     std::int32_t stacked = -1, row = -1;
-    std::int32_t last = -1;  // the index of the last row, if steps after it read this row, too
+    std::int32_t last_row = -1;  // the index of the last row, if steps after it read this row, too
   };
   std::int32_t loop = 0;
   std::int32_t begin = 0, body = 0, close = 0, end = 0;  // nodes: the first; of the body; after the body; loop_end
@@ -88,7 +88,7 @@ struct scan_record {
   list<state> states;
   list<stack> inputs, outputs;
   list<stack> saved;  // what steps make and the gradient does not compute again
-  list<stack> earlier;  // the history of each state, and the state of `lag` steps before; or empty
+  list<std::int32_t> earlier;  // each state of `lag` steps before; or empty
   std::int64_t lag = 0;
 };
 

@@ -85,8 +85,7 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   if (update.rank() != x.rank()) b.fail(fault::rank_mismatch, "dynamic_update_slice", {}, x.rank(), update.rank());
   for (int d = 0; d < x.rank() && !b.failed(); ++d)
     if (d != dim && update.get().dims[d] != x.get().dims[d]) b.fail(fault::dims_differ, "dynamic_update_slice", {}, 1, d);
-  using namespace detail::arithmetic;
-  constexpr auto& f = detail::own_function<choose, zero, choose_left_slope, choose_right_slope>;
+  constexpr auto& f = detail::choice<>;
   if (!b.failed() && (update.get().type != x.get().type || !((f.types >> int(x.get().type)) & 1u)))
     b.fail(fault::wrong_type, "dynamic_update_slice", {}, 1);
   if (b.failed()) return b.nothing();

@@ -56,8 +56,8 @@ constexpr symbol emit_row(symbol x, symbol index) {
 /// The index of the row that a step reads. Steps after the last row read this row.
 template <class = void>
 constexpr symbol index_of_row(const scan_record::stack& x, symbol step) {
-  const symbol last{step.owner, x.last};
-  return x.last < 0 ? step : select(less(last, step), last, step);
+  const symbol last{step.owner, x.last_row};
+  return x.last_row < 0 ? step : select(less(last, step), last, step);
 }
 /// The index of the step `lag` steps before, or 0.
 template <class = void>
@@ -140,7 +140,7 @@ class scan_writer {
     record.lag = options_.lag;
     for (const symbol& x : stacked_) {
       record.inputs.push_back({x.id});
-      if (x.get().dims[0] != dim) record.inputs.back().last = emit_last_index(b_, x.get().dims[0]).id;
+      if (x.get().dims[0] != dim) record.inputs.back().last_row = emit_last_index(b_, x.get().dims[0]).id;
     }
     const code_place place = b_.place;
     loop_nodes<> loop(b_);
@@ -169,7 +169,7 @@ class scan_writer {
     earlier_states before;
     for (std::size_t i = 0; i < before.size(); ++i) {
       before[i] = emit_row(history[i], index_before(step, options_.lag));
-      record.earlier.push_back({history[i].id, before[i].id});
+      record.earlier.push_back(before[i].id);
     }
     record.body = next_node();
     b_.keeps_place = keeps_place;

@@ -17,6 +17,11 @@ constexpr symbol emit_compared(here a, symbol b) {
   return emit_map(*a.owner, own_step<F>, std::array<symbol, 2>{a, b});
 }
 
+/// The function of select, of a condition and two operands. Its slopes read the condition alone.
+template <class = void>
+inline constexpr auto& choice =
+    own_function<arithmetic::choose, arithmetic::zero, arithmetic::choose_left_slope, arithmetic::choose_right_slope>;
+
 /// A tensor with the dims of another one, filled with a number.
 template <class = void>
 constexpr symbol filled(symbol like, double c) {
@@ -119,11 +124,9 @@ constexpr symbol equal(double a, here b) {
 /// @see less, equal, logical_and
 template <class = void>
 constexpr symbol select(here condition, symbol a, symbol b) {
-  using namespace detail::arithmetic;
   const bool is_mask = !condition.owner->failed() && condition.get().type == dtype::boolean && condition.owner->has(a);
   const symbol c = is_mask ? detail::emit_cast(condition, a.get().type) : condition;
-  constexpr auto& f = detail::own_function<choose, zero, choose_left_slope, choose_right_slope>;
-  return detail::emit_map(*condition.owner, f, std::array<symbol, 3>{c, a, b});
+  return detail::emit_map(*condition.owner, detail::choice<>, std::array<symbol, 3>{c, a, b});
 }
 template <class = void>
 constexpr symbol select(here condition, symbol a, double b) {
