@@ -421,6 +421,7 @@ constexpr symbol sum_copies(symbol of, symbol gradient) {
 
 /// The gradients of a scalar with respect to the tensors `of`, in that order, as further nodes of the program. Reverse mode, operation by
 /// operation: the gradient of an einsum is another einsum. The gradient of a parameter that is used in several places is summed once.
+/// That of a tensor in half precision is float.
 /// Communicates: nothing by itself; the partitioner adds the communication of the appended nodes.
 template <class Symbols>
   requires(detail::takes<detail::list_of<symbol>, Symbols>)
@@ -434,7 +435,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   if (scalar.rank() != 0) b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
   if (!is_real(scalar.get().type)) b.fail(fault::wrong_type, "gradients", {}, 0);
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!is_differentiable(wanted[i].get().type)) b.fail(fault::wrong_type, "gradients", {}, 1);
+    if (!has_gradient(wanted[i].get().type)) b.fail(fault::wrong_type, "gradients", {}, 1);
   if (b.failed()) return result;
   detail::differentiator<builder> d(b, wanted);
   d.add(scalar.id, detail::emit_constant(detail::pointwise_constant<1>, scalar));

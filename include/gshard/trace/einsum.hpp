@@ -52,11 +52,19 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   return b.nothing();
 }
 
+/// A factor of a product. With `bf16_products`, tensors in bf16 are factors of products in float.
+constexpr symbol emit_factor(symbol x) {
+  builder& b = *x.owner;
+  return b.options.bf16_products && b.has(x) && x.get().type == dtype::bf16 ? emit_cast(x, dtype::f32) : x;
+}
+
 /// op::einsum of one or two operands: out[o] = sum over the factors that o lacks of the product of the operands.
 constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
                              const short_list& output, std::string_view text = "einsum") {
-  const symbol* const given = operands.data();
   const std::size_t count = operands.size();
+  const bool casts = b.options.bf16_products && count == 2;
+  const symbol factor[2]{casts ? emit_factor(operands[0]) : b.nothing(), casts ? emit_factor(operands[1]) : b.nothing()};
+  const symbol* const given = casts ? factor : operands.data();
   for (std::size_t i = 0; i < count; ++i)
     if (!b.has(given[i])) return b.nothing();
   const value* const values = b.program.values.data();
@@ -99,7 +107,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
-  if (const symbol s = emit_one_hot_einsum(b, operands, factors, output, dims); s.id >= 0) return s;
+  if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) return s;
   rule.out[0] = output;
   const bool rounds = b.options.bf16_products && count == 2 && type == dtype::f32;
   return {&b, b.add_node(op::einsum, list_view(ids, count), rule, {.rounds_to_bf16 = rounds}, {{dims, type}})};

@@ -250,7 +250,10 @@ constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::cast, {x.id}, rule, {.imaginary = imaginary}, {{x.get().dims, type}})};
+  const bool fits_bf16 = x.get().type == dtype::bf16;
+  const symbol result{&b, b.add_node(op::cast, {x.id}, rule, {.imaginary = imaginary}, {{x.get().dims, type}})};
+  b.program.at(result.id).fits_bf16 = fits_bf16;
+  return result;
 }
 }  // namespace detail
 
@@ -259,7 +262,7 @@ constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
 /// complex ones; for the opposite there are real and imag. Integers and masks have no gradient. The gradient of half precision is float: it
 /// passes a cast to half precision and back as if nothing was rounded.
 /// Shapes: any -> the same.
-/// Communicates: nothing.
+/// Communicates: nothing. Where x is bf16, the result travels between devices as such.
 /// Compile time: that no complex number is cast to another kind of number.
 /// Throws: nothing.
 /// @see iota, real, imag

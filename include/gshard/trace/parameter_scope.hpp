@@ -76,15 +76,21 @@ class parameter_scope {
     return scope(digits.view());
   }
 
-  /// A tensor that is kept from run to run: its name, its dims by letter, optionally its partition spec, and its initial values. A second
-  /// call with the same name returns the same tensor.
-  constexpr symbol param(std::string_view name, std::string_view letters, init start) const {
-    if (!builder_->failed() && !is_real(type_)) builder_->fail(fault::wrong_type, full_name(name).view());
-    return declare(name, letters, type_, start, kept_as::parameter);
+  /// A tensor that is kept from run to run: its name, its dims by letter, optionally its partition spec, its initial values, and optionally
+  /// its element type. A second call with the same name returns the same tensor. Parameters in half precision (`dtype::bf16`) are cast
+  /// where they are used. Their gradients are float. Their initial values are those of float, rounded.
+  constexpr symbol param(std::string_view name, std::string_view letters, init start) const { return param(name, letters, start, type_); }
+  constexpr symbol param(std::string_view name, std::string_view letters, init start, dtype type) const {
+    if (!builder_->failed() && !is_real(gradient_type(type))) builder_->fail(fault::wrong_type, full_name(name).view());
+    return declare(name, letters, type, start, kept_as::parameter);
   }
   template <class... Entries>
   constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
-    return annotate_parameter(name, param(name, letters, start), spec<Entries...>::named);
+    return annotate_parameter(name, param(name, letters, start, type_), spec<Entries...>::named);
+  }
+  template <class... Entries>
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
+    return annotate_parameter(name, param(name, letters, start, type), spec<Entries...>::named);
   }
   /// The same with dims of the program in place of letters.
   constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, const named_sharding& layout, init start) const {
@@ -159,7 +165,7 @@ class parameter_scope {
   }
 
   /// Optimizer state with the dims of a parameter, initially zero. Its name is the prefix and the name of the parameter. It is sharded as
-  /// the parameter is, and further where the gradient is.
+  /// the parameter is, and further where the gradient is. It has the element type of the gradient.
   constexpr symbol state(std::string_view prefix, symbol like) const { return state(prefix, like, detail::counting(like.rank())); }
   /// The same with some dims of the parameter.
   constexpr symbol state(std::string_view prefix, symbol like, const short_list& kept) const {
@@ -180,7 +186,7 @@ class parameter_scope {
     }
     dim_list dims;
     for (int d = 0; d < kept.size(); ++d) dims.push_back(copy.dims[kept[d]]);
-    const symbol s = b.add_parameter(p, dims, copy.type);
+    const symbol s = b.add_parameter(p, dims, gradient_type(copy.type));
     sharding& layout = b.program.at(s.id).layout;
     for (int d = 0; d < kept.size(); ++d) layout[d] = copy.layout[kept[d]];
     if (layout.used()) layout.order = copy.layout.order;
@@ -216,11 +222,11 @@ class parameter_scope {
     return *this;
   }
   template <class... Given>
-    requires(!(detail::call<3, std::string_view, std::string_view, init>::fits<Given...> ||
-               (sizeof...(Given) == 4 && detail::declares<Given...>)))
+    requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
   constexpr auto param(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
-                  "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, and an initializer");
+                  "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, "
+                  "and maybe an element type");
     return detail::refused(*this, given...);
   }
   template <class... Given>

@@ -225,6 +225,7 @@ constexpr symbol emit_annotate(symbol x, const sharding layout, int priority = 0
   b.program.at(id).layout = layout;
   b.program.at(id).priority = std::uint8_t(priority);
   b.program.at(id).bf16_on_wire = b.program.at(x.id).bf16_on_wire;
+  b.program.at(id).fits_bf16 = b.program.at(x.id).fits_bf16;
   return {&b, id};
 }
 }  // namespace detail

@@ -181,4 +181,16 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
          b.program.nodes[b.program.nodes.size() - 2].attr.factor == 0.01;
 }));
 
+// Parameters in half precision: trainable; their state has the type of their gradient. Integers are no parameters.
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const symbol w = m.param("w", "AB", P<"x", none>{}, init::zeros(), gs::dtype::bf16);
+  if (w.get().type != gs::dtype::bf16 || !b.program.parameters[0].trainable || w.get().layout.dim_of(0) != 0) return false;
+  return m.state("s.", w).get().type == gs::dtype::f32 && m.param("w", "AB", P<"x", none>{}, init::zeros(), gs::dtype::bf16).id == w.id;
+}));
+static_assert(fails(fault::wrong_type, "w", [](builder&, const parameter_scope& m) { m.param("w", "A", init::zeros(), gs::dtype::i32); }));
+static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_scope& m) {
+  m.param("w", "A", init::zeros());
+  m.param("w", "A", init::zeros(), gs::dtype::bf16);
+}));
+
 }  // namespace

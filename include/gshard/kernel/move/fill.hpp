@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
@@ -32,12 +33,13 @@ inline std::array<float, 4> normal_block(random_key key, std::uint64_t block) {
 /// out = stddev * the standard normal number at the global linear index of the stream.
 template <class T>
 void fill_normal(T* out, const placement& at, double stddev, random_key key) {
+  using number = std::conditional_t<(sizeof(T) < sizeof(float)), float, T>;  // half precision: the numbers of float, rounded
   for_each_run(at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {
     std::array<float, 4> z{};
     for (std::int64_t i = 0; i < n; ++i) {
       const auto index = std::uint64_t(global + i);
       if (i == 0 || index % 4 == 0) z = normal_block(key, index / 4);
-      out[local + i] = T(stddev) * T(z[index % 4]);
+      out[local + i] = T(number(stddev) * number(z[index % 4]));
     }
   });
 }

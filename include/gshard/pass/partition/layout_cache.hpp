@@ -53,7 +53,7 @@ class layout_cache {
   /// Adds a value that is no form of a tensor: a form as devices exchange it. Step `producer` of the plan makes it.
   constexpr std::int32_t add_sent(const value& form, std::int32_t producer) {
     value v = sent(form);
-    v.bf16_on_wire = false;
+    v.bf16_on_wire = v.fits_bf16 = false;
     v.producer = producer;
     values.push_back(v);
     next_.push_back(-1);

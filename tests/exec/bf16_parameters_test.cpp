@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Parameters that are stored in bf16: initial values, products, gradients, and training with master values.
+#include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
+#include <gshard/op/reshard.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <Eigen/Core>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace gs = gshard;
+using gs::bfloat16, gs::in, gs::none, gs::op, gs::P;
+using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+
+namespace {
+
+/// w in bf16, or in float and rounded where it is used.
+template <bool Stored, class Spec>
+constexpr auto weight(auto& m) {
+  const auto w = m.param("w", "MH", Spec{}, gs::init::fan_in("M"), Stored ? gs::dtype::bf16 : gs::dtype::f32);
+  return gs::cast<float>(Stored ? w : gs::cast<bfloat16>(w));
+}
+template <bool Stored, class Spec>
+inline constexpr auto product = [](auto& m, auto x) { return gs::einsum<"BM,MH->BH">(x, weight<Stored, Spec>(m)); };
+template <bool Stored, class Spec, const gs::adam& Settings>
+inline constexpr auto step = [](auto& m, auto x, auto rate) {
+  const auto y = gs::einsum<"BM,MH->BH">(x, weight<Stored, Spec>(m));
+  const auto loss = gs::mean(y * y);
+  Settings.minimize(m, loss, rate);
+  return loss;
+};
+template <auto Model, class... More>
+using program = gs::program<Model, mesh, in<"BM", P<"x", none>>, More...>;
+inline constexpr gs::adam plain{.weight_decay = 0.1}, zero{.shard_state_over = "x"},
+    skipping{.if_not_finite = gs::not_finite::skip, .clip_norm = 0.5};
+
+std::vector<float> numbers(std::size_t n) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = float(std::sin(double(i)));
+  return v;
+}
+const std::vector<std::vector<int>> meshes{{1, 1}, {2, 1}, {2, 2}, {3, 2}};
+const gs::dims sizes{{'B', 6}, {'M', 5}, {'H', 4}};
+
+std::vector<float> rounded(std::vector<float> v) {
+  for (float& f : v) f = float(bfloat16(f));
+  return v;
+}
+std::vector<float> as_float(const std::vector<bfloat16>& v) { return {v.begin(), v.end()}; }
+
+}  // namespace
+
+TEST_CASE("initial values in bf16 are those of float, rounded") {
+  for (const std::vector<int>& e : meshes) {
+    const auto on = gs::simulate<mesh>(e);
+    gs::executable<program<product<true, P<"x", "y">>>> stored(on, sizes, gs::parameter_store(on, 7));
+    gs::executable<program<product<false, P<"x", "y">>>> full(on, sizes, gs::parameter_store(on, 7));
+    const std::vector<float> x = numbers(30);
+    CHECK(gs::to_global(stored(x)) == gs::to_global(full(x)));
+    const std::vector<float> w = gs::to_global<float>(full.engine().store(), "w");
+    CHECK(as_float(gs::to_global<bfloat16>(stored.engine().store(), "w")) == rounded(w));
+    CHECK(rounded(w) != w);
+  }
+}
+
+// Sharded parameters are gathered in bf16, and their gradients are summed in float.
+template <class P>
+constexpr bool moves_in(const P& plan, op kind, gs::dtype type) {
+  bool all = plan.count(kind) > 0;
+  for (const gs::node& n : plan.steps)
+    if (n.kind == kind) all = all && plan.at(n.output()).type == type;
+  return all;
+}
+using fsdp = program<step<true, P<"x", none>, plain>, in<"">>;
+static_assert(fsdp::plan.count(op::all_gather) == 1 && moves_in(fsdp::plan, op::all_gather, gs::dtype::bf16));
+static_assert(fsdp::plan.count(op::reduce_scatter) == 1 && moves_in(fsdp::plan, op::reduce_scatter, gs::dtype::f32));
+constexpr std::int64_t bytes_of(const gs::plan_view& plan) {
+  constexpr std::array devices{2, 1};
+  return plan.bytes_received(plan.bind({{'B', 6}, {'M', 8}, {'H', 4}}, devices));
+}
+static_assert(bytes_of(program<product<true, P<"x", none>>>::plan) == 4 * 4 * 2);
+// With ZeRO, the updated parameter is gathered in bf16, too.
+using zero_step = program<step<true, P<none, none>, zero>, in<"">>;
+static_assert(zero_step::plan.count(op::all_gather) == 1 && moves_in(zero_step::plan, op::all_gather, gs::dtype::bf16));
+static_assert(zero_step::plan.count(op::reduce_scatter) == 1);
+static_assert(zero_step::plan.at(zero_step::plan.find("adam.rest.w")->value).layout.used() != 0);
+
+namespace {
+/// Training with w in bf16 is training in float, where the model rounds w.
+template <class Spec, const gs::adam& Settings>
+void check_training(bool skips = false) {
+  for (const std::vector<int>& e : meshes) {
+    const auto on = gs::simulate<mesh>(e);
+    gs::executable<program<step<true, Spec, Settings>, in<"">>> stored(on, sizes, gs::parameter_store(on, 7));
+    gs::executable<program<step<false, Spec, Settings>, in<"">>> full(on, sizes, gs::parameter_store(on, 7));
+    const std::vector<float> start = as_float(gs::to_global<bfloat16>(stored.engine().store(), "w"));
+    gs::set_global<float>(full.engine().store(), "w", start);
+    std::vector<float> x = numbers(30);
+    for (int t = 0; t < 8; ++t) {
+      x[3] = skips && t == 4 ? INFINITY : float(t);
+      const float rate = 0.004f, a = stored(x, std::vector{rate}).item(), b = full(x, std::vector{rate}).item();
+      CHECK((a == b || (std::isnan(a) && std::isnan(b))));
+      const std::vector<float> master = gs::to_global<float>(full.engine().store(), "w");
+      const std::vector<float> w = as_float(gs::to_global<bfloat16>(stored.engine().store(), "w"));
+      const std::vector<float> rest = gs::to_global<float>(stored.engine().store(), "adam.rest.w");
+      CHECK(w == rounded(master));
+      std::vector<float> sum = w;
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += rest[i];
+      CHECK(sum == master);
+    }
+    CHECK(as_float(gs::to_global<bfloat16>(stored.engine().store(), "w")) != start);
+    CHECK(stored.skipped_steps() == (skips ? 1 : 0));
+  }
+}
+}  // namespace
+
+TEST_CASE("adam trains parameters in bf16 by master values in float, with every sharding") {
+  check_training<P<none, none>, plain>();
+  check_training<P<"x", none>, plain>();
+  check_training<P<"y", "x">, plain>();
+  check_training<P<none, none>, zero>();
+  check_training<P<none, "y">, skipping>(true);
+}
+
+namespace {
+inline constexpr auto gradient_of_stored = [](auto& m, auto x) {
+  const auto w = m.param("w", "MH", gs::init::fan_in("M"), gs::dtype::bf16);
+  const auto y = gs::einsum<"BM,MH->BH">(x, w);  // a factor of a product in bf16
+  return std::tuple{y, gs::gradients(gs::sum(y * y), std::array<gs::symbol, 1>{w})[0]};
+};
+inline constexpr auto gradient_of_full = [](auto& m, auto x) {
+  const auto w = gs::cast<float>(gs::cast<bfloat16>(m.param("w", "MH", gs::init::fan_in("M"))));
+  const auto y = gs::einsum<"BM,MH->BH">(x, w);
+  return std::tuple{y, gs::gradients(gs::sum(y * y), std::array<gs::symbol, 1>{w})[0]};
+};
+}  // namespace
+
+TEST_CASE("with bf16_products, a parameter in bf16 is a factor; its gradient is that of float") {
+  for (const std::vector<int>& e : meshes) {
+    const auto on = gs::simulate<mesh>(e);
+    gs::executable<program<gradient_of_stored, gs::bf16_products>> stored(on, sizes, gs::parameter_store(on, 7));
+    gs::executable<program<gradient_of_full, gs::bf16_products>> full(on, sizes, gs::parameter_store(on, 7));
+    const auto [y, dw] = stored(numbers(30));
+    const auto [expected_y, expected_dw] = full(numbers(30));
+    CHECK(gs::to_global(y) == gs::to_global(expected_y));
+    CHECK(gs::to_global(dw) == gs::to_global(expected_dw));
+  }
+}
