@@ -14,7 +14,8 @@ namespace gshard { inline namespace v0 {
 /// `const gs::remat layer(m, gs::remat_policy::products);`. Kept are the tensors that are read after the scope, and those of `saved`. As
 /// jax.checkpoint, it exchanges time for memory: usually one scope per layer. Each tensor is recomputed when the backward pass first needs
 /// it. Values and gradients have the same bits as without the scope. The same steps run again, with the same random numbers and order
-/// of sums. Inside another scope, the outer one decides; `remat_policy::everything` turns a scope off.
+/// of sums. Inside another scope, the outer one decides; `remat_policy::everything` turns a scope off. The body of a scan is a scope with
+/// the `saved` of the scan, and a stage of nn::pipeline with that of its options.
 /// Communicates: the collectives of what is recomputed run again, unless `saved` includes `remat_policy::collectives`.
 /// Compile time: nothing; a loop inside the scope is kept.
 /// Throws: nothing.

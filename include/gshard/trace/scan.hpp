@@ -211,11 +211,16 @@ class scan_writer {
   }
   constexpr std::int32_t next_node() const { return std::int32_t(b_.program.nodes.size()); }
 
+  /// What a step keeps of a node of the body: the body is a remat scope, and of nested scopes the outermost decides. @see remat
+  constexpr remat_policy policy_of(const node& n) const {
+    const std::int32_t around = b_.place.remat, inside = n.place.remat;
+    if (around == 0 && (options_.saved != remat_policy::everything || inside == 0)) return options_.saved;
+    return b_.program.remats[std::size_t(inside - 1)];
+  }
   /// The tensors of the body that are kept: of those that depend on a state or a row.
   constexpr list<std::int32_t> saved_tensors(std::int32_t body, const states& now, const earlier_states& before,
                                              const std::array<symbol, X>& rows) const {
     list<std::int32_t> saved;
-    if (options_.saved == remat_policy::nothing) return saved;
     list<char> varies(b_.program.values.size(), 0);
     for (const symbol& s : now) varies[std::size_t(s.id)] = 1;
     for (const symbol& s : before) varies[std::size_t(s.id)] = 1;
@@ -230,8 +235,7 @@ class scan_writer {
         const std::int32_t v = n.output(o);
         varies[std::size_t(v)] = 1;
         if (depth + nesting_of_results(n) != 0 || traits(n.kind).alias || b_.program.at(v).rank() == max_rank) continue;
-        const std::int32_t scope = n.place.remat;
-        if (is_saved(n, scope == 0 ? options_.saved : b_.program.remats[std::size_t(scope - 1)])) saved.push_back(v);
+        if (is_saved(n, policy_of(n))) saved.push_back(v);
       }
     }
     return saved;
@@ -289,8 +293,9 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 ///
 /// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and so are the tensors of
 /// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. remat_policy::everything: only what
-/// depends on neither states nor xs is. remat_policy::collectives keeps nothing here. A gradient of this gradient is refused. States keep
-/// one sharding, as in while_loop.
+/// depends on neither states nor xs is. remat_policy::collectives keeps nothing here. So body is a scope of remat: a scope around the scan
+/// decides in place of `saved`, and scopes in body decide only beside remat_policy::everything. A gradient of this gradient is refused.
+/// States keep one sharding, as in while_loop.
 /// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
 /// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
 /// the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, unless an axis of the sum shards the
@@ -298,7 +303,7 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 /// Compile time: how many tensors body takes and returns; dims and types; that no tensor made in a step is used outside; that no parameter
 /// is updated in a step.
 /// Throws: `gshard::error` on every process, as while_loop.
-/// @see while_loop, repeat, remat_policy
+/// @see while_loop, repeat, remat
 template <class Body, detail::scan_states Init, detail::scan_states Xs>
 constexpr auto scan(const Body& body, const Init& init, const Xs& xs, remat_policy saved = remat_policy::nothing,
                     std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/trace/remat.hpp>
 
 #include "../tracing.hpp"
 
 #include <array>
+#include <cstddef>
 #include <tuple>
 #include <type_traits>
 
@@ -118,6 +120,28 @@ constexpr int products(const gs::plan_view& plan) {
   return n;
 }
 using gs::remat_policy;
+
+// What a step keeps, of a product and a sum: the body is a remat scope. Of nested scopes the outermost decides, and everything is no scope.
+constexpr std::size_t kept(remat_policy around, remat_policy saved, remat_policy inside) {
+  builder b = tracing::on(tracing::mesh);
+  const gs::parameter_scope m(b);
+  const symbol w = input(b, "AB"), x = input(b, "A");
+  const gs::remat outer(m, around);
+  gs::scan<3>(
+      [&](symbol, symbol s) {
+        const gs::remat inner(m, inside);
+        return gs::einsum<"b,ab->a">(gs::einsum<"a,ab->b">(s, w), w) + s;
+      },
+      x, saved);
+  return b.failed() ? 99 : b.scans.back().saved.size();
+}
+constexpr remat_policy all = remat_policy::everything, products_only = remat_policy::products, nothing = remat_policy::nothing;
+static_assert(kept(all, all, all) == 3 && kept(all, products_only, all) == 2 && kept(all, nothing, all) == 0);
+static_assert(kept(all, all, products_only) == 2 && kept(all, all, nothing) == 0);
+static_assert(kept(all, nothing, products_only) == 0 && kept(all, products_only, nothing) == 2);
+static_assert(kept(nothing, all, products_only) == 0 && kept(nothing, products_only, all) == 0);
+static_assert(kept(products_only, nothing, all) == 2 && kept(products_only, all, nothing) == 2);
+
 static_assert(products(saving<remat_policy::nothing>) == 7 && rows_written(saving<remat_policy::nothing>) == 1);
 static_assert(products(saving<remat_policy::products>) == 6 && rows_written(saving<remat_policy::products>) == 2);
 static_assert(products(saving<remat_policy::everything>) == 6 && rows_written(saving<remat_policy::everything>) == 3);
