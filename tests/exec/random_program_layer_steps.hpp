@@ -77,7 +77,16 @@ class layers : public movement {
       operands.push_back(newest());
     }
     const int n = int(extent(logits, 2)), result = below(2) ? 0 : below(4);
-    return add({verb::experts, operands, {}, {1 + below(std::min(n, 3)), below(std::min(n, 3) + 1), below(3), below(3), below(3), result, masked}});
+    const auto route = expert_route(below(4));
+    const int k = below(3) == 0 && route != expert_route::rows ? 0 : 1 + below(std::min(n, 3));
+    if (route == expert_route::replicas) {
+      const char replicas = letter();
+      operands.push_back(r_.on.dims.find(replicas) > 0 ? new_ids(std::string(1, replicas), n, 0) : -1);
+      if (operands.back() < 0) return false;
+    }
+    const bool in_groups = route == expert_route::rows || route == expert_route::groups;
+    const int parts = 1 + below(in_groups ? std::min(n, 3) : 3);
+    return add({verb::experts, operands, {}, {k, int(route), parts, below(3), below(3), below(3), result, masked}});
   }
 
   bool scan() {

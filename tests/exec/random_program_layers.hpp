@@ -4,15 +4,21 @@
 #include "on_mesh.hpp"
 
 #include <gshard/trace/attention.hpp>
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/dropless.hpp>
+#include <gshard/trace/expert_groups.hpp>
+#include <gshard/trace/expert_replicas.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/scan.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 // Attention, scans and experts of random programs. Their definitions are in random_program_layers_reference.hpp.
@@ -90,16 +96,24 @@ inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs:
   return made[0] + small_sum(made[1]);
 }
 
-/// Experts, to which tokens x [G,S,M] are sent by logits [G,S,E]. Expert l of group n computes cos(2 n + l) x w + 1/4 for w [M,F].
+/// How tokens reach experts: in slots; as rows of groups of experts, which have no slots; by groups; or by replicas of the experts.
+enum class expert_route : std::uint8_t { slots, rows, groups, replicas };
+
+/// Experts, to which tokens x [G,S,M] are sent by logits [G,S,E]. Expert l of group n, or replica l, computes cos(2 n + l) x w + 1/4 for
+/// w [M,F].
 struct expert_settings {
-  int k, groups;         // 0 groups: experts have slots, else rows
+  int k;                 // 0: experts choose tokens
+  expert_route route;
+  int parts;             // groups of experts, or chunks of slots
   int places, rows;      // factors of the capacities, 0: unlimited
   gs::gate_norm norm;
   int result;            // 0 the combined results, 1 the auxiliary loss, 2 loads, 3 refused choices
   bool masked;           // operand 3 is 0 at padding
 
   explicit expert_settings(const std::vector<int>& n)
-      : k(n[0]), groups(n[1]), places(n[2]), rows(n[3]), norm(gs::gate_norm(n[4])), result(n[5]), masked(n[6] != 0) {}
+      : k(n[0]), route(expert_route(n[1])), parts(std::max(n[2], 1)), places(n[3]), rows(n[4]), norm(gs::gate_norm(n[5])), result(n[6]), masked(n[7] != 0) {}
+  bool experts_choose() const { return k == 0; }
+  bool in_groups() const { return route == expert_route::rows || route == expert_route::groups; }
 };
 
 namespace detail {
@@ -117,32 +131,62 @@ inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
 }
 }  // namespace detail
 
+namespace detail {
+inline gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symbol> x) {
+  const gs::capacity places = s.places ? gs::capacity{double(s.places)} : gs::capacity::unlimited();
+  const gs::symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : gs::symbol{};
+  // Gates of different tokens are nearly equal if logits are: experts choose by logits.
+  if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.places = places, .norm = s.norm, .scores = x[1]}, "experts", true);
+  return gs::detail::emit_gating(gates, mask, {.k = s.k, .places = places, .norm = s.norm}, "experts");
+}
+inline gs::symbol more(gs::symbol x) {
+  return gs::map<[](auto v) { return v + 0.25; }>(x);
+}
+/// Experts, or replicas, with slots, in chunks.
+inline gs::symbol experts_in_slots(const gs::gating_result& g, int chunks, gs::symbol x, gs::symbol w) {
+  gs::builder& b = *x.owner;
+  gs::symbol y = b.nothing();
+  for (int i = 0; i < chunks && !b.failed(); ++i) {
+    const gs::gating_result of = chunks == 1 ? g : gs::chunk_of(g, i, chunks);
+    const gs::symbol made = more(gs::einsum<"EGCM,EMF->EGCF">(gs::einsum<"GSEC,GSM->EGCM">(of.dispatch, x), w));
+    const gs::symbol part = gs::einsum<"GSEC,EGCF->GSF">(of.combine, made);
+    y = i == 0 ? part : y + part;
+  }
+  return y;
+}
+/// Experts without slots, as rows of their groups.
+inline gs::symbol experts_of_rows(const gs::expert_row_routing& r, gs::symbol w) {
+  gs::builder& b = *w.owner;
+  if (b.failed()) return b.nothing();
+  gs::dim_list of_bias;
+  for (const int d : {0, 1, 3}) of_bias.push_back(w.get().dims[d]);
+  const gs::symbol bias = gs::map<[](auto v) { return 0 * v + 0.25; }>(gs::cast(gs::detail::emit_iota(b, of_bias, 0), gs::dtype::f64));
+  return gs::combine_rows(r, gs::add_to_rows(r, gs::grouped_product(r, r.rows, w), bias));
+}
+}  // namespace detail
+
 inline gs::symbol experts(const std::vector<int>& number, gs::list_view<gs::symbol> x) {
   using gs::symbol;
   const expert_settings s(number);
   gs::builder& b = *x[0].owner;
-  const gs::capacity places = s.places ? gs::capacity{double(s.places)} : gs::capacity::unlimited();
-  const symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : symbol{};
-  const gs::gating_result g = gs::detail::emit_gating(gates, mask, {.k = s.k, .places = places, .norm = s.norm}, "experts");
+  gs::gating_result g = detail::gating(s, x);
   if (b.failed() || s.result == 1) return g.aux;
   if (s.result == 2) return g.load;
-  if (s.groups == 0) {
-    if (s.result == 3) return g.overflow;
-    gs::dim_list of_experts;
-    of_experts.push_back(x[1].get().dims[2]);
-    const symbol w = detail::expert_weights(x[2], of_experts);
-    const symbol sent = gs::einsum<"GSEC,GSM->EGCM">(g.dispatch, x[0]), made = gs::einsum<"EGCM,EMF->EGCF">(sent, w);
-    return gs::einsum<"GSEC,EGCF->GSF">(g.combine, gs::map<[](auto v) { return v + 0.25; }>(made));
+  const auto weights = [&](std::initializer_list<int> first) { return detail::expert_weights(x[2], gs::detail::route::dims(first)); };
+  if (s.route == expert_route::rows) {
+    const gs::expert_row_routing r = gs::send_rows(g, x[0], s.parts, {double(s.rows)});
+    if (b.failed() || s.result == 3) return g.overflow + r.overflow;
+    return detail::experts_of_rows(r, weights({r.group_dim, r.expert_dim}));
   }
-  const gs::expert_row_routing r = gs::send_rows(g, x[0], s.groups, {double(s.rows)});
-  if (b.failed() || s.result == 3) return g.overflow + r.overflow;
-  gs::dim_list of_experts, of_bias;
-  for (const int d : {r.group_dim, r.expert_dim}) of_experts.push_back(d);
-  const symbol w = detail::expert_weights(x[2], of_experts);
-  if (b.failed()) return b.nothing();
-  for (const int d : {0, 1, 3}) of_bias.push_back(w.get().dims[d]);
-  const symbol bias = gs::map<[](auto v) { return 0 * v + 0.25; }>(gs::cast(gs::detail::emit_iota(b, of_bias, 0), gs::dtype::f64));
-  return gs::combine_rows(r, gs::add_to_rows(r, gs::grouped_product(r, r.rows, w), bias));
+  if (s.route == expert_route::groups) {
+    const gs::expert_group_routing r = gs::send_to_expert_groups(g, x[0], s.parts, {double(s.rows)});
+    if (b.failed() || s.result == 3) return g.overflow + r.overflow;
+    const symbol made = gs::einsum<"NEGCM,NEMF->NEGCF">(gs::dispatch_in_groups(r), weights({r.group_dim, r.expert_dim}));
+    return gs::combine_from_groups(r, detail::more(made));
+  }
+  if (s.route == expert_route::replicas) g = gs::send_to_replicas(g, x[x.size() - 1], {double(s.rows)});
+  if (b.failed() || s.result == 3) return g.overflow;
+  return detail::experts_in_slots(g, s.parts, x[0], weights({g.combine.get().dims[2]}));
 }
 
 }  // namespace random_program

@@ -225,17 +225,30 @@ class scan_by_definition {
 template <class T>
 class experts_by_definition {
  public:
-  experts_by_definition(const std::vector<int>& number, const tensor<T>& x, const tensor<T>& logits, const tensor<T>& w, const tensor<T>* mask)
-      : how_(number), x_(x), logits_(logits), w_(w), mask_(mask), S_(x.extent(1)), E_(logits.extent(2)) {}
+  /// x: the operands.
+  experts_by_definition(const std::vector<int>& number, const std::vector<const tensor<T>*>& x)
+      : how_(number), x_(*x[0]), logits_(*x[1]), w_(*x[2]), mask_(how_.masked ? x[3] : nullptr), replicas_(*x.back()), S_(x_.extent(1)),
+        E_(logits_.extent(2)), C_(how_.places ? slots(how_.places, E_) : std::max<std::int64_t>(1, S_)) {}
 
   tensor<T> run() {
     const std::int64_t G = x_.extent(0), F = w_.extent(1);
     T aux = T(0);
     tensor<T> y{{G, S_, F}, {}}, load{{G, E_}, {}}, overflow{{G}, {}};
     for (std::int64_t g = 0; g < G; ++g) {
-      choose(g);
-      aux = aux + balance() / T(double(G));
-      keep();
+      compute_gates(g);
+      loads_.assign(std::size_t(E_), 0);
+      refused_ = 0;
+      if (how_.experts_choose()) {
+        choose_tokens(g);
+      } else {
+        choose_experts(g);
+        aux = aux + balance() / T(double(G));
+        take_slots();
+      }
+      normalize();
+      if (how_.route == expert_route::rows) take_rows();
+      if (how_.route == expert_route::groups) take_rows_of_groups();
+      if (how_.route == expert_route::replicas) take_replicas(g);
       for (std::int64_t e = 0; e < E_; ++e) load.e.push_back(T(double(loads_[std::size_t(e)])));
       overflow.e.push_back(T(double(refused_)));
       for (std::int64_t s = 0; s < S_; ++s)
@@ -249,45 +262,52 @@ class experts_by_definition {
   struct choice {
     std::int64_t expert;
     T weight;
-    bool has_slot = false, has_row = false;
+    std::int64_t place = -1;  // its slot of the expert, if it has one
+    bool sent = false;        // to its group and replica, too
+    std::int64_t replica = -1;
   };
   expert_settings how_;
   const tensor<T>&x_, &logits_, &w_;
   const tensor<T>* mask_;
-  std::int64_t S_, E_;
-  std::vector<std::vector<choice>> of_token_;  // its choices, the best one first; none at padding
-  std::vector<std::vector<T>> gates_;
+  const tensor<T>& replicas_;
+  std::int64_t S_, E_, C_;
+  std::vector<std::vector<choice>> of_token_;  // its choices, the best one first
+  std::vector<std::vector<T>> gates_;          // none at padding
   std::vector<std::int64_t> loads_;
   std::int64_t refused_ = 0;
 
   std::int64_t slots(int factor, std::int64_t share) const { return std::max<std::int64_t>(1, (factor * S_ + share - 1) / share); }
-  std::int64_t in_group() const { return how_.groups ? (E_ + how_.groups - 1) / how_.groups : E_; }
+  std::int64_t in_group() const { return (E_ + how_.parts - 1) / how_.parts; }
 
-  void choose(std::int64_t g) {
+  void compute_gates(std::int64_t g) {
     of_token_.assign(std::size_t(S_), {});
     gates_.assign(std::size_t(S_), {});
     for (std::int64_t s = 0; s < S_; ++s) {
       if (mask_ && value(element(*mask_, {g, s})) == 0) continue;
       std::vector<T>& row = gates_[std::size_t(s)];
       T total = T(0);
-      std::vector<std::int64_t> order;
       for (std::int64_t e = 0; e < E_; ++e) {
         row.push_back(gs::exp(element(logits_, {g, s, e})));
         total = total + row.back();
-        order.push_back(e);
       }
       for (T& v : row) v = v / total;
-      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-        return value(element(logits_, {g, s, a})) > value(element(logits_, {g, s, b}));
-      });
+    }
+  }
+  /// Indices in the order of falling logits, the smaller one first among equals.
+  template <class F>
+  static void sort_by(std::vector<std::int64_t>& list, F logit) {
+    std::stable_sort(list.begin(), list.end(), [&](std::int64_t a, std::int64_t b) { return value(logit(a)) > value(logit(b)); });
+  }
+
+  void choose_experts(std::int64_t g) {
+    for (std::int64_t s = 0; s < S_; ++s) {
+      const std::vector<T>& row = gates_[std::size_t(s)];
+      std::vector<std::int64_t> order(row.size());
+      std::iota(order.begin(), order.end(), 0);
+      sort_by(order, [&](std::int64_t e) { return element(logits_, {g, s, e}); });
       std::vector<choice>& mine = of_token_[std::size_t(s)];
-      T sum = T(0);
-      for (std::int64_t k = 0; k < std::min<std::int64_t>(how_.k, E_); ++k) {
-        mine.push_back({order[std::size_t(k)], row[std::size_t(order[std::size_t(k)])]});
-        sum = sum + mine.back().weight;
-      }
-      if (how_.norm == gs::gate_norm::chosen)
-        for (choice& c : mine) c.weight = c.weight / sum;
+      for (std::size_t k = 0; k < std::min(std::size_t(how_.k), row.size()); ++k) mine.push_back({order[k], row[std::size_t(order[k])]});
+      if (how_.norm == gs::gate_norm::chosen) divide_by_sum(mine, [](const choice&) { return true; });
     }
   }
   /// sum over e of (first choices of e / n) (mean gate of e) / E.
@@ -305,43 +325,101 @@ class experts_by_definition {
     for (std::size_t e = 0; e < gate.size() && n > 0; ++e) sum = sum + T(first[e] / n / n / double(E_)) * gate[e];
     return sum;
   }
-  /// First choices before second ones, equal choices in the order of tokens; first the slots of experts, then the rows of their groups.
-  void keep() {
-    loads_.assign(std::size_t(E_), 0);
-    refused_ = 0;
-    const std::int64_t places = how_.places ? slots(how_.places, E_) : S_;
-    const int most = how_.k * how_.groups;
-    const std::int64_t rows = how_.groups == 0 ? 0 : slots(how_.rows == 0 || how_.rows > most ? most : how_.rows, how_.groups);
-    std::vector<std::int64_t> used(std::size_t(how_.groups), 0);
-    const auto for_each_choice = [&](auto f) {
-      for (std::size_t k = 0; k < std::size_t(how_.k); ++k)
-        for (std::vector<choice>& mine : of_token_)
-          if (k < mine.size()) f(mine[k]);
-    };
+  /// First choices before second ones, equal choices in the order of tokens.
+  template <class F>
+  void for_each_choice(F f) {
+    for (std::size_t k = 0; k < std::size_t(how_.k); ++k)
+      for (std::vector<choice>& mine : of_token_)
+        if (k < mine.size()) f(mine[k]);
+  }
+  void take_slots() {
     for_each_choice([&](choice& c) {
-      c.has_slot = c.has_row = loads_[std::size_t(c.expert)] < places;
-      loads_[std::size_t(c.expert)] += c.has_slot;
-      refused_ += !c.has_slot;
+      std::int64_t& taken = loads_[std::size_t(c.expert)];
+      c.sent = taken < C_;
+      if (c.sent) c.place = taken++;
+      else ++refused_;
     });
+  }
+  void choose_tokens(std::int64_t g) {
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t s = 0; s < S_; ++s)
+      if (!gates_[std::size_t(s)].empty()) tokens.push_back(s);
+    for (std::int64_t e = 0; e < E_; ++e) {
+      std::vector<std::int64_t> order = tokens;
+      sort_by(order, [&](std::int64_t s) { return element(logits_, {g, s, e}); });
+      std::int64_t& taken = loads_[std::size_t(e)];
+      for (; taken < std::min(C_, std::int64_t(order.size())); ++taken) {
+        const auto s = std::size_t(order[std::size_t(taken)]);
+        of_token_[s].push_back({e, gates_[s][std::size_t(e)], taken, true});
+      }
+    }
+    for (const std::int64_t s : tokens) refused_ += of_token_[std::size_t(s)].empty();
+  }
+
+  /// Divides weights by the sum of those for which `counts` holds.
+  template <class F>
+  static void divide_by_sum(std::vector<choice>& list, F counts) {
+    T sum = T(0);
+    for (const choice& c : list) sum = counts(c) ? sum + c.weight : sum;
+    for (choice& c : list) c.weight = c.weight / sum;
+  }
+  void normalize() {
+    if (how_.norm == gs::gate_norm::off || (how_.norm == gs::gate_norm::chosen && !how_.experts_choose())) return;
+    for (std::vector<choice>& mine : of_token_) divide_by_sum(mine, [](const choice& c) { return c.place >= 0; });
+  }
+
+  /// Each choice takes a row of its group.
+  void take_rows() {
+    const int most = how_.k * how_.parts;
+    const std::int64_t rows = slots(how_.rows == 0 || how_.rows > most ? most : how_.rows, how_.parts);
+    std::vector<std::int64_t> used(std::size_t(how_.parts), 0);
     for_each_choice([&](choice& c) {
-      if (how_.groups == 0 || !c.has_slot) return;
+      if (c.place < 0) return;
       std::int64_t& taken = used[std::size_t(c.expert / in_group())];
-      c.has_row = taken < rows;
-      taken += c.has_row;
-      refused_ += !c.has_row;
+      c.sent = taken < rows;
+      taken += c.sent;
+      refused_ += !c.sent;
     });
-    if (how_.norm != gs::gate_norm::kept) return;
-    for (std::vector<choice>& mine : of_token_) {
-      T sum = T(0);
-      for (const choice& c : mine) sum = c.has_slot ? sum + c.weight : sum;
-      for (choice& c : mine) c.weight = c.weight / sum;
+  }
+  /// Each token takes one row of every group that has one of its experts.
+  void take_rows_of_groups() {
+    const std::int64_t rows = how_.rows == 0 || how_.rows >= how_.parts ? S_ : slots(how_.rows, how_.parts);
+    for (std::int64_t n = 0; n < how_.parts; ++n) {
+      std::int64_t used = 0;
+      for (std::vector<choice>& mine : of_token_) {
+        bool needs_row = false;
+        for (choice& c : mine) {
+          if (c.place < 0 || c.expert / in_group() != n) continue;
+          needs_row = true;
+          c.sent = used < rows;
+          refused_ += !c.sent;
+        }
+        used += needs_row && used < rows;
+      }
     }
   }
+  /// The choices that an expert took go to its replicas in turn; in each group of tokens, another replica is the first.
+  void take_replicas(std::int64_t g) {
+    const std::int64_t places = how_.rows == 0 ? C_ : slots(how_.rows, replicas_.extent(0));
+    for (std::vector<choice>& mine : of_token_)
+      for (choice& c : mine) {
+        if (c.place < 0) continue;
+        std::vector<std::int64_t> of_expert;
+        for (std::int64_t r = 0; r < replicas_.extent(0); ++r)
+          if (std::int64_t(value(replicas_.e[std::size_t(r)])) == c.expert) of_expert.push_back(r);
+        const std::int64_t n = std::int64_t(of_expert.size());
+        c.sent = n > 0 && c.place / n < places;
+        if (c.sent) c.replica = of_expert[std::size_t((c.place + g) % n)];
+        refused_ += !c.sent && how_.rows > 0;
+      }
+  }
+
   T result(std::int64_t g, std::int64_t s, std::int64_t f) const {
     T y = T(0);
     for (const choice& c : of_token_[std::size_t(s)]) {
-      if (!c.has_row) continue;
-      const std::int64_t n = c.expert / in_group(), l = c.expert % in_group();
+      if (!c.sent) continue;
+      const std::int64_t n = how_.in_groups() ? c.expert / in_group() : 0;
+      const std::int64_t l = how_.in_groups() ? c.expert % in_group() : how_.route == expert_route::replicas ? c.replica : c.expert;
       T made = T(0);
       for (std::int64_t m = 0; m < x_.extent(2); ++m)
         made = made + element(x_, {g, s, m}) * element(w_, {m, f}) * T(std::cos(double(2 * n + l)));

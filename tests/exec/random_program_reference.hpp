@@ -60,6 +60,11 @@ class interpreter {
     return v == verb::map || v == verb::maximum || v == verb::minimum || v == verb::add || v == verb::subtract || v == verb::multiply;
   }
   const tensor<T>& in(const step& s, std::size_t k) const { return values_[std::size_t(s.in[k])]; }
+  std::vector<const tensor<T>*> operands(const step& s) const {
+    std::vector<const tensor<T>*> all;
+    for (std::size_t k = 0; k < s.in.size(); ++k) all.push_back(&in(s, k));
+    return all;
+  }
 
   tensor<T> call(const step& s, int id) const {
     const std::vector<int>& n = s.number;
@@ -90,11 +95,7 @@ class interpreter {
       });
     };
     switch (s.what) {
-      case verb::einsum: {
-        std::vector<const tensor<T>*> operands;
-        for (std::size_t k = 0; k < s.in.size(); ++k) operands.push_back(&x(k));
-        return einsum(s.text, operands, extents);
-      }
+      case verb::einsum: return einsum(s.text, operands(s), extents);
       case verb::mean: {
         tensor<T> y = einsum<T>(s.text, {&x()}, extents);
         const double count = detail::summed_by(s.text, {a_.about(s.in[0])}).count;
@@ -244,7 +245,7 @@ class interpreter {
           at.pop_back();
           return T(value(element(x(), at)) == double(e));
         });
-      case verb::experts: return experts_by_definition<T>(s.number, x(0), x(1), x(2), s.in.size() > 3 ? &x(3) : nullptr).run();
+      case verb::experts: return experts_by_definition<T>(s.number, operands(s)).run();
       case verb::loop: return loop(n[0], x(0), broadcast_to(s, dims), value(x(2).e[0]), extents);
       case verb::input:
       case verb::dropout:
@@ -369,12 +370,10 @@ class interpreter {
     return {run.seed, run.step, key};
   }
   tensor<T> attention(const step& s, const list& extents, std::uint32_t key) const {
-    std::vector<const tensor<T>*> x;
-    for (std::size_t k = 0; k < s.in.size(); ++k) x.push_back(&in(s, k));
     const gs::dim_list& of_k = a_.dims(s.in[1]);
     gs::dim_list of_keys;
     for (int d = 0; d < of_k.size() - 2; ++d) of_keys.push_back(of_k[d]);
-    return attention_by_definition<T>(s.number, x, of_keys, a_.dims(s.in.back())).run(extents, random_key(key));
+    return attention_by_definition<T>(s.number, operands(s), of_keys, a_.dims(s.in.back())).run(extents, random_key(key));
   }
   tensor<T> scan(const step& s, const list& extents, std::uint32_t loop, std::uint32_t key) const {
     const gs::dim_list &state = a_.dims(s.in[0]), &xs = a_.dims(s.in[1]);
