@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs on several nodes: training steps of Transformers with and without experts, a mixture-of-experts layer with its gradients, and a product of matrices
-// that are sharded along both dims, beside ScaLAPACK's. Each time is compared with the bytes between nodes over the rate of a link, with
-// the local steps alone, and with one device. usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds] [transformer | moe |
-// product]
+// Programs on several nodes: training steps of Transformers with and without experts, a mixture-of-experts layer with its gradients, and
+// a product of matrices that are sharded along both dims, beside ScaLAPACK's. Each time is compared with the bytes between nodes over the
+// rate of a link, with the local steps alone, and with one device. usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds]
+// [transformer | moe | product]
 #include <gshard/comm/mpi.hpp>
 #include <gshard/gshard.hpp>
 
@@ -177,12 +177,12 @@ template <gs::gradient_wire Wire>
 using dense_program = gs::program<dense_step<Wire>, bench::expert_mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
 
 template <class Program>
-void transformer(contest& all, const std::string& what, std::int64_t sequences, std::int64_t vocabulary) {
+void transformer(contest& all, const std::string& what, std::int64_t sequences, std::int64_t vocabulary, bool has_experts) {
   using mesh = bench::expert_mesh;
   constexpr std::int64_t length = 32, groups = 8;
   gs::dims extents{{'G', groups}, {'B', sequences}, {'S', length}, {'T', length},     {'M', 256},
                    {'H', 8},      {'D', 32},        {'F', 1024},   {'V', vocabulary}, {'L', length}};
-  if (Program::plan.count(gs::op::all_to_all) > 0) extents.set('E', 8);
+  if (has_experts) extents.set('E', 8);
   const auto tokens = bench::random_tokens(groups * sequences * length, vocabulary);
   const std::vector<float> rate{1e-3f};
   const auto step = [&](const gs::cluster<mesh>& on, const auto& measure) {
@@ -291,9 +291,9 @@ int main(int count, char** arguments) {
   {
     contest all(rate, rounds);
     if (only.empty() || only == "transformer") {
-      transformer<bench::transformer_program<2>>(all, "Transformer step", 4, 4096);
-      transformer<dense_program<gs::gradient_wire::full>>(all, "without experts", 16, 512);
-      transformer<dense_program<gs::gradient_wire::bf16>>(all, "gradients in bf16", 16, 512);
+      transformer<bench::transformer_program<2>>(all, "Transformer step", 4, 4096, true);
+      transformer<dense_program<gs::gradient_wire::full>>(all, "without experts", 16, 512, false);
+      transformer<dense_program<gs::gradient_wire::bf16>>(all, "gradients in bf16", 16, 512, false);
     }
     if (only.empty() || only == "moe") {
       moe(all);

@@ -7,6 +7,8 @@
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
+#include <gshard/pass/program.hpp>
+#include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
@@ -212,4 +214,21 @@ TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on n
       CHECK(bytes.planned == bytes.received);
     }
   }
+}
+
+namespace {
+
+using data_and_model = gs::mesh<gs::axis<"data">, gs::axis<"model">>;
+inline constexpr auto gathered_parameter = [](auto& m) {
+  return gs::annotate<gs::P<gs::none, gs::none>>(m.param("w", "AB", gs::P<"data", gs::none>{}, gs::init::zeros()));
+};
+
+}  // namespace
+
+TEST_CASE("bytes between nodes: of a parameter that 1,024 devices gather, with replicas within nodes of 8") {
+  constexpr gs::plan_view plan = gs::program<gathered_parameter, data_and_model>::plan;
+  const std::vector<int> extents{128, 8};
+  std::vector<int> node(1024);
+  for (std::size_t d = 0; d < node.size(); ++d) node[d] = int(d / 8);
+  CHECK(gs::bytes_between_nodes(plan, plan.bind(gs::dims{{'A', 4096}, {'B', 16}}, extents), node) == 4096 * 16 * 4 * 127);
 }

@@ -63,7 +63,7 @@ TEST_CASE("one_hot of a number of classes that is known at run time") {
   const auto on = gs::simulate<every_spec::mesh>({2, 1});
   const auto i = gs::from_global<std::int32_t, P<"x">>(on, {4}, ids.values);
   static_assert(std::is_same_v<decltype(gs::one_hot<double>(i, 3)), tensor<double, P<"x", none>>>);
-  CHECK_THROWS_WITH_AS(gs::one_hot(i, -2), "a new dim has extent -2", gs::error);
+  CHECK_THROWS_WITH_AS(gs::one_hot(i, -2), "one_hot: a new dim has extent -2", gs::error);
 }
 
 TEST_CASE("dynamic_slice and dynamic_update_slice, with every sharding; the start is a number or a scalar, and clamped") {

@@ -12,9 +12,7 @@ namespace detail {
 template <bool Causal>
 inline constexpr auto attention_model = [](auto&, auto q, auto k, auto v) { return attention(q, k, v, {.causal = Causal}); };
 
-/// The factors of keys and values [batch..., K, H, D] and of queries [batch..., Q, H, D] or [batch..., Q, H, R, D].
-template <int Rank>
-inline constexpr short_list key_factors = counting(Rank);
+/// The factors of queries [batch..., Q, H, D] or [batch..., Q, H, R, D]. Keys and values have the factors 0, 1, ...
 template <int Rank, int KeyRank>
 inline constexpr short_list query_factors = [] {
   short_list factors = counting(KeyRank);

@@ -60,9 +60,13 @@ dims bind_letters(std::string_view operation, const std::array<std::string_view,
   dims bound;
   std::size_t i = 0;
   const auto bind = [&](const auto& t) {
+    if (t.extents().size() != letters[i].size())
+      throw error(std::string(operation) + ": " + std::to_string(t.extents().size()) + " extents for a spec of " +
+                  std::to_string(letters[i].size()) + " dims");
     for (std::size_t d = 0; d < letters[i].size(); ++d) {
       const char letter = letters[i][d];
       const std::int64_t known = bound.find(letter), given = t.extent(int(d));
+      if (given < 0) throw error(std::string(operation) + ": a new dim has extent " + std::to_string(given));
       if (known >= 0 && known != given)
         throw error(std::string(operation) + ": dim " + std::to_string(d) + " of operand " + std::to_string(i) + " has extent " +
                     std::to_string(given) + ", an earlier operand has " + std::to_string(known) + " there");
@@ -92,13 +96,9 @@ struct kept_program : kept {
   }
   template <class... Tensors>
   bool fits(const Tensors&... operands) const {
-    auto known = extents.begin();
-    const auto has = [&](std::span<const std::int64_t> given) {
-      const auto from = known;
-      known += std::ptrdiff_t(given.size());  // the rank, which the type of the operand fixes
-      return std::equal(given.begin(), given.end(), from);
-    };
-    return (... && has(operands.extents()));
+    std::vector<std::int64_t> given;
+    (given.insert(given.end(), operands.extents().begin(), operands.extents().end()), ...);
+    return given == extents;
   }
 };
 
@@ -187,8 +187,6 @@ class added_extents {
   /// `seed`: of the random numbers of the run.
   added_extents(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed = 0)
       : on_(on), extents_(std::move(extents)), seed_(seed), origin_(on.on()) {
-    for (const std::int64_t e : extents_)
-      if (e < 0) throw error("a new dim has extent " + std::to_string(e));
     origin_.constant = std::to_string(seed);  // what processes compare, beside the extents of the program
   }
   const any_cluster& on() const { return on_; }

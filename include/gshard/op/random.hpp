@@ -27,9 +27,6 @@ inline constexpr auto iota_model = [](auto& m) { return annotate<Spec>(iota<firs
 template <auto Model, class T, class Spec>
 auto run_source(std::string_view operation, const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: a partial sum cannot be filled from complete data");
-  if (int(extents.size()) != Spec::rank)
-    throw error(std::string(operation) + ": " + std::to_string(extents.size()) + " extents for a spec of " + std::to_string(Spec::rank) +
-                " dims");
   return run_eager_with<Model, Spec, T, first_letters<Spec::rank>>(operation, added_extents(on, std::move(extents), seed));
 }
 }  // namespace detail

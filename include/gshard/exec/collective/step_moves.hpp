@@ -97,9 +97,10 @@ class step_moves {
   /// The same moves, in groups that extend along mesh axes with replicas, if nodes then receive fewer bytes. The same in all groups of a
   /// group that could be extended.
   step_moves spread_over_replicas() const {
+    const std::uint32_t replicas = may_hop() ? replica_axes() : 0;
+    if (replicas == 0) return *this;
     step_moves wide = in_hop(hop::only);
-    wide.axes_ |= replica_axes();
-    if (!may_hop() || wide.axes_ == axes_) return *this;
+    wide.axes_ |= replicas;
     return wide.bytes_between_nodes(wide.axes_) < bytes_between_nodes(wide.axes_) ? wide : *this;
   }
   /// True if members of a held device's group receive equal elements from other nodes. Then `hop` saves bytes between nodes.

@@ -234,22 +234,56 @@ struct group_traffic {
       if (is_new) blocks.push_back(b);
     }
   }
+  /// The members of the group on each node.
+  constexpr list<list<std::int64_t>> members_of_nodes() const {
+    list<list<std::int64_t>> all;
+    list<int> known;  // the nodes in the order of their first members
+    for (std::int64_t m = 0; m < size; ++m) {
+      const int node = node_of(m);
+      std::size_t i = 0;
+      while (i < known.size() && known[i] != node) ++i;
+      if (i == known.size()) {
+        known.push_back(node);
+        all.push_back({});
+      }
+      all[i].push_back(m);
+    }
+    return all;
+  }
+  constexpr block_of_tensor shard(const value& v, std::int64_t m) const {
+    block_of_tensor b;
+    const mesh_place at = place(v, m);
+    for (int d = 0; d < v.rank(); ++d) b.at[std::size_t(d)] = held(v, d, plan.windows, e, at);
+    return b;
+  }
   /// Each node receives once what its members need and none of them has.
   constexpr std::int64_t moved() const {
+    /// One shard, which several members may hold.
+    struct origin {
+      block_of_tensor shard;
+      std::int64_t member;
+      list<char> is_on;  // by node
+    };
+    const list<list<std::int64_t>> members = members_of_nodes();
     std::int64_t total = 0;
-    for (int t = 0; t < step.inputs; ++t)
-      for (std::int64_t m = 0; m < size; ++m)
-        for (std::int64_t to = 0; to < size; ++to) {
-          bool counts = node_of(m) != node_of(to);  // the first member of its node, and m the first one with its shard
-          for (std::int64_t k = 0; counts && k < size; ++k)
-            if ((k < to && node_of(k) == node_of(to)) || ((k < m || node_of(k) == node_of(to)) && have_equal_shards(before(t), m, k)))
-              counts = false;
-          if (!counts) continue;
+    for (int t = 0; t < step.inputs; ++t) {
+      list<origin> origins;
+      for (std::size_t n = 0; n < members.size(); ++n)
+        for (const std::int64_t m : members[n]) {
+          const block_of_tensor held_here = shard(before(t), m);
+          std::size_t i = 0;
+          while (i < origins.size() && !(origins[i].shard == held_here)) ++i;
+          if (i == origins.size()) origins.push_back({held_here, m, list<char>(members.size(), 0)});
+          origins[i].is_on[n] = 1;
+        }
+      for (const origin& from : origins)
+        for (std::size_t n = 0; n < members.size(); ++n) {
+          if (from.is_on[n]) continue;
           list<block_of_tensor> blocks;
-          for (std::int64_t k = to; k < size; ++k)
-            if (node_of(k) == node_of(to)) add_common(t, m, k, blocks);
+          for (const std::int64_t to : members[n]) add_common(t, from.member, to, blocks);
           if (!blocks.empty()) total += elements_in_any(blocks, after(t).rank()) * size_of(before(t).type);
         }
+    }
     return total;
   }
   /// Each node gets the shard of each member of another node once.
