@@ -11,10 +11,13 @@
 
 #include <doctest/doctest.h>
 
+#include "../complaint.hpp"
+
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -43,7 +46,8 @@ inline constexpr auto step = [](auto& m, auto x, auto rate) {
 template <auto Model, class... More>
 using program = gs::program<Model, mesh, in<"BM", P<"x", none>>, More...>;
 inline constexpr gs::adam plain{.weight_decay = 0.1}, zero{.shard_state_over = "x"},
-    skipping{.if_not_finite = gs::not_finite::skip, .clip_norm = 0.5};
+    skipping{.if_not_finite = gs::not_finite::skip, .clip_norm = 0.5},
+    with_feedback{.wire = gs::gradient_wire::bf16_with_feedback};
 
 std::vector<float> numbers(std::size_t n) {
   std::vector<float> v(n);
@@ -156,4 +160,25 @@ TEST_CASE("with bf16_products, a parameter in bf16 is a factor; its gradient is 
     CHECK(gs::to_global(y) == gs::to_global(expected_y));
     CHECK(gs::to_global(dw) == gs::to_global(expected_dw));
   }
+}
+
+namespace {
+
+template <bool Stored, const gs::adam& Settings>
+void check_name_in_error() {
+  const auto on = gs::simulate<mesh>({2, 2});
+  gs::executable<program<step<Stored, P<none, "y">, Settings>, in<"">>> run(on, sizes, gs::parameter_store(on, 7));
+  std::vector<float> x = numbers(30);
+  x[3] = std::nanf("");
+  const std::string error = complaint([&] { run(x, std::vector{0.1f}); });
+  CHECK_MESSAGE(error.find("adam: the gradient of parameter \"w\": element [") != std::string::npos, error);
+}
+
+}  // namespace
+
+TEST_CASE("errors of adam name the parameter: in bf16, with sharded state, with error feedback") {
+  check_name_in_error<true, plain>();
+  check_name_in_error<true, zero>();
+  check_name_in_error<false, zero>();
+  check_name_in_error<true, with_feedback>();
 }

@@ -139,6 +139,8 @@ struct adafactor {
     const list<symbol>& parameters = of.parameters;
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
+    for (const symbol& p : parameters)
+      if (!detail::require_real(b, "adafactor", {p})) return;
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
     detail::shard_gradients(b, shard_state_over, parameters, gradient);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);

@@ -30,7 +30,7 @@ namespace detail {
 /// because it knows which devices hold addends of g.
 constexpr symbol emit_feedback(const parameter_scope& m, symbol p, symbol g) {
   builder& b = m.owner();
-  if (!require_real(b, "gradient_wire", {p, g})) return b.nothing();
+  if (!b.has(p) || !require_real(b, "gradient_wire", {g})) return b.nothing();
   if (p.rank() >= max_rank) {
     b.fail(fault::rank_mismatch, "gradient_wire", {}, max_rank - 1, p.rank());
     return b.nothing();

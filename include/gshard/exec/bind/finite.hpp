@@ -6,6 +6,7 @@
 #include <gshard/comm/step_text.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/finite_checks.hpp>
+#include <gshard/exec/step_errors.hpp>
 #include <gshard/kernel/elementwise/finite.hpp>
 
 #include <cstddef>
@@ -41,10 +42,18 @@ checked_shard<T> checked(const local_step<T>& step, const bound_value& v, std::s
           step.plan.on.devices()[step.device]};
 }
 
-/// The name of the parameter or optimizer state that a step updates in place.
+/// The name of the parameter or optimizer state that a step updates in place. Of a master value, that of its parameter: "w", if the first
+/// moment is "adam.m.w".
 inline std::string_view updated_name(const node& n, const plan_view& plan) {
-  for (const parameter& p : plan.parameters)
-    if (p.value == n.input(0)) return p.name.view();
+  const auto name_of = [&](std::int32_t v) -> std::string_view {
+    const std::int32_t row = plan.at(before_reshards(plan, v)).parameter;
+    return row < 0 ? std::string_view() : plan.parameters[std::size_t(row)].name.view();
+  };
+  if (const std::string_view name = name_of(n.input(0)); !name.empty()) return name;
+  for (int k = 1; k < n.in_place; ++k)
+    for (const parameter& p : plan.parameters)
+      if (const std::string_view state = name_of(n.input(k)); !p.of_optimizer && state.ends_with("." + std::string(p.name.view())))
+        return p.name.view();
   return {};
 }
 
