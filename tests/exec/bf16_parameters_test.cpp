@@ -138,6 +138,60 @@ TEST_CASE("adam trains parameters in bf16 by master values in float, with every 
 }
 
 namespace {
+template <gs::dtype Type>
+inline constexpr auto half_step = [](auto& m, auto x, auto rate) {
+  const auto y = gs::einsum<"BM,MH->BH">(x, gs::cast<float>(m.param("w", "MH", P<"x", none>{}, gs::init::fan_in("M"), Type)));
+  const auto loss = gs::mean(y * y);
+  gs::adam{.if_not_finite = gs::not_finite::ignore, .shard_state_over = "y"}.minimize(m, loss, rate);
+  return loss;
+};
+inline constexpr auto beyond = [](auto& m, auto x, auto rate) {
+  const auto w = gs::cast<float>(m.param("w", "MH", gs::init::zeros(), gs::dtype::f16));
+  gs::adam{.if_not_finite = gs::not_finite::ignore}.minimize(m, gs::sum(w), rate);  // gradients of 1, steps of the rate
+  return gs::sum(x);
+};
+/// After some steps, something else writes w: the rest of the steps before is not used.
+template <gs::dtype Type, class T>
+void check_written() {
+  for (const std::vector<int>& e : meshes) {
+    const auto on = gs::simulate<mesh>(e);
+    gs::executable<program<half_step<Type>, in<"">>> written(on, sizes, gs::parameter_store(on, 7));
+    gs::executable<program<half_step<Type>, in<"">>> fresh(on, sizes, gs::parameter_store(on, 7));
+    const auto train = [](auto& run, int steps) {
+      for (int t = 0; t < steps; ++t) run(numbers(30), std::vector{0.004f});
+    };
+    train(written, 3);
+    train(fresh, 3);
+    std::vector<T> small;
+    for (const float v : numbers(20)) small.push_back(T(v / 100000));  // each less than a rest
+    gs::set_global<T>(written.engine().store(), "w", small);
+    gs::set_global<T>(fresh.engine().store(), "w", small);
+    CHECK(gs::to_global<float>(written.engine().store(), "adam.rest.w") != std::vector<float>(20));
+    gs::set_global<float>(fresh.engine().store(), "adam.rest.w", std::vector<float>(20));
+    for (int t = 0; t < 3; ++t) {
+      train(written, 1);
+      train(fresh, 1);
+      for (const char* name : {"adam.rest.w", "adam.m.w"})
+        CHECK(gs::to_global<float>(written.engine().store(), name) == gs::to_global<float>(fresh.engine().store(), name));
+      CHECK(gs::to_global<T>(written.engine().store(), "w") == gs::to_global<T>(fresh.engine().store(), "w"));
+    }
+  }
+}
+}  // namespace
+
+TEST_CASE("if something else writes a parameter in half precision, its rest is not used") {
+  check_written<gs::dtype::bf16, bfloat16>();
+  check_written<gs::dtype::f16, gs::half>();
+}
+
+TEST_CASE("a master value beyond the numbers of f16: the parameter is infinite, and no NaN") {
+  const auto on = gs::simulate<mesh>(std::vector<int>{1, 1});
+  gs::executable<program<beyond, in<"">>> run(on, sizes, gs::parameter_store(on, 7));
+  for (int t = 0; t < 4; ++t) run(numbers(30), std::vector{40000.f});
+  for (const gs::half v : gs::to_global<gs::half>(run.engine().store(), "w")) CHECK(float(v) == -INFINITY);
+}
+
+namespace {
 inline constexpr auto gradient_of_stored = [](auto& m, auto x) {
   const auto w = m.param("w", "MH", gs::init::fan_in("M"), gs::dtype::bf16);
   const auto y = gs::einsum<"BM,MH->BH">(x, w);  // a factor of a product in bf16

@@ -51,8 +51,9 @@ struct adafactor {
   double clip_norm = 0;
   decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
   /// A mesh axis that shards the update, besides the axes that shard the parameter: ZeRO. Each device updates its share of a parameter. The
-  /// axis shards the longest dim of moments and m, and of those of the row means and column means that have it. A gradient is
-  /// reduce-scattered, and the updated parameter is all-gathered.
+  /// axis shards the longest dim of the parameter in its moments. Row means and column means that lack this dim stay whole. So do those of
+  /// a parameter whose last two dims are one dim of the program, such as "MM". A gradient is reduce-scattered, and the updated parameter is
+  /// all-gathered.
   std::string_view shard_state_over = {};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a

@@ -28,7 +28,8 @@ namespace gshard { inline namespace v0 {
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m^ / (sqrt(v^) + epsilon) + decay p), with the bias
 /// corrections m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t), t = step of the run + 1.
 /// Of a parameter in half precision, p in this formula is a float: the master value. The parameter is the master value, rounded. The state
-/// "adam.rest.w" is what rounding took: the master value is the sum of both, without rounding.
+/// "adam.rest.w" is what rounding took: the master value is the sum of both, without rounding. If this sum is not rounded to the parameter,
+/// something else wrote the parameter, such as `load`. Then the parameter is the master value.
 struct adam {
   double beta1 = 0.9;
   double beta2 = 0.98;
@@ -69,7 +70,7 @@ struct adam {
   }
 
   /// Appends the update of one parameter with the gradient g. It is skipped if g is not finite and the policy says so.
-  constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate) const {
+  constexpr void update(const parameter_scope& m, here p, symbol g, symbol rate) const {
     const bool skips = if_not_finite == not_finite::skip && !m.owner().failed();
     update(m, p, g, rate, skips ? detail::emit_count_not_finite(g) : m.owner().nothing());
   }
@@ -87,12 +88,16 @@ struct adam {
   }
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate, symbol skipped) const {
     builder& b = m.owner();
-    if (!b.has(p) || !detail::require_real(b, "adam", {g, rate})) return;
-    if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
+    const line_of_call kept(b);
+    if (!b.has(p) || !b.has(g) || !b.has(rate)) return;
     const dtype type = gradient_type(p.get().type);
+    if (!is_real(type)) return b.fail(fault::wrong_type, "adam", {}, 0);
+    if (g.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 1);
+    if (rate.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 2);
+    if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
     const bool rounds = p.get().type != type;
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p), rest = rounds ? m.state("adam.rest.", p) : b.nothing();
-    const symbol master = rounds ? detail::emit_cast(p, type) + rest : p;
+    const symbol master = rounds ? master_of(p, rest) : p;
     if (b.failed()) return;
     const double decay = detail::weight_decay_of(p, weight_decay, decays);
     sharding_rule rule;
@@ -115,6 +120,15 @@ struct adam {
     b.set_updated(p, rounded);
     b.set_updated(rest, next_rest);
     for (const symbol& state : {rest, master, next, next_rest}) detail::shard_as(b, shard_state_over, p, state);
+  }
+  /// p + rest, if that is rounded to p; else the rest is not of this p, and the result is p. Infinite p is so, too.
+  static constexpr symbol master_of(symbol p, symbol rest) {
+    if (p.owner->failed()) return rest;
+    const dtype type = rest.get().type;
+    const symbol whole = detail::emit_cast(p, type), sum = here(whole) + rest;
+    const symbol rounded = detail::emit_cast(detail::emit_cast(sum, p.get().type), type);
+    constexpr auto choose = [](auto x, auto y, auto rounded_y) { return rounded_y == x ? y : x; };
+    return detail::emit_map(*p.owner, undifferentiated<choose, 3>, std::array{whole, sum, rounded});
   }
 };
 

@@ -63,6 +63,7 @@ constexpr symbol emit_feedback(const parameter_scope& m, symbol p, symbol g) {
 /// The gradients as they travel.
 constexpr list<symbol> gradients_on_wire(const parameter_scope& m, const list<symbol>& parameters, list<symbol> gradients,
                                          gradient_wire how) {
+  const line_of_call kept(m.owner());
   for (std::size_t i = 0; i < gradients.size() && how != gradient_wire::full && !m.owner().failed(); ++i) {
     symbol& g = gradients[i];
     if (how == gradient_wire::bf16_with_feedback) g = emit_feedback(m, parameters[i], g);

@@ -32,7 +32,8 @@ constexpr void shard_gradients(builder& b, std::string_view axis, const list<sym
   }
 }
 
-/// The same for all tensors of the program from number `first` on that have the dims of p, its rows or its columns.
+/// The same for all tensors of the program from number `first` on that have the dims of p, its rows or its columns. If rows and columns
+/// have the same dims, as those of "MM", they stay whole.
 constexpr void shard_update(builder& b, std::string_view axis, symbol p, std::size_t first) {
   if (axis.empty() || b.failed() || p.rank() == 0) return;
   const dim_list all = p.get().dims;

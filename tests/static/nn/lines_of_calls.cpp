@@ -9,6 +9,7 @@
 #include <gshard/nn/router.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
+#include <gshard/optim/adam.hpp>
 #include <gshard/optim/clip.hpp>
 #include <gshard/plan.hpp>
 
@@ -87,6 +88,23 @@ static_assert(names_its_lines(__LINE__, __LINE__ + 8, [](auto& b, auto& m) {
   const auto of = gs::gradients(loss, gs::trainable(m));
   gs::clip_by_global_norm(of, 1.0);
 }));
+// Also the update of a parameter in bf16.
+static_assert(names_its_lines(__LINE__, __LINE__ + 7, [](auto& b, auto& m) {
+  const symbol w = m.param("w", "AB", gs::init::zeros(), dtype::bf16), rate = input(b, "");
+  const symbol y = gs::cast(w, dtype::f32), loss = gs::mean(y * y);
+  gs::adam{.if_not_finite = gs::not_finite::skip, .wire = gs::gradient_wire::bf16, .clip_norm = 1}.minimize(m, loss, rate);
+  const symbol v = m.param("v", "AB", gs::init::zeros(), dtype::bf16);
+  gs::adam{.if_not_finite = gs::not_finite::skip}.update(m, v, gs::cast(v, dtype::f32), rate);
+}));
+constexpr bool updates_have_their_line() {
+  gs::builder b = tracing::on(gs::mesh<gs::axis<"x", 2>>::shape);
+  const gs::parameter_scope m(b);
+  const symbol w = m.param("w", "AB", gs::init::zeros(), dtype::bf16), g = input(b, "AB"), rate = input(b, "");
+  const std::uint32_t line = __LINE__ + 1;
+  gs::adam{}.update(m, w, g, rate);
+  return are_here(b.program, line);
+}
+static_assert(updates_have_their_line());
 // The body of a pipeline has its own lines, those of its layers, too.
 static_assert([] {
   gs::builder b = tracing::on(gs::mesh<gs::axis<"x", 2>>::shape);
