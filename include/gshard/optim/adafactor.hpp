@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/math.hpp>
+#include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/optim/accumulate.hpp>
@@ -54,7 +55,7 @@ struct adafactor {
   /// axis shards the longest dim of the parameter in its moments. Row means and column means that lack this dim stay whole. So do those of
   /// a parameter whose last two dims are one dim of the program, such as "MM". A gradient is reduce-scattered, and the updated parameter is
   /// all-gathered.
-  std::string_view shard_state_over = {};
+  axis_name shard_state_over{};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
   /// scalar of the parameters' element type.
@@ -143,7 +144,7 @@ struct adafactor {
     for (const symbol& p : parameters)
       if (!detail::require_real(b, "adafactor", {p})) return;
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
-    detail::shard_gradients(b, shard_state_over, parameters, gradient);
+    detail::shard_gradients(b, shard_state_over.view(), parameters, gradient);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are not products of the model
@@ -223,7 +224,7 @@ struct adafactor {
                                       {all, all, {}, {}, {}}, p)
                             : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {p, u, size, kept}, {all, all, {}, {}}, p));
     }
-    detail::shard_update(b, shard_state_over, p, first);
+    detail::shard_update(b, shard_state_over.view(), p, first);
   }
   /// The last node computes `next` from x, its first operand, and may write `next` over x.
   constexpr void overwrite(builder& b, symbol x, symbol next) const {
