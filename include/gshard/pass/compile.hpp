@@ -26,8 +26,9 @@ namespace gshard { inline namespace v0 {
 struct compile_options {
   /// Compile-time extents, by letter.
   gshard::dims known{};
-  /// Outputs may be partial sums.
+  /// Outputs may be partial: sums, and unless `only_sums_stay_pending` maxima, minima and products.
   bool keep_pending_outputs = false;
+  bool only_sums_stay_pending = false;
   /// Known extents need not be multiples of the static extents of the axes that shard them.
   bool uneven = false;
   /// Which implicit reshards are allowed.
@@ -113,7 +114,8 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
     detail::partitioner partitioner(
-        g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes});
+        g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes,
+                           options.only_sums_stay_pending});
     detail::partitioned parts = partitioner.run();
     if (!g.remats.empty()) detail::rematerialize(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.remats);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);

@@ -104,7 +104,9 @@ template <std::int64_t Bytes>
 constexpr void apply(program_options& o, combine_up_to<Bytes>) {
   o.compile.combine_bytes = Bytes;
 }
-constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
+constexpr void apply(program_options& o, pending_outputs) {
+  o.compile.keep_pending_outputs = o.compile.only_sums_stay_pending = true;  // a spec can state partial sums alone
+}
 template <fixed_string L, class S, class T, class O>
 constexpr void apply(program_options&, in<L, S, T, O>) {}
 

@@ -427,6 +427,7 @@ constexpr short_list counting(int rank, int from = 0) {
 
 }}  // namespace gshard::v0
 
+/// @cond  doxygen does not know the primary templates
 template <>
 struct std::tuple_size<gshard::symbol> {
   static constexpr std::size_t value = 1;
@@ -435,3 +436,4 @@ template <>
 struct std::tuple_element<0, gshard::symbol> {
   using type = gshard::symbol;
 };
+/// @endcond

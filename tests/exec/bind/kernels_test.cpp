@@ -41,5 +41,5 @@ TEST_CASE("a plan that is bound to the kernels of another is refused") {
   gs::executor(multiply::plan, gs::kernels_of<multiply>, on, dims, gs::parameter_store(on));
   gs::executor(loop::plan, gs::kernels_of<loop>, on, {{'A', 8}, {'B', 8}, {'C', 8}}, gs::parameter_store(on)).run({});
   CHECK_THROWS_WITH_AS(gs::executor(multiply::plan, gs::kernels_of<normalize>, on, dims, gs::parameter_store(on)),
-                       "executor: no kernel of this program runs a step of kind einsum", gs::error);
+                       doctest::Contains("executor: no kernel of this program runs a step of kind einsum, in einsum("), gs::error);
 }

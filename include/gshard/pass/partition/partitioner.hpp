@@ -27,6 +27,8 @@ struct partition_options {
   std::int64_t loop_bytes = 0;
   /// Combined moves receive at most so many bytes per device; 0: none are combined.
   std::int64_t combine_bytes = 0;
+  /// Partial maxima, minima and products of outputs are completed: the spec of a tensor cannot state them.
+  bool only_sums_stay_partial = false;
 };
 
 namespace detail {
@@ -148,11 +150,11 @@ class partitioner {
   plan_writer plan_;
   planning planning_;
 
-  /// The form in which an output leaves: as it was computed, and complete unless it is a sum that may stay partial. A spec cannot state
-  /// partial maxima, minima and products.
+  /// The form in which an output leaves: as it was computed, and complete unless it may stay partial.
   constexpr std::int32_t output(std::int32_t tensor) {
     sharding layout = plan_.cache.first_layout(tensor);
-    if (!options_.keep_partial_outputs || layout.pending != reduction::sum) layout.partial = 0;
+    const bool may_stay = !options_.only_sums_stay_partial || layout.pending == reduction::sum;
+    if (!options_.keep_partial_outputs || !may_stay) layout.partial = 0;
     consumer reader = producer_of(tensor);
     reader.may_move = options_.implicit != strictness::strict;
     return plan_.get_or_reshard(tensor, layout, reader);
