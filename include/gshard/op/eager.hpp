@@ -175,7 +175,7 @@ constexpr bool in_mesh_order() {
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
-    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_outputs>;
+    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_sums>;
     const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, operands...); };
     return with_bound_program<compiled, Letters...>(operation, call, operands...);
   }
@@ -206,7 +206,7 @@ class added_extents {
 template <auto Model, class ExtraSpec, class Element, fixed_string Added, fixed_string... Letters, class... T, class... Specs>
 auto run_eager_with(std::string_view operation, const added_extents& added, const tensor<T, Specs>&... operands) {
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
-    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., element<Element>, pending_outputs>;
+    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., element<Element>, pending_sums>;
     const auto call = [&](auto& run, const any_cluster& on) {
       run.seed = added.seed();
       return run.call(on, operands...);

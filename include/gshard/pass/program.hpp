@@ -53,6 +53,10 @@ struct dense_one_hot {};
 struct bf16_products {};
 /// Outputs may be partial sums, which are then part of their sharding.
 struct pending_outputs {};
+namespace detail {
+/// Outputs become tensors: they may be partial sums, but no other partial results, which a spec cannot state.
+struct pending_sums {};
+}  // namespace detail
 /// An implicit gather of an operand is a compile-time error, except in gradients. The program allows one by `annotate` or `may_move`.
 struct visible {};
 /// Any implicit communication is a compile-time error, except in gradients.
@@ -104,9 +108,8 @@ template <std::int64_t Bytes>
 constexpr void apply(program_options& o, combine_up_to<Bytes>) {
   o.compile.combine_bytes = Bytes;
 }
-constexpr void apply(program_options& o, pending_outputs) {
-  o.compile.keep_pending_outputs = o.compile.only_sums_stay_pending = true;  // a spec can state partial sums alone
-}
+constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
+constexpr void apply(program_options& o, pending_sums) { o.compile.keep_pending_outputs = o.compile.only_sums_stay_pending = true; }
 template <fixed_string L, class S, class T, class O>
 constexpr void apply(program_options&, in<L, S, T, O>) {}
 
