@@ -160,21 +160,10 @@ class contest {
 /// A Transformer of six layers without experts: its collectives sum gradients.
 inline constexpr gs::nn::transformer_options dense_model{
     .encoder_layers = 3, .decoder_layers = 3, .dropout = 0, .moe = {.k = 1}, .dense = true};
-template <gs::gradient_wire Wire>
-inline constexpr auto dense_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
-  gs::nn::routing_summary none;
-  const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target_in);
-  const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, dense_model, none);
-  const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, dense_model, none);
-  const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
-  gs::adam{.wire = Wire}.minimize(m, loss, rate);
-  return loss;
-};
 template <gs::fixed_string Letters>
 using ids = calibrate::token_ids<Letters>;
 template <gs::gradient_wire Wire>
-using dense_program = gs::program<dense_step<Wire>, bench::expert_mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
+using dense_program = gs::program<calibrate::transformer_step<dense_model, Wire>, bench::expert_mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>;
 
 template <class Program>
 void transformer(contest& all, const std::string& what, std::int64_t sequences, std::int64_t vocabulary, bool has_experts) {

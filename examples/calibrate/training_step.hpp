@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// The training step that is calibrated and measured: an encoder-decoder Transformer with a mixture of experts in every second layer; loss,
-// gradients, Adam.
+// The training step that is calibrated and measured: an encoder-decoder Transformer with a mixture of experts in every second layer, or
+// without experts; loss, gradients, Adam.
 namespace calibrate {
 
 using expert_mesh = gshard::mesh<gshard::axis<"expert">>;
@@ -17,7 +17,7 @@ inline constexpr gshard::nn::transformer_options transformer_model{.encoder_laye
                                                                    .dropout = Dropout ? 0.1 : 0,
                                                                    .moe = {gshard::capacity{2}, gshard::second_expert::always}};
 
-template <const gshard::nn::transformer_options& Model>
+template <const gshard::nn::transformer_options& Model, gshard::gradient_wire Wire = gshard::gradient_wire::full>
 inline constexpr auto transformer_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   namespace gs = gshard;
   gs::nn::routing_summary routing;
@@ -26,7 +26,9 @@ inline constexpr auto transformer_step = [](auto& m, auto source, auto target_in
   const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, source_mask, Model, routing);
   const auto y = gs::nn::decode<"expert">(m.scope("decoder"), table, target_in, target_mask, memory, source_mask, Model, routing);
   const auto loss = gs::mean(gs::cross_entropy(gs::einsum<"GBTM,VM->GBTV">(y, table), target_out, 0.1));
-  gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
+  constexpr gs::adam optimizer{.wire = Wire};
+  if constexpr (Model.dense) optimizer.minimize(m, loss, rate);
+  else optimizer.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;
 };
 template <gshard::fixed_string Letters>

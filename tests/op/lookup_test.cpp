@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/op/lookup.hpp>
 
+#include <gshard/op/evaluate.hpp>
+
 #include "every_spec.hpp"
 
 #include <doctest/doctest.h>
 
+#include "../complaint.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <string>
 #include <vector>
 
 namespace gs = gshard;
@@ -82,4 +87,13 @@ TEST_CASE("dynamic_slice and dynamic_update_slice, with every sharding; the star
   const auto x = gs::from_global<double, P<none, none>>(gs::on_one_device<every_spec::mesh>(), {4, 6}, whole);
   CHECK_THROWS_AS((gs::dynamic_slice<0, 5>(x, 0)), gs::error);
   CHECK_THROWS_WITH_AS((gs::dynamic_slice<0, 2>(x, std::int64_t(1) << 40)), "dynamic_slice: 1099511627776 is no int32", gs::error);
+}
+
+TEST_CASE("errors of verbs on tensors name no line of the library; those of `evaluate` that of the function's verb") {
+  const auto on = gs::simulate<every_spec::mesh>({2, 1});
+  const auto table = gs::from_global<double, P<"x", none>>(on, {4, 6}, whole);
+  const auto ids = gs::from_global<std::int32_t, P<none>>(on, {2}, std::vector<std::int32_t>{1, 7});
+  CHECK(complaint([&] { gs::gather(table, ids); }).find(".hpp:") == std::string::npos);
+  constexpr auto rows = [](auto t, auto i) { return gs::gather(t, i); };
+  CHECK(complaint([&] { gs::evaluate<"NM", "I">(rows, table, ids); }).find("lookup_test.cpp:" + std::to_string(__LINE__ - 1)) != std::string::npos);
 }

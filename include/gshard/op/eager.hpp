@@ -171,11 +171,24 @@ constexpr bool in_mesh_order() {
   return all;
 }
 
+/// True if the model calls a function of the user, which has source lines.
+template <class Model>
+concept calls_user = requires { Model::calls_user; };
+/// A model whose nodes have no source line, if its own would be one of this library.
+template <auto Model>
+inline constexpr auto without_lines = [](auto& m, auto... x) {
+  const line_of_call kept(m.owner());
+  return Model(m, x...);
+};
+template <auto Model>
+  requires calls_user<decltype(Model)>
+inline constexpr auto without_lines<Model> = Model;
+
 /// Plans and runs `Model` on the operands.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
-    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_sums>;
+    using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_sums>;
     const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, operands...); };
     return with_bound_program<compiled, Letters...>(operation, call, operands...);
   }
@@ -206,7 +219,7 @@ class added_extents {
 template <auto Model, class ExtraSpec, class Element, fixed_string Added, fixed_string... Letters, class... T, class... Specs>
 auto run_eager_with(std::string_view operation, const added_extents& added, const tensor<T, Specs>&... operands) {
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
-    using compiled = program<Model, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., element<Element>, pending_sums>;
+    using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., element<Element>, pending_sums>;
     const auto call = [&](auto& run, const any_cluster& on) {
       run.seed = added.seed();
       return run.call(on, operands...);

@@ -13,7 +13,12 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 template <class F>
-inline constexpr auto evaluate_model = [](auto&, auto... x) { return F{}(x...); };
+struct function_model {
+  static constexpr bool calls_user = true;
+  constexpr auto operator()(auto&, auto... x) const { return F{}(x...); }
+};
+template <class F>
+inline constexpr function_model<F> evaluate_model{};
 
 template <class F>
 concept function_of_symbols = std::is_class_v<F> && std::is_empty_v<F> && std::is_default_constructible_v<F>;

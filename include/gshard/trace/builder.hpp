@@ -104,7 +104,7 @@ class builder {
   list<scan_record> scans;
   symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: it never does
   code_place place;     // source line of the nodes that are added
-  bool keeps_place = false;  // added nodes implement another node and keep its place, whichever verb adds them
+  bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or are those of a layer
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
@@ -372,7 +372,7 @@ constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s)
 class line_of_call {
  public:
   constexpr explicit line_of_call(builder& b) : builder_(b), kept_(b.keeps_place) {
-    if (!kept_) b.keeps_place = true;
+    if (!kept_) b.keeps_place = true;  // detail::failed_program keeps its place already, and is constant
   }
   constexpr ~line_of_call() {
     if (!kept_) builder_.keeps_place = false;

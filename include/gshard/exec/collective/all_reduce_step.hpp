@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs an all_reduce of a plan by messages, and the scratch state of all communication steps.
+// Runs an all_reduce of a plan by messages.
 
-#include <gshard/comm/reduce.hpp>
-#include <gshard/comm/rounds.hpp>
+#include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
-#include <gshard/tensor/buffer.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <span>
 #include <tuple>
@@ -21,23 +18,6 @@
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
-
-/// Scratch state for communication steps that are never in flight together: a round sequence, reductions and packing buffers.
-struct collective_room {
-  round_sequence rounds;
-  hierarchical_reduce_scatter scatter;
-  hierarchical_all_gather gather;
-  reducer sums{small_sum_bytes};
-  std::vector<buffer> packed;  // per held device
-  std::uint32_t channel = 0;   // of its exchanges
-  /// Called while a step waits. Returns false if no collective is in flight. Empty: messages advance without calls.
-  std::function<bool()> advance_others;
-
-  void demand(std::size_t device, std::int64_t bytes) {
-    if (packed.size() <= device) packed.resize(device + 1);
-    if (packed[device].size() < bytes) packed[device] = buffer(bytes);
-  }
-};
 
 /// An all_reduce of a plan, bound to memory. Several tensors are packed and reduced as one.
 class all_reduce_step {

@@ -5,6 +5,7 @@
 
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/collective/all_reduce_step.hpp>
+#include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/kernel/threads.hpp>

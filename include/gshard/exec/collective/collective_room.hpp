@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Scratch memory that communication steps share.
+
+#include <gshard/comm/reduce.hpp>
+#include <gshard/comm/rounds.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/tensor/buffer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Scratch state for communication steps that are never in flight together: a round sequence, reductions and packing buffers.
+struct collective_room {
+  round_sequence rounds;
+  hierarchical_reduce_scatter scatter;
+  hierarchical_all_gather gather;
+  reducer sums{small_sum_bytes};
+  std::vector<buffer> packed;  // per held device
+  std::uint32_t channel = 0;   // of its exchanges
+  /// Called while a step waits. Returns false if no collective is in flight. Empty: messages advance without calls.
+  std::function<bool()> advance_others;
+
+  void demand(std::size_t device, std::int64_t bytes) {
+    if (packed.size() <= device) packed.resize(device + 1);
+    if (packed[device].size() < bytes) packed[device] = buffer(bytes);
+  }
+};
+
+}}}  // namespace gshard::v0::detail
