@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A fault inside a layer of the library: the line is that of the call, beside the part of the layer.
-// expect: gshard: one index or operation has two different dims
-// expect: "GSM,ME->GSE"
-// expect: at_line<17, .*"gate einsum"
+// expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
+// expect: "top_k_gating"
+// expect: at_line<17, .*"gate other"
 #include <gshard/nn/moe.hpp>
 #include <gshard/plan.hpp>
 
@@ -10,10 +10,10 @@ namespace gs = gshard;
 
 inline constexpr auto model = [](auto& m, auto x, auto mask) {
 #if defined(MUST_FAIL)
-  const auto tokens = gs::einsum<"GSM,FM->GSF">(x, m.param("w", "FM", gs::init::zeros()));
+  constexpr gs::nn::moe_options options{.k = 0};
 #else
-  const auto tokens = x;
+  constexpr gs::nn::moe_options options{.k = 1};
 #endif
-  return gs::nn::moe<"expert">(m, tokens, mask).y;
+  return gs::nn::moe<"expert">(m, x, mask, options).y;
 };
 static_assert(gs::program<model, gs::mesh<gs::axis<"expert">>, gs::in<"GSM">, gs::in<"GS">>::plan.collectives() >= 0);

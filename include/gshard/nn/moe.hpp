@@ -229,7 +229,7 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
-/// Compile time: ranks and dims; that the mesh has the axes; that the options go together.
+/// Compile time: ranks, dims and element types; that the mesh has the axes; that the options go together.
 /// Throws: as route and send_rows.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
@@ -243,7 +243,7 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   builder& b = m.owner();
   const line_of_call kept(b);
   detail::check_options(b, options, !one_axis);
-  m.param("wg", "ME", init::fan_in("M"));  // The router's parameter is the first one.
+  detail::check_tokens(x, mask, m.param("wg", "ME", init::fan_in("M")), "moe");  // The router's parameter is the first one.
   const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
   const named_scope gate_other(m, "gate other");
   const second_expert second = options.k == 2 ? options.second : second_expert::always;

@@ -149,7 +149,13 @@ class pipeline_writer {
   /// Each stage's result where the next stage is.
   constexpr symbol shift(symbol y) { return options_.repeats == 1 ? pad(y, 0, 1, -1) : roll(y, 0, 1); }
   constexpr bool check_result(symbol y) {
-    if (!b_.failed() && (y.get().dims != state_dims_ || y.get().type != x_.get().type)) b_.fail(fault::dims_differ, "pipeline", {}, 0, 0);
+    constexpr std::string_view name = "result of the body of pipeline";
+    if (!b_.has(y)) return false;
+    const value& v = y.get();
+    if (v.rank() != state_dims_.size()) b_.fail(fault::rank_mismatch, name, {}, state_dims_.size(), v.rank());
+    if (v.type != x_.get().type) b_.fail(fault::wrong_type, name, {}, 0);
+    for (int d = 0; d < state_dims_.size(); ++d)
+      if (v.dims[d] != state_dims_[d]) b_.fail(fault::dims_differ, name, {}, 0, d);
     return !b_.failed();
   }
 
@@ -169,13 +175,16 @@ class pipeline_writer {
     return b_.failed() ? b_.nothing() : of_last_stage(joined(results));
   }
   constexpr bool check() {
-    if (!b_.has(x_) || !gshard::detail::check_dim(x_, 0, "pipeline")) return false;
+    if (!b_.has(x_) || !gshard::detail::check_dim(x_, 0, "x of pipeline")) return false;
     const int at = options_.repeats > 1;  // the dim of stages
     for (std::size_t i = 0; i < N; ++i)
-      if (b_.has(weights_[i])) gshard::detail::check_dim(weights_[i], at, "pipeline");
+      if (b_.has(weights_[i])) gshard::detail::check_dim(weights_[i], at, "a weight of pipeline");
     if (b_.failed()) return false;
+    if (!has_sums(x_.get().type)) b_.fail(fault::wrong_type, "pipeline", {}, 0);
+    const bool adds_rounds = options_.repeats > 1 && !options_.is_loop();  // @see weight
     stage_dim_ = weights_[0].get().dims[at];
     for (std::size_t i = 0; i < N; ++i) {
+      if (adds_rounds && weights_[i].get().type != x_.get().type) b_.fail(fault::wrong_type, "pipeline", {}, int(i) + 1);
       if (weights_[i].get().dims[at] != stage_dim_) b_.fail(fault::dims_differ, "pipeline", {}, int(i) + 1, at);
       if (at == 1 && b_.known_extent(weights_[i].get().dims[0]) != options_.repeats) b_.fail(fault::pipeline_extents, "pipeline");
     }
@@ -288,7 +297,8 @@ class pipeline_writer {
 /// Communicates: between stages, one collective_permute per tick, and one in its gradient. For the results, one all_reduce; one all_to_all
 /// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages. Gradients of weights are
 /// summed over other axes once; by the circular schedule without a loop, in several ticks. In a loop, all processes agree in every tick.
-/// Compile time: how many tensors body takes; that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims.
+/// Compile time: how many tensors body takes; that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims and types of
+/// x and of the result of body. A circular schedule without a loop: that weights have the type of x.
 /// Throws: as scan, if the ticks are a loop.
 /// @see scan, remat, pipeline_options
 template <class Body, class... Weights>

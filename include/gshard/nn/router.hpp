@@ -17,6 +17,7 @@
 #include <gshard/trace/shape.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -62,6 +63,28 @@ constexpr void refuse_together(builder& b, std::string_view layer, set_option on
     if (one.is_set && other.is_set) b.fail(fault::options_conflict, tensor_name(one.name).append(" and ").append(other.name).view(), layer);
 }
 
+/// The program fails unless x [G,S,M] has the dim M and the element type of wg [M,E], and mask [G,S] the dims and the type of x. The fault
+/// names the layer and the operand: 0 is x, 1 the mask.
+constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view layer) {
+  builder& b = *wg.owner;
+  const auto check = [&](int operand, std::string_view name, symbol s, std::initializer_list<int> dims) {
+    if (!b.has(s)) return;
+    const value& v = s.get();
+    if (v.rank() != int(dims.size()))
+      return b.fail(fault::rank_mismatch, tensor_name(name).append(" of ").append(layer).view(), {}, int(dims.size()), v.rank());
+    if (v.type != wg.get().type) b.fail(fault::wrong_type, layer, {}, operand);
+    int d = 0;
+    for (const int dim : dims) {
+      if (v.dims[d] != dim) b.fail(fault::dims_differ, layer, std::string_view("GSM").substr(std::size_t(d), 1), operand, d);
+      ++d;
+    }
+  };
+  if (!b.has(x)) return;
+  const dim_list dims = x.get().dims;
+  check(0, "x", x, {dims[0], dims[1], wg.get().dims[0]});
+  check(1, "mask", mask, {dims[0], dims[1]});
+}
+
 constexpr symbol scores_of(symbol logits, gate_score score) {
   if (score == gate_score::softmax) return softmax(logits);
   return map<[](auto v) {
@@ -92,7 +115,7 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// places and second count: all else comes from options.
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
-/// Compile time: ranks and dims; that options are in range, and that none is without effect: importance if experts choose,
+/// Compile time: ranks, dims and element types; that options are in range, and that none is without effect: importance if experts choose,
 /// groups_per_token without groups, minimum and multiple of evaluation_places without factor.
 /// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
@@ -101,6 +124,7 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
   builder& b = m.owner();
   const line_of_call kept(b);
   const symbol wg = m.param("wg", "ME", init::fan_in("M"));
+  detail::check_tokens(x, mask, wg, "route");
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
   const capacity& later = options.evaluation_places;

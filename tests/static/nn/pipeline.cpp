@@ -128,7 +128,34 @@ static_assert(refused("SFF", {{'M', 4}}, 1));                                 //
 static_assert(refused("RSFF", {{'S', 4}, {'M', 3}, {'R', 2}}, 2));            // circular, with fewer microbatches than stages
 static_assert(refused("RSFF", {{'S', 4}, {'M', 8}, {'R', 3}}, 2));            // weights of other rounds
 static_assert(refused("SFF", {{'S', 4}, {'M', 8}}, 0));
-static_assert(fails(fault::dims_differ, "pipeline", [](builder& b, auto& m) {
-  b.options.known = {{'S', 4}, {'M', 8}};
-  nn::pipeline(m, {}, [](symbol y, symbol) { return gs::einsum<"SBF->SFB">(y); }, input(b, "MBF"), input(b, "SFF"));
-}));
+
+namespace {
+
+/// The fault of a pipeline over x and a weight. It names them, not the verbs of the pipeline's ticks.
+template <class Body>
+constexpr gs::diagnostic problem(Body body, std::string_view x, gs::dtype of_x, std::string_view w, gs::dtype of_w = gs::dtype::f32,
+                                 nn::pipeline_options options = {}) {
+  return tracing::problem_of([&](builder& b, auto& m) {
+    b.options.known = {{'S', 4}, {'M', 8}, {'R', 2}};
+    nn::pipeline(m, options, body, input(b, x, of_x), input(b, w, of_w));
+  });
+}
+constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first, int second = -1) {
+  return d.what == what && d.subject.view() == subject && d.first == first && d.second == second;
+}
+constexpr auto same = [](symbol y, symbol) { return y; };
+constexpr auto f32 = gs::dtype::f32, f64 = gs::dtype::f64, bf16 = gs::dtype::bf16;
+constexpr nn::pipeline_options circular{2}, circular_loop{2, remat_policy::everything, nn::pipeline_plan::loop};
+
+}  // namespace
+
+static_assert(names(problem(same, "", f32, "SFF"), fault::rank_mismatch, "x of pipeline", 1, 0));
+static_assert(names(problem(same, "MBF", f32, ""), fault::rank_mismatch, "a weight of pipeline", 1, 0));
+static_assert(names(problem(same, "MBF", bf16, "SFF"), fault::wrong_type, "pipeline", 0));
+static_assert(names(problem(same, "MBF", f32, "RSFF", f64, circular), fault::wrong_type, "pipeline", 1));
+static_assert(!problem(same, "MBF", f32, "RSFF", f64, circular_loop));
+// So does the fault of a body that changes what it gets.
+constexpr std::string_view of_body = "result of the body of pipeline";
+static_assert(names(problem([](symbol y, symbol) { return gs::einsum<"SBF->SFB">(y); }, "MBF", f32, "SFF"), fault::dims_differ, of_body, 0, 1));
+static_assert(names(problem([](symbol y, symbol) { return gs::sum<"SBF->SB">(y); }, "MBF", f32, "SFF"), fault::rank_mismatch, of_body, 3, 2));
+static_assert(names(problem([](symbol y, symbol) { return gs::cast(y, f64); }, "MBF", f32, "SFF"), fault::wrong_type, of_body, 0));

@@ -68,8 +68,22 @@ static_assert(is_refused<router{.evaluation_places = {-1}}>);
 static_assert(fails(fault::options_conflict, ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
-static_assert(fails(fault::rank_mismatch, "GSM,ME->GSE", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
-static_assert(fails(fault::dims_differ, "top_k_gating", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
+// Faults of x and mask name the layer and the operand, not the verbs inside.
+constexpr gs::diagnostic of_layer(std::string_view x, std::string_view mask, gs::dtype of_x = gs::dtype::f32, gs::dtype of_mask = gs::dtype::f32) {
+  return tracing::problem_of([&](auto& b, auto& m) { nn::moe<"x">(m, input(b, x, of_x), input(b, mask, of_mask)); });
+}
+constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first, int second = -1, std::string_view index = {}) {
+  return d.what == what && d.subject.view() == subject && d.first == first && d.second == second && d.word.view() == index;
+}
+static_assert(names(of_layer("SM", "GS"), fault::rank_mismatch, "x of moe", 3, 2));
+static_assert(names(of_layer("GSM", "GSM"), fault::rank_mismatch, "mask of moe", 2, 3));
+static_assert(names(of_layer("GSD", "GS"), fault::dims_differ, "moe", 0, 2, "M"));
+static_assert(names(of_layer("GSM", "GT"), fault::dims_differ, "moe", 1, 1, "S"));
+static_assert(names(of_layer("GSM", "SG"), fault::dims_differ, "moe", 1, 0, "G"));
+static_assert(names(of_layer("GSM", "GS", gs::dtype::f64), fault::wrong_type, "moe", 0));
+static_assert(names(of_layer("GSM", "GS", gs::dtype::f32, gs::dtype::i32), fault::wrong_type, "moe", 1));
+static_assert(fails(fault::rank_mismatch, "x of route", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
+static_assert(fails(fault::dims_differ, "route", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
 
 // The result of a refused call goes through every verb, and a program that it meets fails with the fault that has no sentence of its own.
 template <class F>
