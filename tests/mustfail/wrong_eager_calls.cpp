@@ -32,6 +32,9 @@
 // expect: gshard: a program is called .*
 // expect: gshard: an input of a program is a tensor, a contiguous range
 // expect: gshard: executable<program>\(cluster, .* takes a cluster, extents
+// expect: gshard: simulate<mesh>\(4\) and simulate<mesh>\(\{2, 2\}\) take a mesh, the number of devices or the extents of all axes
+// expect: gshard: simulate<mesh>.* and maybe a node_map
+// expect: gshard: simulate<mesh>\(4\) .*
 #include <gshard/gshard.hpp>
 
 #include <vector>
@@ -77,6 +80,9 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   run(t, u);
   run(3);
   gs::executable<program> other(on);
+  gs::simulate<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(2, 2);
+  gs::simulate<gs::mesh<gs::axis<"x">>>(2.0);
+  gs::simulate<program>(2);
 #else
   gs::to_global(gs::reshard<P<none, none>>(t));
   gs::all_to_all<0, 1>(t);
@@ -93,5 +99,7 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::evaluate<"AB">([](auto v) { return v; }, t);
   run(t);
   gs::executable<program> other(on, {{'A', 1}, {'B', 2}});
+  gs::simulate<gs::mesh<gs::axis<"x">, gs::axis<"y">>>({2, 2}, {{0, 0, 1, 1}});
+  gs::simulate<gs::mesh<gs::axis<"x">>>(2);
 #endif
 }

@@ -77,4 +77,9 @@ struct mesh {
   static_assert(detail::names_are_unique(shape), "gshard: two axes of a mesh have the same name");
 };
 
+namespace detail {
+template <class T>
+concept mesh_type = requires { static_cast<const mesh_shape&>(T::shape); };
+}  // namespace detail
+
 }}  // namespace gshard::v0

@@ -115,8 +115,6 @@ constexpr void apply(program_options&, in<L, S, T, O>) {}
 
 template <class T>
 concept program_option = requires(program_options& o) { apply(o, T{}); };
-template <class T>
-concept mesh_type = requires { static_cast<const mesh_shape&>(T::shape); };
 
 template <class Input>
 constexpr symbol add_input(builder& b) {

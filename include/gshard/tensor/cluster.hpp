@@ -4,17 +4,20 @@
 // Clusters: a mesh bound to a backend (one device, simulated devices or MPI processes).
 
 #include <gshard/base/compiled.hpp>
+#include <gshard/base/reason.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/loopback.hpp>
 #include <gshard/comm/simulated.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/tensor/lru_cache.hpp>
+#include <gshard/trace/call.hpp>
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -108,13 +111,22 @@ cluster<Mesh> on_one_device() {
 }
 
 /// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes.
-template <class Mesh>
+template <detail::mesh_type Mesh>
 cluster<Mesh> simulate(int devices, node_map nodes = {}) {
   return cluster<Mesh>(std::make_shared<simulated>(extents_on<Mesh>(devices), std::move(nodes)));
 }
-template <class Mesh>
+template <detail::mesh_type Mesh>
 cluster<Mesh> simulate(const std::vector<int>& extents, node_map nodes = {}) {
   return cluster<Mesh>(std::make_shared<simulated>(extents, std::move(nodes)));
+}
+template <class Mesh, class... Given>
+  requires(!detail::mesh_type<Mesh> || (!detail::call<1, int, node_map>::fits<Given...> &&
+                                        !detail::call<1, std::vector<int>, node_map>::fits<Given...>))
+auto simulate(const Given&...) {
+  static_assert(holds<detail::accepts<Given...>, actual_type<Mesh>>,
+                "gshard: simulate<mesh>(4) and simulate<mesh>({2, 2}) take a mesh, the number of devices or the extents of all axes, "
+                "and maybe a node_map");
+  return cluster<std::conditional_t<detail::mesh_type<Mesh>, Mesh, mesh<>>>(nullptr);
 }
 
 }}  // namespace gshard::v0
