@@ -154,7 +154,9 @@ struct adafactor {
     const symbol rate = rate_at(t);
     if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
-      if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate})) update(m, parameters[i], gradient[i], rate, t, skipped);
+      if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate}) &&
+          detail::has_dims_of(parameters[i], gradient[i], "adafactor"))
+        update(m, parameters[i], gradient[i], rate, t, skipped);
     b.options.bf16_products = rounds;
   }
 

@@ -89,7 +89,7 @@ struct adam {
   constexpr void update(const parameter_scope& m, symbol p, symbol g, symbol rate, symbol skipped) const {
     builder& b = m.owner();
     const line_of_call kept(b);
-    if (!b.has(p) || !b.has(g) || !b.has(rate)) return;
+    if (!detail::has_dims_of(p, g, "adam") || !b.has(rate)) return;
     const dtype type = gradient_type(p.get().type);
     if (!is_real(type)) return b.fail(fault::wrong_type, "adam", {}, 0);
     if (g.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 1);

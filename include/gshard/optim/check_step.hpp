@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What optimizers do to find a loss or a gradient that is not finite. @see not_finite
+// What optimizers check: that gradients have the dims of their parameters, and that loss and gradients are finite. @see not_finite
 
 #include <gshard/base/list.hpp>
 #include <gshard/trace/builder.hpp>
@@ -12,8 +12,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace gshard { inline namespace v0 { namespace detail {
+
+/// True if the gradient g has the dims of its parameter. Else the fault names the optimizer and the gradient, operand 1.
+constexpr bool has_dims_of(symbol parameter, symbol g, std::string_view optimizer) {
+  builder& b = *parameter.owner;
+  if (!b.has(parameter) || !b.has(g)) return false;
+  const dim_list expected = parameter.get().dims, given = g.get().dims;
+  if (given.size() != expected.size())
+    b.fail(fault::rank_mismatch, tensor_name("gradient of ").append(optimizer).view(), {}, expected.size(), given.size());
+  else if (given != expected) b.fail(fault::dims_differ, optimizer, {}, 1, given.common_prefix(expected));
+  return !b.failed();
+}
 
 /// The outputs of the program that are this loss, or terms of it, are checked after every run. Each term that is not finite makes the loss
 /// so. The check is no node: it changes no plan.

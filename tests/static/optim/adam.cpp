@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 
 #include "../tracing.hpp"
+
+#include <string_view>
 
 namespace gs = gshard;
 using gs::dtype, gs::fault, gs::init;
@@ -26,5 +29,27 @@ static_assert(accepts(dtype::f32, dtype::f32) && accepts(dtype::f64, dtype::f64)
 static_assert(refuses(1, dtype::f32, dtype::f64, dtype::f64) && refuses(1, dtype::f64, dtype::f32, dtype::f64));
 static_assert(refuses(1, dtype::bf16, dtype::bf16, dtype::f32) && refuses(1, dtype::f32, dtype::i32, dtype::f32));
 static_assert(refuses(2, dtype::f32, dtype::f32, dtype::f64) && refuses(2, dtype::bf16, dtype::f32, dtype::bf16));
+
+// Gradients have the dims of their parameter.
+constexpr gs::diagnostic problem_with(std::string_view dims_of_gradient) {
+  return problem_of([=](auto& b, auto& m) {
+    gs::adam{}.update(m, m.param("w", "AB", init::zeros()), input(b, dims_of_gradient), input(b, ""));
+  });
+}
+static_assert(problem_with("AC").what == fault::dims_differ && problem_with("AC").subject.view() == "adam");
+static_assert(problem_with("AC").first == 1 && problem_with("AC").second == 1 && problem_with("BA").second == 0);
+static_assert(problem_with("A").what == fault::rank_mismatch && problem_with("A").subject.view() == "gradient of adam");
+static_assert(problem_with("A").first == 2 && problem_with("A").second == 1);
+constexpr gs::diagnostic problem_of_adafactor(std::string_view dims_of_gradient) {
+  return problem_of([=](auto& b, auto& m) {
+    gs::accumulated sum{input(b, ""), {}, {}};
+    sum.parameters.push_back(m.param("w", "AB", init::zeros()));
+    sum.gradients.push_back(input(b, dims_of_gradient));
+    gs::adafactor{}.minimize(m, sum);
+  });
+}
+static_assert(!problem_of_adafactor("AB") && problem_of_adafactor("BA").what == fault::dims_differ);
+static_assert(problem_of_adafactor("BA").subject.view() == "adafactor" && problem_of_adafactor("BA").first == 1);
+static_assert(problem_of_adafactor("ABC").what == fault::rank_mismatch);
 
 }  // namespace
