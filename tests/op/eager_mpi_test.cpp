@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/op/eager.hpp>
 
+#include <gshard/op/compare.hpp>
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/evaluate.hpp>
 #include <gshard/op/lookup.hpp>
+#include <gshard/op/map.hpp>
 #include <gshard/op/random.hpp>
 #include <gshard/op/reduce.hpp>
 #include <gshard/op/reshard.hpp>
@@ -121,4 +123,21 @@ TEST_CASE("mpi: verbs have the numbers of simulated devices") {
   CHECK(complaint([&] { gs::dynamic_slice<0, 2>(x, last ? 1 : 2); }).find("the number") != std::string::npos);
   CHECK(complaint([&] { gs::one_hot(gs::argmax<"ab->a">(x), last ? 4 : 5); }).find("'Z'") != std::string::npos);
   CHECK(gs::to_global(x).size() == 30);
+}
+
+TEST_CASE("mpi: a number that is no int32 on one rank is told to all") {
+  const auto on = gs::on_mpi<line>(MPI_COMM_WORLD);
+  const int ranks = mpi_world::ranks();
+  const bool last = mpi_world::rank() == ranks - 1;
+  const auto x = gs::from_global<std::int32_t, P<"x">>(on, {4}, std::vector<std::int32_t>{1, 2, 3, 4});
+  const auto check = [&](const char* what, auto verb) {
+    CHECK(gs::to_global(verb(std::int64_t(2))) == gs::to_global(verb(std::int64_t(2))));  // the second time with a kept program
+    const std::string said = complaint([&] { verb(last ? std::int64_t(1) << 40 : std::int64_t(2)); });
+    CHECK(said == (last ? what : "rank " + std::to_string(ranks - 1) + " failed: " + what));
+  };
+  check("add: 1099511627776 is no int32", [&](std::int64_t n) { return x + n; });
+  check("compare: 1099511627776 is no int32", [&](std::int64_t n) { return x < n; });
+  check("select: 1099511627776 is no int32", [&](std::int64_t n) { return gs::select(x, x, n); });
+  check("dynamic_slice: 1099511627776 is no int32", [&](std::int64_t n) { return gs::dynamic_slice<0, 2>(x, n); });
+  CHECK(gs::to_global(x).size() == 4);
 }

@@ -37,15 +37,15 @@ template <class A, class B>
 concept combined = (distributed_tensor<A> && (distributed_tensor<B> || std::is_arithmetic_v<B>)) ||
                    (std::is_arithmetic_v<A> && distributed_tensor<B>);
 
-/// A number as a tensor of T. Throws if T is an integer type that lacks the number.
+/// A number as a tensor of T. If T is an integer type that lacks the number, the call on the cluster fails on every process.
 template <class T, class Number>
 tensor<T, spec<>> scalar_on(std::string_view operation, const any_cluster& on, Number number) {
   if constexpr (std::is_integral_v<T>) {
     constexpr bool are_alike = std::is_integral_v<Number> && std::is_same_v<T, bool> == std::is_same_v<Number, bool>;
     static_assert(are_alike, "gshard: tensors of integers are combined with integers, masks with true and false");
     if constexpr (are_alike && !std::is_same_v<T, bool>)
-      if (!std::in_range<T>(number))
-        throw error(std::string(operation) + ": " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
+      if (!std::in_range<T>(number))  // begin throws; processes that have another number learn of it in their call of the operation
+        on.on().begin({}, std::string(operation) + ": " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
   }
   tensor<T, spec<>> t(on, {});
   for_each_local_shard(t, [&](shard_view<T> s) { *s.data = T(number); });
