@@ -52,9 +52,8 @@ struct adafactor {
   double clip_norm = 0;
   decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
   /// A mesh axis that shards the update, besides the axes that shard the parameter: ZeRO. Each device updates its share of a parameter. The
-  /// axis shards the longest dim of the parameter in its moments. Row means and column means that lack this dim stay whole. So do those of
-  /// a parameter whose last two dims are one dim of the program, such as "MM". A gradient is reduce-scattered, and the updated parameter is
-  /// all-gathered.
+  /// axis shards the longest dim of the parameter in its moments. Row means and column means that lack this dim stay whole. A gradient is
+  /// reduce-scattered, and the updated parameter is all-gathered.
   axis_name shard_state_over{};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
@@ -226,7 +225,7 @@ struct adafactor {
                                       {all, all, {}, {}, {}}, p)
                             : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {p, u, size, kept}, {all, all, {}, {}}, p));
     }
-    detail::shard_update(b, shard_state_over.view(), p, first);
+    detail::shard_update(b, shard_state_over.view(), p, g, first);
   }
   /// The last node computes `next` from x, its first operand, and may write `next` over x.
   constexpr void overwrite(builder& b, symbol x, symbol next) const {

@@ -32,26 +32,39 @@ constexpr void shard_gradients(builder& b, std::string_view axis, const list<sym
   }
 }
 
-/// The same for all tensors of the program from number `first` on that have the dims of p, its rows or its columns. If rows and columns
-/// have the same dims, as those of "MM", they stay whole.
-constexpr void shard_update(builder& b, std::string_view axis, symbol p, std::size_t first) {
-  if (axis.empty() || b.failed() || p.rank() == 0) return;
-  const dim_list all = p.get().dims;
-  const int last = p.rank() - 1;
-  dim_list rows = all, columns = all;
-  rows.pop_back();
-  short_list of_columns = counting(last);
-  if (last > 0) {
-    columns.pop_back();
-    columns.set(last - 1, all[last]);
-    of_columns.set(last - 1, last);
-  }
-  for (std::size_t v = first; v < b.program.values.size(); ++v) {
-    const dim_list dims = b.program.values[v].dims;
-    if (dims.same(all)) shard_as(b, axis, p, std::int32_t(v), counting(last + 1));
-    else if (last > 0 && dims.same(rows) && !rows.same(columns)) shard_as(b, axis, p, std::int32_t(v), counting(last));
-    else if (last > 0 && dims.same(columns) && !rows.same(columns)) shard_as(b, axis, p, std::int32_t(v), of_columns);
-  }
+/// The same for all tensors of an update that have dims of p, such as the means of its rows. `first`: the number of tensors in the program
+/// before the update. Rules say which dims of p a tensor has: those of p and its gradient g are known, and factors carry them to the
+/// results of nodes, then back to states and constants.
+constexpr void shard_update(builder& b, std::string_view axis, symbol p, symbol g, std::size_t first) {
+  if (axis.empty() || b.failed()) return;
+  const graph& program = b.program;
+  const auto from = std::int32_t(first), end = std::int32_t(program.nodes.size());
+  list<short_list> dims_of(program.values.size() - first);  // by tensor: the dim of p that each of its dims is; empty if not known
+  const auto pass_dims = [&](const node& n) {
+    int dim_of[short_list::largest + 1];  // by factor
+    for (int& d : dim_of) d = -1;
+    const auto read = [&](std::int32_t v, const short_list& factors) {
+      const short_list dims = v == p.id || v == g.id ? counting(p.rank()) : v >= from ? dims_of[std::size_t(v - from)] : short_list{};
+      for (int d = 0; d < dims.size(); ++d) dim_of[factors[d]] = dims[d];
+    };
+    const auto write = [&](std::int32_t v, const short_list& factors) {
+      short_list dims;
+      for (int d = 0; d < factors.size(); ++d)
+        if (dim_of[factors[d]] >= 0) dims.push_back(dim_of[factors[d]]);
+      if (v >= from && dims.size() == factors.size()) dims_of[std::size_t(v - from)] = dims;
+    };
+    for (int i = 0; i < n.inputs; ++i) read(n.input(i), n.rule.in[i]);
+    for (int i = 0; i < n.outputs; ++i) read(n.output(i), n.rule.out[i]);
+    for (int i = 0; i < n.inputs; ++i) write(n.input(i), n.rule.in[i]);
+    for (int i = 0; i < n.outputs; ++i) write(n.output(i), n.rule.out[i]);
+  };
+  std::int32_t begin = -1;  // the first node of the update
+  for (std::size_t v = first; v < program.values.size() && begin < 0; ++v) begin = program.values[v].producer;
+  if (begin < 0) return;
+  for (std::int32_t i = begin; i < end; ++i) pass_dims(program.nodes[std::size_t(i)]);
+  for (std::int32_t i = end; i-- > begin;) pass_dims(program.nodes[std::size_t(i)]);
+  for (std::size_t i = 0; i < dims_of.size(); ++i)
+    if (!dims_of[i].empty()) shard_as(b, axis, p, std::int32_t(first + i), dims_of[i]);
 }
 
 }}}  // namespace gshard::v0::detail
