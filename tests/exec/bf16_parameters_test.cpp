@@ -3,6 +3,7 @@
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
@@ -36,7 +37,7 @@ constexpr auto weight(auto& m) {
 }
 template <bool Stored, class Spec>
 inline constexpr auto product = [](auto& m, auto x) { return gs::einsum<"BM,MH->BH">(x, weight<Stored, Spec>(m)); };
-template <bool Stored, class Spec, const gs::adam& Settings>
+template <bool Stored, class Spec, const auto& Settings>
 inline constexpr auto step = [](auto& m, auto x, auto rate) {
   const auto y = gs::einsum<"BM,MH->BH">(x, weight<Stored, Spec>(m));
   const auto loss = gs::mean(y * y);
@@ -48,6 +49,11 @@ using program = gs::program<Model, mesh, in<"BM", P<"x", none>>, More...>;
 inline constexpr gs::adam plain{.weight_decay = 0.1}, zero{.shard_state_over = "x"},
     skipping{.if_not_finite = gs::not_finite::skip, .clip_norm = 0.5},
     with_feedback{.wire = gs::gradient_wire::bf16_with_feedback};
+inline constexpr gs::adafactor factored{.weight_decay = 0.1}, factored_zero{.beta1 = 0.9, .relative = false, .shard_state_over = "x"},
+    factored_skipping{.weight_decay = 0.1, .if_not_finite = gs::not_finite::skip, .clip_norm = 0.5},
+    factored_with_feedback{.wire = gs::gradient_wire::bf16_with_feedback};
+constexpr const char* rest_of(const gs::adam&) { return "adam.rest.w"; }
+constexpr const char* rest_of(const gs::adafactor&) { return "adafactor.rest.w"; }
 
 std::vector<float> numbers(std::size_t n) {
   std::vector<float> v(n);
@@ -99,10 +105,14 @@ using zero_step = program<step<true, P<none, none>, zero>, in<"">>;
 static_assert(zero_step::plan.count(op::all_gather) == 1 && moves_in(zero_step::plan, op::all_gather, gs::dtype::bf16));
 static_assert(zero_step::plan.count(op::reduce_scatter) == 1);
 static_assert(zero_step::plan.at(zero_step::plan.find("adam.rest.w")->value).layout.used() != 0);
+using factored_step = program<step<true, P<none, none>, factored_zero>, in<"">>;
+static_assert(factored_step::plan.count(op::all_gather) == 1 && moves_in(factored_step::plan, op::all_gather, gs::dtype::bf16));
+static_assert(factored_step::plan.count(op::reduce_scatter) == 1);
+static_assert(factored_step::plan.at(factored_step::plan.find("adafactor.rest.w")->value).layout.used() != 0);
 
 namespace {
 /// Training with w in bf16 is training in float, where the model rounds w.
-template <class Spec, const gs::adam& Settings>
+template <class Spec, const auto& Settings>
 void check_training(bool skips = false) {
   for (const std::vector<int>& e : meshes) {
     const auto on = gs::simulate<mesh>(e);
@@ -117,7 +127,7 @@ void check_training(bool skips = false) {
       CHECK((a == b || (std::isnan(a) && std::isnan(b))));
       const std::vector<float> master = gs::to_global<float>(full.engine().store(), "w");
       const std::vector<float> w = as_float(gs::to_global<bfloat16>(stored.engine().store(), "w"));
-      const std::vector<float> rest = gs::to_global<float>(stored.engine().store(), "adam.rest.w");
+      const std::vector<float> rest = gs::to_global<float>(stored.engine().store(), rest_of(Settings));
       CHECK(w == rounded(master));
       std::vector<float> sum = w;
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += rest[i];
@@ -135,6 +145,13 @@ TEST_CASE("adam trains parameters in bf16 by master values in float, with every 
   check_training<P<"y", "x">, plain>();
   check_training<P<none, none>, zero>();
   check_training<P<none, "y">, skipping>(true);
+}
+TEST_CASE("adafactor trains parameters in bf16 by master values in float, with every sharding") {
+  check_training<P<none, none>, factored>();
+  check_training<P<"x", none>, factored>();
+  check_training<P<"y", "x">, factored>();
+  check_training<P<none, none>, factored_zero>();
+  check_training<P<none, "y">, factored_skipping>(true);
 }
 
 namespace {
@@ -218,14 +235,14 @@ TEST_CASE("with bf16_products, a parameter in bf16 is a factor; its gradient is 
 
 namespace {
 
-template <bool Stored, const gs::adam& Settings>
-void check_name_in_error() {
+template <bool Stored, const auto& Settings>
+void check_name_in_error(const std::string& begins = "adam: the gradient of parameter \"w\": element [") {
   const auto on = gs::simulate<mesh>({2, 2});
   gs::executable<program<step<Stored, P<none, "y">, Settings>, in<"">>> run(on, sizes, gs::parameter_store(on, 7));
   std::vector<float> x = numbers(30);
   x[3] = std::nanf("");
   const std::string error = complaint([&] { run(x, std::vector{0.1f}); });
-  CHECK_MESSAGE(error.find("adam: the gradient of parameter \"w\": element [") != std::string::npos, error);
+  CHECK_MESSAGE(error.find(begins) != std::string::npos, error);
 }
 
 }  // namespace
@@ -235,4 +252,10 @@ TEST_CASE("errors of adam name the parameter: in bf16, with sharded state, with 
   check_name_in_error<true, zero>();
   check_name_in_error<false, zero>();
   check_name_in_error<true, with_feedback>();
+}
+TEST_CASE("errors of adafactor name the parameter: in bf16, with sharded state, with error feedback") {
+  const std::string begins = "adafactor: the gradient of parameter \"w\", in its state \"adafactor.r.w\": element [";
+  check_name_in_error<true, factored>(begins);
+  check_name_in_error<true, factored_zero>(begins);
+  check_name_in_error<true, factored_with_feedback>(begins);
 }

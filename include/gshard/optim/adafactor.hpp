@@ -12,6 +12,7 @@
 #include <gshard/optim/check_step.hpp>
 #include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
+#include <gshard/optim/master_value.hpp>
 #include <gshard/optim/shard_state.hpp>
 #include <gshard/optim/weight_decay.hpp>
 #include <gshard/trace/builder.hpp>
@@ -35,6 +36,9 @@ namespace gshard { inline namespace v0 {
 ///
 /// If the rate is relative to the parameter, as in the paper, `rate` in this formula is the given rate times max(least_scale, sqrt(mean of
 /// p^2)). Weight decay is decoupled: p also loses weight_decay p times the given rate.
+///
+/// Of a parameter in half precision, p in these formulas is the master value, a float: the sum of the parameter and of the state
+/// "adafactor.rest.w". @see adam
 struct adafactor {
   double decay = 0.8;
   double epsilon = 1e-30;
@@ -57,7 +61,7 @@ struct adafactor {
   axis_name shard_state_over{};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
-  /// scalar of the parameters' element type.
+  /// scalar of the gradients' element type.
   /// Communicates: completes each gradient that is a partial sum, once. If a parameter is sharded: also the means of its rows and columns,
   /// and two numbers. If steps may be skipped: also one number.
   template <class Scope>
@@ -140,8 +144,6 @@ struct adafactor {
     const list<symbol>& parameters = of.parameters;
     const named_scope named(m, "optimizer");
     if (b.failed() || parameters.empty()) return;
-    for (const symbol& p : parameters)
-      if (!detail::require_real(b, "adafactor", {p})) return;
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
     detail::shard_gradients(b, shard_state_over.view(), parameters, gradient);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
@@ -149,13 +151,10 @@ struct adafactor {
     b.options.bf16_products = false;  // squares are not products of the model
     const line_of_call kept(b);
     const symbol skipped = detail::prepare_checks(of.loss, gradient, if_not_finite);
-    const symbol t = count_step(m, parameters[0].get().type, skipped);
+    const symbol t = count_step(m, gradient_type(parameters[0].get().type), skipped);
     const symbol rate = rate_at(t);
     if (rate.rank() != 0) b.fail(fault::not_a_scalar, "adafactor: rate", {}, 0, rate.rank());
-    for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i)
-      if (detail::require_real(b, "adafactor", {parameters[i], gradient[i], rate}) &&
-          detail::has_dims_of(parameters[i], gradient[i], "adafactor"))
-        update(m, parameters[i], gradient[i], rate, t, skipped);
+    for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i) update(m, parameters[i], gradient[i], rate, t, skipped);
     b.options.bf16_products = rounds;
   }
 
@@ -196,7 +195,11 @@ struct adafactor {
   template <class Scope>
   constexpr void update(const Scope& m, symbol p, symbol g, symbol rate, symbol t, symbol skipped) const {
     builder& b = m.owner();
+    if (!b.has(p)) return;
     const std::size_t first = b.program.values.size();
+    const detail::master_value master(m, p, "adafactor.rest.");
+    const symbol x = master.value();
+    if (!detail::require_real(b, "adafactor", {x, g, rate}) || !detail::has_dims_of(p, g, "adafactor")) return;
     const short_list all = detail::counting(p.rank());
     const bool skips = skipped.id >= 0;
     const double lost = detail::weight_decay_of(p, weight_decay, decays);
@@ -206,33 +209,40 @@ struct adafactor {
     symbol clipped = of_dims(pointwise_of<functions<Scope>::clipped, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}},
                              rate);
     if (relative)
-      rate = of_dims(pointwise_of<functions<Scope>::scaled_rate, 3>, {rate, mean(b, {p, p}, {}), detail::emit_filled(rate, least_scale)},
+      rate = of_dims(pointwise_of<functions<Scope>::scaled_rate, 3>, {rate, mean(b, {x, x}, {}), detail::emit_filled(rate, least_scale)},
                      {{}, {}, {}}, rate);
     if (beta1 != 0) {
       const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);
       u = skips ? of_dims(undifferentiated<functions<Scope>::moment_unless, 5>, {before, u, clipped, keep, skipped},
-                          {all, all, {}, {}, {}}, p)
-                : of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, p);
+                          {all, all, {}, {}, {}}, x)
+                : of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, x);
       overwrite(b, before, u);
       clipped = detail::emit_filled(rate, 1);
     }
     const symbol size = of_dims(pointwise_of<functions<Scope>::product, 2>, {rate, clipped}, {{}, {}}, rate);
+    symbol next = b.nothing();
     if (kept.id < 0) {
-      overwrite(b, p, skips ? of_dims(undifferentiated<functions<Scope>::step_unless, 4>, {p, u, size, skipped}, {all, all, {}, {}}, p)
-                            : of_dims(pointwise_of<functions<Scope>::step, 3>, {p, u, size}, {all, all, {}}, p));
+      next = skips ? of_dims(undifferentiated<functions<Scope>::step_unless, 4>, {x, u, size, skipped}, {all, all, {}, {}}, x)
+                   : of_dims(pointwise_of<functions<Scope>::step, 3>, {x, u, size}, {all, all, {}}, x);
     } else {
-      overwrite(b, p, skips ? of_dims(undifferentiated<functions<Scope>::decayed_step_unless, 5>, {p, u, size, kept, skipped},
-                                      {all, all, {}, {}, {}}, p)
-                            : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {p, u, size, kept}, {all, all, {}, {}}, p));
+      next = skips ? of_dims(undifferentiated<functions<Scope>::decayed_step_unless, 5>, {x, u, size, kept, skipped},
+                             {all, all, {}, {}, {}}, x)
+                   : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {x, u, size, kept}, {all, all, {}, {}}, x);
     }
+    write_over_first_operand(b);
+    master.update(next);
     detail::shard_update(b, shard_state_over.view(), p, g, first);
   }
-  /// The last node computes `next` from x, its first operand, and may write `next` over x.
-  constexpr void overwrite(builder& b, symbol x, symbol next) const {
+  /// The last node may write its result over its first operand, and checks it.
+  constexpr void write_over_first_operand(builder& b) const {
     if (b.failed()) return;
     b.program.nodes.back().in_place = 1;
     b.program.nodes.back().attr.if_not_finite = if_not_finite;
-    b.set_updated(x, next);
+  }
+  /// The last node computes `next` from x, its first operand, and may write `next` over x.
+  constexpr void overwrite(builder& b, symbol x, symbol next) const {
+    write_over_first_operand(b);
+    if (!b.failed()) b.set_updated(x, next);
   }
 
   template <class Scope>

@@ -9,6 +9,7 @@
 #include <gshard/optim/check_step.hpp>
 #include <gshard/optim/clip.hpp>
 #include <gshard/optim/gradient_wire.hpp>
+#include <gshard/optim/master_value.hpp>
 #include <gshard/optim/shard_state.hpp>
 #include <gshard/optim/weight_decay.hpp>
 #include <gshard/trace/builder.hpp>
@@ -95,9 +96,8 @@ struct adam {
     if (g.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 1);
     if (rate.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 2);
     if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
-    const bool rounds = p.get().type != type;
-    const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p), rest = rounds ? m.state("adam.rest.", p) : b.nothing();
-    const symbol master = rounds ? master_of(p, rest) : p;
+    const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
+    const detail::master_value master(m, p, "adam.rest.");
     if (b.failed()) return;
     const double decay = detail::weight_decay_of(p, weight_decay, decays);
     sharding_rule rule;
@@ -105,7 +105,7 @@ struct adam {
     rule.set_operands({all, all, all, all, {}, {}});
     rule.set_results({all, all, all});
     const dim_list dims = p.get().dims;
-    const std::array<std::int32_t, 6> operands{master.id, first.id, second.id, g.id, rate.id, skipped.id};
+    const std::array<std::int32_t, 6> operands{master.value().id, first.id, second.id, g.id, rate.id, skipped.id};
     b.add_node(op::adam, list_view(operands.data(), skipped.id >= 0 ? 6u : 5u), rule,
                {.if_not_finite = if_not_finite, .epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = decay},
                {{dims, type}, {dims, type}, {dims, type}});
@@ -114,21 +114,7 @@ struct adam {
     b.set_updated(first, next_first);
     b.set_updated(second, next_second);
     for (const symbol& state : {first, second, next_first, next_second}) detail::shard_as(b, shard_state_over, p, state);
-    if (!rounds) return b.set_updated(p, next);
-    const symbol rounded = detail::emit_cast(next, p.get().type), next_rest = here(next) - detail::emit_cast(rounded, type);
-    if (b.failed()) return;
-    b.set_updated(p, rounded);
-    b.set_updated(rest, next_rest);
-    for (const symbol& state : {rest, master, next, next_rest}) detail::shard_as(b, shard_state_over, p, state);
-  }
-  /// p + rest, if that is rounded to p; else the rest is not of this p, and the result is p. Infinite p is so, too.
-  static constexpr symbol master_of(symbol p, symbol rest) {
-    if (p.owner->failed()) return rest;
-    const dtype type = rest.get().type;
-    const symbol whole = detail::emit_cast(p, type), sum = here(whole) + rest;
-    const symbol rounded = detail::emit_cast(detail::emit_cast(sum, p.get().type), type);
-    constexpr auto choose = [](auto x, auto y, auto rounded_y) { return rounded_y == x ? y : x; };
-    return detail::emit_map(*p.owner, undifferentiated<choose, 3>, std::array{whole, sum, rounded});
+    master.update(next, shard_state_over);
   }
 };
 

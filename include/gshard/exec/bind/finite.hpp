@@ -42,19 +42,14 @@ checked_shard<T> checked(const local_step<T>& step, const bound_value& v, std::s
           step.plan.on.devices()[step.device]};
 }
 
-/// The name of the parameter or optimizer state that a step updates in place. Of a master value, that of its parameter: "w", if the first
-/// moment is "adam.m.w".
+/// The name of the parameter or optimizer state that a step updates in place. Of a master value, that of its parameter, from which it is
+/// computed.
 inline std::string_view updated_name(const node& n, const plan_view& plan) {
-  const auto name_of = [&](std::int32_t v) -> std::string_view {
-    const std::int32_t row = plan.at(before_reshards(plan, v)).parameter;
-    return row < 0 ? std::string_view() : plan.parameters[std::size_t(row)].name.view();
-  };
-  if (const std::string_view name = name_of(n.input(0)); !name.empty()) return name;
-  for (int k = 1; k < n.in_place; ++k)
-    for (const parameter& p : plan.parameters)
-      if (const std::string_view state = name_of(n.input(k)); !p.of_optimizer && state.ends_with("." + std::string(p.name.view())))
-        return p.name.view();
-  return {};
+  std::int32_t v = before_reshards(plan, n.input(0));
+  while (plan.at(v).parameter < 0 && plan.at(v).producer >= 0 && plan.steps[std::size_t(plan.at(v).producer)].inputs > 0)
+    v = before_reshards(plan, plan.steps[std::size_t(plan.at(v).producer)].input(0));
+  const std::int32_t row = plan.at(v).parameter;
+  return row < 0 ? std::string_view() : plan.parameters[std::size_t(row)].name.view();
 }
 
 template <class T>

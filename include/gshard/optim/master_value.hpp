@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Master values: how optimizers train parameters in half precision.
+
+#include <gshard/optim/shard_state.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The number that an optimizer trains of a parameter p. In half precision it is a float, the master value, and p is the master value,
+/// rounded. The optimizer's state "rest" is what rounding took: the master value is p + rest, without rounding. If this sum is not rounded
+/// to p, something else wrote p, such as `load`. Then the master value is p. Else the number is p itself, and there is no rest.
+class master_value {
+ public:
+  /// `prefix`: of the name of the rest.
+  constexpr master_value(const parameter_scope& m, symbol p, std::string_view prefix)
+      : p_(p), rest_(m.owner().nothing()), value_(p), rounds_(m.owner().has(p) && p.get().type != gradient_type(p.get().type)) {
+    if (!rounds_) return;
+    rest_ = m.state(prefix, p);
+    value_ = of(p, rest_);
+  }
+  constexpr symbol value() const { return value_; }
+
+  /// The parameter is to hold `next`, rounded. The axis, if any, shards the master value and the rest. @see shard_as
+  constexpr void update(symbol next, std::string_view axis = {}) const {
+    builder& b = *p_.owner;
+    if (!b.has(next)) return;
+    if (!rounds_) return b.set_updated(p_, next);
+    const symbol rounded = emit_cast(next, p_.get().type), next_rest = here(next) - emit_cast(rounded, next.get().type);
+    if (b.failed()) return;
+    b.set_updated(p_, rounded);
+    b.set_updated(rest_, next_rest);
+    for (const symbol& state : {rest_, value_, next, next_rest}) shard_as(b, axis, p_, state);
+  }
+
+ private:
+  symbol p_, rest_, value_;
+  bool rounds_;
+
+  /// p + rest, if that is rounded to p; else p. Infinite p is so, too.
+  static constexpr symbol of(symbol p, symbol rest) {
+    if (p.owner->failed()) return rest;
+    const dtype type = rest.get().type;
+    const symbol whole = emit_cast(p, type), sum = here(whole) + rest;
+    const symbol rounded = emit_cast(emit_cast(sum, p.get().type), type);
+    constexpr auto choose = [](auto x, auto y, auto rounded_y) { return rounded_y == x ? y : x; };
+    return emit_map(*p.owner, undifferentiated<choose, 3>, std::array{whole, sum, rounded});
+  }
+};
+
+}}}  // namespace gshard::v0::detail
