@@ -91,8 +91,7 @@ auto broadcast(const tensor<T, Spec>& x, const Like&... like) {
   static_assert(detail::check_program<problem.what, problem, mesh<>>());
   static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<1 + int(sizeof...(Like))>>,
                 "gshard: the einsum equation has another number of operands than the call");
-  static_assert(holds<detail::all_complete<tensor<T, Spec>>, in_equation<Equation>, actual_type<Spec>>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
+  detail::require_complete<tensor<T, Spec>>();
   static_assert(holds<Spec::named.order.empty(), actual_type<Spec>>,
                 "gshard: operations on tensors outside of programs do not take an order of the devices (device_order)");
   if constexpr (!problem && takes_these && detail::all_complete<tensor<T, Spec>> && Spec::named.order.empty())

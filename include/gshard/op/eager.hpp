@@ -53,6 +53,19 @@ constexpr auto letters_of_factors() {
   }();
   return text;
 }
+/// The letters of a tensor's dims: 'A', 'B', ...
+template <int Rank>
+inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
+/// The letters 'A', 'B', ... of a tensor, but dim `Dim` has a letter that belongs to operand `I` alone.
+template <int Rank, int Dim, std::size_t I = 0>
+inline constexpr auto letters_with_own_dim = [] {
+  constexpr short_list factors = [] {
+    short_list all = counting(Rank);
+    if (Dim >= 0 && Dim < Rank) all.set(Dim, max_rank + int(I));
+    return all;
+  }();
+  return letters_of_factors<factors>();
+}();
 
 /// Binds the letters of the operands to their extents; one letter must have one extent.
 template <class... Tensors, std::size_t N>
@@ -184,10 +197,21 @@ template <auto Model>
   requires calls_user<decltype(Model)>
 inline constexpr auto without_lines<Model> = Model;
 
-/// Plans and runs `Model` on the operands.
+template <class... Tensors>
+inline constexpr bool all_complete = (!Tensors::is_partial && ...);
+/// Does not compile if one of the tensors is a partial sum.
+template <class... Tensors>
+constexpr void require_complete() {
+  static_assert(holds<all_complete<Tensors...>, actual_type<typename Tensors::layout_type>...>,
+                "gshard: a partial sum is used as a complete tensor; reshard it first");
+}
+
+/// Plans and runs `Model` on the operands. Without letters, their dims match by position.
 template <auto Model, class ExtraSpec, fixed_string... Letters, class... T, class... Specs>
 auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) {
-  if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
+  if constexpr (sizeof...(Letters) < sizeof...(T)) {
+    return run_eager<Model, ExtraSpec, first_letters<Specs::rank>...>(operation, operands...);
+  } else if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
     using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_sums>;
     const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, operands...); };
     return with_bound_program<compiled, Letters...>(operation, call, operands...);
@@ -215,32 +239,26 @@ class added_extents {
   tensor_origin origin_;
 };
 
-/// The same with dims `Added` that no operand has, and parameters of type `Element`.
-template <auto Model, class ExtraSpec, class Element, fixed_string Added, fixed_string... Letters, class... T, class... Specs>
+/// The same with complete operands, whose dims match by position, dims `Added` that no operand has, and parameters of type `Element`.
+template <auto Model, class ExtraSpec, class Element, fixed_string Added, class... T, class... Specs>
 auto run_eager_with(std::string_view operation, const added_extents& added, const tensor<T, Specs>&... operands) {
+  require_complete<tensor<T, Specs>...>();
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
-    using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., element<Element>, pending_sums>;
+    using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<first_letters<Specs::rank>, Specs, T>...,
+                             element<Element>, pending_sums>;
     const auto call = [&](auto& run, const any_cluster& on) {
       run.seed = added.seed();
       return run.call(on, operands...);
     };
-    return with_bound_program<compiled, Added, Letters...>(operation, call, added, operands...);
+    return with_bound_program<compiled, Added, first_letters<Specs::rank>...>(operation, call, added, operands...);
   }
 }
 
-template <class... Tensors>
-inline constexpr bool all_complete = (!Tensors::is_partial && ...);
-
-/// Runs a verb whose operands are complete.
+/// Runs a verb whose operands are complete. Without letters, their dims match by position.
 template <auto Model, fixed_string... Letters, class... T, class... Specs>
 auto run_verb(std::string_view operation, const tensor<T, Specs>&... operands) {
-  static_assert(holds<all_complete<tensor<T, Specs>...>, actual_type<Specs>...>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
+  require_complete<tensor<T, Specs>...>();
   return run_eager<Model, spec<>, Letters...>(operation, operands...);
 }
-
-/// The letters of a tensor's dims: 'A', 'B', ...
-template <int Rank>
-inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
 
 }}}  // namespace gshard::v0::detail

@@ -24,7 +24,7 @@ auto run_equation(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
                        expected_rank<e.operand(int(I)).size()>, actual_rank<Specs::rank>> &&
                  ...),
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
-  if constexpr (fits) return run_eager<Model, spec<>, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
+  if constexpr (fits) return run_verb<Model, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
 }
 
 /// Runs a verb whose operands have the dims of an equation.
@@ -37,8 +37,6 @@ auto run_equation(const tensor<T, Specs>&... x) {
   constexpr bool takes_these = problem || count == int(sizeof...(T));
   static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
                 "gshard: the einsum equation has another number of operands than the call");
-  static_assert(holds<all_complete<tensor<T, Specs>...>, in_equation<Equation>, actual_type<Specs>...>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
   if constexpr (!problem && count == int(sizeof...(T))) return run_equation<Model, Equation>(std::index_sequence_for<T...>{}, x...);
 }
 }  // namespace detail

@@ -37,7 +37,7 @@ template <fixed_string... Letters, class F, class... T, class... Specs>
   requires(detail::function_of_symbols<F> && sizeof...(T) > 0)
 auto evaluate(F, const tensor<T, Specs>&... x) {
   if constexpr (sizeof...(Letters) == 0) {
-    return detail::run_verb<detail::evaluate_model<F>, detail::first_letters<Specs::rank>...>("evaluate", x...);
+    return detail::run_verb<detail::evaluate_model<F>>("evaluate", x...);
   } else {
     constexpr bool takes_these = sizeof...(Letters) == sizeof...(T);
     static_assert(holds<takes_these, operands_in_equation<int(sizeof...(Letters))>, operands_given<int(sizeof...(T))>>,

@@ -36,14 +36,6 @@ inline constexpr row_factors lookup = [] {
   else return row_factors{counting(TableRank), counting(IdsRank), counting(TableRank)};
 }();
 
-/// The factors of a tensor of `Rank` dims whose dim `Dim` has another extent than that of factor `Dim`.
-template <int Rank, int Dim>
-inline constexpr short_list with_own_dim = [] {
-  short_list factors = counting(Rank);
-  if (Dim >= 0 && Dim < Rank) factors.set(Dim, max_rank);
-  return factors;
-}();
-
 /// A start index as a scalar tensor.
 template <std::integral Index>
 tensor<std::int32_t, spec<>> start_on(std::string_view operation, const any_cluster& on, Index start) {
@@ -92,9 +84,7 @@ auto scatter_add(const tensor<T, X>& x, const tensor<I, Ids>& ids, const tensor<
 /// @see trace/embedding.hpp
 template <class T = float, class I, class Spec, std::integral Count>
 auto one_hot(const tensor<I, Spec>& ids, Count classes) {
-  static_assert(holds<detail::all_complete<tensor<I, Spec>>, actual_type<Spec>>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
-  return detail::run_eager_with<detail::one_hot_model<T>, spec<>, float, "Z", detail::first_letters<Spec::rank>>(
+  return detail::run_eager_with<detail::one_hot_model<T>, spec<>, float, "Z">(
       "one_hot", detail::added_extents(ids.on(), {std::int64_t(classes)}), ids);
 }
 /// dynamic_slice<dim, size>(x, start) on tensors: `size` elements of x along `dim`, from index `start` on. The start is an integer, or an
@@ -106,8 +96,8 @@ auto one_hot(const tensor<I, Spec>& ids, Count classes) {
 /// @see slice, trace/dynamic_slice.hpp
 template <int Dim, int Size, class T, class Spec, detail::start_index Index>
 auto dynamic_slice(const tensor<T, Spec>& x, const Index& start) {
-  return detail::run_verb<detail::dynamic_slice_model<Dim, Size>, detail::first_letters<Spec::rank>, "">(
-      "dynamic_slice", x, detail::start_on("dynamic_slice", x.on(), start));
+  return detail::run_verb<detail::dynamic_slice_model<Dim, Size>>("dynamic_slice", x,
+                                                                  detail::start_on("dynamic_slice", x.on(), start));
 }
 /// dynamic_update_slice<dim>(x, update, start) on tensors: x, with `update` in place of its elements along `dim` from index `start` on. The
 /// start is clamped as in dynamic_slice.
@@ -119,7 +109,7 @@ auto dynamic_slice(const tensor<T, Spec>& x, const Index& start) {
 template <int Dim, class T, class X, class U, class Update, detail::start_index Index>
 auto dynamic_update_slice(const tensor<T, X>& x, const tensor<U, Update>& update, const Index& start) {
   return detail::run_verb<detail::dynamic_update_slice_model<Dim>, detail::first_letters<X::rank>,
-                          detail::letters_of_factors<detail::with_own_dim<Update::rank, Dim>>(), "">(
+                          detail::letters_with_own_dim<Update::rank, Dim>, "">(
       "dynamic_update_slice", x, update, detail::start_on("dynamic_update_slice", x.on(), start));
 }
 

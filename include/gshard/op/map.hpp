@@ -62,13 +62,12 @@ auto run_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
   constexpr bool fits = ((Specs::rank == largest || Specs::rank == 0) && ...);
   static_assert(holds<fits, actual_type<Specs>...>,
                 "gshard: elementwise operands have equally many dims, or none: state the repeated dims by broadcast<\"Q,QK->QK\">(x, y)");
-  if constexpr (fits) return run_eager<Model, spec<>, letters_of_factors<counting(Specs::rank)>()...>(operation, x...);
+  if constexpr (fits) return run_eager<Model, spec<>>(operation, x...);
 }
 /// The same for complete tensors.
 template <auto Model, class... T, class... Specs>
 auto run_complete_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
-  static_assert(holds<all_complete<tensor<T, Specs>...>, actual_type<Specs>...>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
+  require_complete<tensor<T, Specs>...>();
   return run_elementwise<Model>(operation, x...);
 }
 /// The same if one of two tensors may be a number.

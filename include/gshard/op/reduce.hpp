@@ -36,7 +36,7 @@ inline constexpr auto logsumexp_model = [](auto&, auto x) { return logsumexp<Equ
 /// @see trace/einsum.hpp, reshard
 template <class T, class Spec>
 auto sum(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::sum_model, detail::first_letters<Spec::rank>>("sum", x);
+  return detail::run_verb<detail::sum_model>("sum", x);
 }
 template <fixed_string Equation, class T, class Spec>
 auto sum(const tensor<T, Spec>& x) {
@@ -50,7 +50,7 @@ auto sum(const tensor<T, Spec>& x) {
 /// @see trace/einsum.hpp, reshard
 template <class T, class Spec>
 auto mean(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::mean_model, detail::first_letters<Spec::rank>>("mean", x);
+  return detail::run_verb<detail::mean_model>("mean", x);
 }
 template <fixed_string Equation, class T, class Spec>
 auto mean(const tensor<T, Spec>& x) {

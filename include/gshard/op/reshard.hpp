@@ -58,7 +58,7 @@ tensor<T, To> reshard(const tensor<T, From>& t) {
     for (std::size_t i = 0; i < t.local_shards(); ++i) std::ranges::copy(t.local_shard(i).span(), copy.local_shard(i).data);
     return copy;
   } else {
-    return detail::run_eager<detail::reshard_model<To>, To, detail::first_letters<From::rank>>("reshard", t);
+    return detail::run_eager<detail::reshard_model<To>, To>("reshard", t);
   }
 }
 

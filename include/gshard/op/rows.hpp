@@ -55,7 +55,7 @@ Refused as_sorted(const Refused& refused) {
 /// @see trace/rows.hpp
 template <class T, class Spec>
 auto softmax(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::softmax_model, detail::first_letters<Spec::rank>>("softmax", x);
+  return detail::run_verb<detail::softmax_model>("softmax", x);
 }
 /// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + 1e-5) * gamma + beta over the last dim, on tensors.
 /// Shapes: x [..., N], gamma [N], beta [N] -> the shape of x.
@@ -78,8 +78,7 @@ auto layer_norm(const tensor<T, X>& x, const tensor<G, Gamma>& gamma, const tens
 /// @see trace/rows.hpp
 template <class T, class X, class L, class Labels>
 auto cross_entropy(const tensor<T, X>& logits, const tensor<L, Labels>& labels) {
-  return detail::run_verb<detail::cross_entropy_model, detail::first_letters<X::rank>, detail::first_letters<Labels::rank>>(
-      "cross_entropy", logits, labels);
+  return detail::run_verb<detail::cross_entropy_model>("cross_entropy", logits, labels);
 }
 /// cumsum<1>(x)[i] = sum of x[j] over j <= i along dim 1, on tensors. `Exclusive`: j < i. `Reverse`: j >= i, or j > i with both.
 /// Shapes: [..., N, ...] -> the same. A negative dim counts from the back.
@@ -89,7 +88,7 @@ auto cross_entropy(const tensor<T, X>& logits, const tensor<L, Labels>& labels) 
 /// @see trace/along.hpp
 template <int Dim = -1, bool Exclusive = false, bool Reverse = false, class T, class Spec>
 auto cumsum(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::cumsum_model<Dim, Exclusive, Reverse>, detail::first_letters<Spec::rank>>("cumsum", x);
+  return detail::run_verb<detail::cumsum_model<Dim, Exclusive, Reverse>>("cumsum", x);
 }
 /// sort<1>(x) on tensors: the elements along dim 1 in ascending order, or `Descending`, with the indices that they come from:
 /// `const auto [values, ids] = gs::sort<1>(x);`. The sort is stable. NaN counts as the largest number.
@@ -100,7 +99,7 @@ auto cumsum(const tensor<T, Spec>& x) {
 /// @see trace/along.hpp, argmax
 template <int Dim = -1, bool Descending = false, class T, class Spec>
 auto sort(const tensor<T, Spec>& x) {
-  return detail::as_sorted(detail::run_verb<detail::sort_model<Dim, Descending>, detail::first_letters<Spec::rank>>("sort", x));
+  return detail::as_sorted(detail::run_verb<detail::sort_model<Dim, Descending>>("sort", x));
 }
 /// top_k<3, 1>(x) on tensors: the 3 largest elements along dim 1, or the smallest, best first, with the indices that they come from.
 /// Shapes: [..., N, ...] -> values and int32 indices [..., K, ...]. A negative dim counts from the back.
@@ -110,7 +109,7 @@ auto sort(const tensor<T, Spec>& x) {
 /// @see sort, trace/along.hpp
 template <int K, int Dim = -1, bool Largest = true, class T, class Spec>
 auto top_k(const tensor<T, Spec>& x) {
-  return detail::as_sorted(detail::run_verb<detail::top_k_model<K, Dim, Largest>, detail::first_letters<Spec::rank>>("top_k", x));
+  return detail::as_sorted(detail::run_verb<detail::top_k_model<K, Dim, Largest>>("top_k", x));
 }
 
 }}  // namespace gshard::v0

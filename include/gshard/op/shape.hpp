@@ -33,16 +33,9 @@ inline constexpr auto expand_dims_model = [](auto&, auto x) { return expand_dims
 template <int Dim>
 inline constexpr auto squeeze_model = [](auto&, auto x) { return squeeze<Dim>(x); };
 
-/// The factors of operand i of a concatenation: all have factors of their own along `Dim`.
-template <int Rank, int Dim, std::size_t I>
-inline constexpr short_list part_factors = [] {
-  short_list factors = counting(Rank);
-  if (Dim >= 0 && Dim < Rank) factors.set(Dim, max_rank + int(I));
-  return factors;
-}();
 template <int Dim, std::size_t... I, class T, class... Specs>
 auto eager_concat(std::index_sequence<I...>, const tensor<T, Specs>&... parts) {
-  return run_verb<concat_model<Dim>, letters_of_factors<part_factors<Specs::rank, Dim, I>>()...>("concat", parts...);
+  return run_verb<concat_model<Dim>, letters_with_own_dim<Specs::rank, Dim, I>...>("concat", parts...);
 }
 }  // namespace detail
 
@@ -55,7 +48,7 @@ auto eager_concat(std::index_sequence<I...>, const tensor<T, Specs>&... parts) {
 /// @see dynamic_slice, trace/window.hpp
 template <int Dim, std::int64_t Start, std::int64_t Stop, std::int64_t Stride = 1, class T, class Spec>
 auto slice(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::slice_model<Dim, Start, Stop, Stride>, detail::first_letters<Spec::rank>>("slice", x);
+  return detail::run_verb<detail::slice_model<Dim, Start, Stop, Stride>>("slice", x);
 }
 /// pad<dim, low, high, interior>(x) on tensors: `low` zeros before, `high` after and `interior` between the elements along one dim.
 /// Negative `low` and `high` remove elements.
@@ -66,7 +59,7 @@ auto slice(const tensor<T, Spec>& x) {
 /// @see slice, trace/window.hpp
 template <int Dim, int Low, int High, int Interior = 0, class T, class Spec>
 auto pad(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::pad_model<Dim, Low, High, Interior>, detail::first_letters<Spec::rank>>("pad", x);
+  return detail::run_verb<detail::pad_model<Dim, Low, High, Interior>>("pad", x);
 }
 /// reverse<dim>(x)[i] = x[N - 1 - i] along one dim of extent N, on tensors.
 /// Shapes: any -> the same.
@@ -76,7 +69,7 @@ auto pad(const tensor<T, Spec>& x) {
 /// @see trace/window.hpp
 template <int Dim, class T, class Spec>
 auto reverse(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::reverse_model<Dim>, detail::first_letters<Spec::rank>>("reverse", x);
+  return detail::run_verb<detail::reverse_model<Dim>>("reverse", x);
 }
 /// roll<dim, shift>(x)[i] = x[(i - shift) mod N] along one dim of extent N, on tensors.
 /// Shapes: any -> the same.
@@ -86,7 +79,7 @@ auto reverse(const tensor<T, Spec>& x) {
 /// @see trace/window.hpp
 template <int Dim, int Shift, class T, class Spec>
 auto roll(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::roll_model<Dim, Shift>, detail::first_letters<Spec::rank>>("roll", x);
+  return detail::run_verb<detail::roll_model<Dim, Shift>>("roll", x);
 }
 /// concat<dim>(a, b, ...) on tensors: the operands one after the other along one dim. At most 7.
 /// Shapes: [..., N_i, ...] -> [..., sum of N_i, ...].
@@ -107,7 +100,7 @@ auto concat(const tensor<T, Specs>&... parts) {
 /// @see split_dim, trace/shape.hpp
 template <int Dim, class T, class Spec>
 auto merge_dims(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::merge_dims_model<Dim>, detail::first_letters<Spec::rank>>("merge_dims", x);
+  return detail::run_verb<detail::merge_dims_model<Dim>>("merge_dims", x);
 }
 /// split_dim<1>(x, 4, 8) on tensors: dim 1 as two dims of these extents.
 /// Shapes: [G,B*T,M] -> [G,B,T,M].
@@ -117,10 +110,8 @@ auto merge_dims(const tensor<T, Spec>& x) {
 /// @see merge_dims, trace/shape.hpp
 template <int Dim, class T, class Spec>
 auto split_dim(const tensor<T, Spec>& x, std::int64_t first, std::int64_t second) {
-  static_assert(holds<detail::all_complete<tensor<T, Spec>>, actual_type<Spec>>,
-                "gshard: a partial sum is used as a complete tensor; reshard it first");
-  return detail::run_eager_with<detail::split_dim_model<Dim>, spec<>, float, "YZ", detail::first_letters<Spec::rank>>(
-      "split_dim", detail::added_extents(x.on(), {first, second}), x);
+  return detail::run_eager_with<detail::split_dim_model<Dim>, spec<>, float, "YZ">("split_dim",
+                                                                                   detail::added_extents(x.on(), {first, second}), x);
 }
 /// expand_dims<1>(x) on tensors: x with a dim of extent 1 before dim 1.
 /// Shapes: [B,T] -> [B,1,T].
@@ -130,7 +121,7 @@ auto split_dim(const tensor<T, Spec>& x, std::int64_t first, std::int64_t second
 /// @see squeeze, trace/shape.hpp
 template <int Dim, class T, class Spec>
 auto expand_dims(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::expand_dims_model<Dim>, detail::first_letters<Spec::rank>>("expand_dims", x);
+  return detail::run_verb<detail::expand_dims_model<Dim>>("expand_dims", x);
 }
 /// squeeze<1>(x) on tensors: x without dim 1.
 /// Shapes: [B,1,T] -> [B,T].
@@ -140,7 +131,7 @@ auto expand_dims(const tensor<T, Spec>& x) {
 /// @see expand_dims, trace/shape.hpp
 template <int Dim, class T, class Spec>
 auto squeeze(const tensor<T, Spec>& x) {
-  return detail::run_verb<detail::squeeze_model<Dim>, detail::first_letters<Spec::rank>>("squeeze", x);
+  return detail::run_verb<detail::squeeze_model<Dim>>("squeeze", x);
 }
 
 }}  // namespace gshard::v0
