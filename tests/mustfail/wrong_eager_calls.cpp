@@ -27,6 +27,18 @@
 // expect: gshard: outside of programs, concat<1>\(a, b, ...\) takes a dim as template argument
 // expect: gshard: evaluate<"AB", "BC">\(f, x, y\) takes a function without captures
 // expect: gshard: evaluate<"AB", "BC">\(f, x, y\) takes the letters
+// expect: gshard: outside of programs, dynamic_slice<1, 8>\(x, start\) takes a dim and a size as template arguments, one gshard::tensor and
+// expect: gshard: outside of programs, dynamic_slice<1, 8>.* an integer
+// expect: gshard: outside of programs, dynamic_update_slice<1>\(x, update, start\) takes a dim as template argument, two gshard::tensors
+// expect: gshard: outside of programs, merge_dims<1>\(x\) takes a dim as template argument, and one gshard::tensor
+// expect: gshard: outside of programs, split_dim<1>\(x, 4, 8\) takes a dim as template argument, one gshard::tensor and two extents
+// expect: gshard: outside of programs, expand_dims<1>\(x\) takes a dim as template argument, and one gshard::tensor
+// expect: gshard: outside of programs, squeeze<1>\(x\) takes a dim as template argument, and one gshard::tensor
+// expect: gshard: outside of programs, one_hot\(ids, 8\) takes one gshard::tensor and the number of classes
+// expect: gshard: outside of programs, uniform<float, P<"data", none>>\(cluster, \{extents\}, seed\) takes an element type and a spec, a cluster
+// expect: gshard: outside of programs, uniform<float, P<"data", none>>.* extents and a seed
+// expect: gshard: outside of programs, normal<float, P<"data", none>>\(cluster, \{extents\}, seed\) takes
+// expect: gshard: outside of programs, iota<P<"data", none>, 1>\(cluster, \{extents\}\) takes a spec and maybe a dim, a cluster and extents
 // expect: gshard: a tensor has another number of dims
 // expect: gshard: a program is called with another number of inputs
 // expect: gshard: a program is called .*
@@ -37,6 +49,7 @@
 // expect: gshard: simulate<mesh>\(4\) .*
 #include <gshard/gshard.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace gs = gshard;
@@ -83,6 +96,18 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::simulate<gs::mesh<gs::axis<"x">, gs::axis<"y">>>(2, 2);
   gs::simulate<gs::mesh<gs::axis<"x">>>(2.0);
   gs::simulate<program>(2);
+  gs::dynamic_slice(t, 0, 1, 2);
+  gs::dynamic_slice<0, 2>(t, 1.5);
+  gs::dynamic_update_slice<0>(t, 1, 2);
+  gs::merge_dims(t, 0);
+  gs::split_dim<0>(t, "AB");
+  gs::expand_dims(t, 0);
+  gs::squeeze(t, 0);
+  gs::one_hot<double>(t, 1.5);
+  gs::uniform<float>(on, {1, 2}, 3);
+  gs::uniform<float, P<"x", none>>(on, {1, 2});
+  gs::normal(on, std::vector<std::int64_t>{1, 2}, 3);
+  gs::iota<P<"x">>(on, 3);
 #else
   gs::to_global(gs::reshard<P<none, none>>(t));
   gs::all_to_all<0, 1>(t);
@@ -96,6 +121,16 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::broadcast<"AB,AB->AB">(t, d);
   t + 3;
   gs::cumsum<1>(t);
+  gs::top_k<1, 1, false>(t);
+  gs::dynamic_slice<0, 2>(t, 1);
+  gs::dynamic_update_slice<0>(t, u, 1);
+  gs::merge_dims<0>(t);
+  gs::split_dim<0>(t, 2, 3);
+  gs::squeeze<0>(gs::expand_dims<0>(t));
+  gs::one_hot<double>(gs::iota<P<"x">>(on, {3}), 2);
+  gs::uniform<float, P<"x", none>>(on, {1, 2}, 3);
+  gs::normal<float, P<"x">>(on, std::vector<std::int64_t>{3}, 3);
+  gs::concat<0>(t, u, t);
   gs::evaluate<"AB">([](auto v) { return v; }, t);
   run(t);
   gs::executable<program> other(on, {{'A', 1}, {'B', 2}});

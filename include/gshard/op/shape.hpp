@@ -7,6 +7,7 @@
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -108,10 +109,10 @@ auto merge_dims(const tensor<T, Spec>& x) {
 /// Compile time: that x has the dim; that x is complete.
 /// Throws: `gshard::error` if the extent of the dim is not the product of the two.
 /// @see merge_dims, trace/shape.hpp
-template <int Dim, class T, class Spec>
-auto split_dim(const tensor<T, Spec>& x, std::int64_t first, std::int64_t second) {
-  return detail::run_eager_with<detail::split_dim_model<Dim>, spec<>, float, "YZ">("split_dim",
-                                                                                   detail::added_extents(x.on(), {first, second}), x);
+template <int Dim, class T, class Spec, std::integral First, std::integral Second>
+auto split_dim(const tensor<T, Spec>& x, First first, Second second) {
+  return detail::run_eager_with<detail::split_dim_model<Dim>, spec<>, float, "YZ">(
+      "split_dim", detail::added_extents(x.on(), {std::int64_t(first), std::int64_t(second)}), x);
 }
 /// expand_dims<1>(x) on tensors: x with a dim of extent 1 before dim 1.
 /// Shapes: [B,T] -> [B,1,T].

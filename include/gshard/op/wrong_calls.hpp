@@ -6,11 +6,16 @@
 #include <gshard/exec/parameters.hpp>
 #include <gshard/op/compare.hpp>
 #include <gshard/op/evaluate.hpp>
+#include <gshard/op/lookup.hpp>
+#include <gshard/op/random.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/op/rows.hpp>
+#include <gshard/op/shape.hpp>
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/wrong_calls.hpp>
 #include <gshard/trace/wrong_math.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -64,12 +69,34 @@ auto from_global(const Cluster&, std::initializer_list<std::int64_t>, const Give
 namespace detail {
 template <class A, class B>
 concept with_distributed = (distributed_tensor<A> || distributed_tensor<B>) && !with_tensor<A, B>;
-/// True if the arguments are not `Count` tensors outside of programs, or more than none if Count is 0.
-template <int Count, class... Given>
-concept not_tensors = !(... && distributed_tensor<Given>) || (Count == 0 ? sizeof...(Given) == 0 : int(sizeof...(Given)) != Count);
-/// True for numbers as template arguments of a verb, and something else than `Count` tensors as its arguments.
-template <int Count, int Numbers, class... Given>
-concept wrong_with_numbers = (Numbers > 0) && not_tensors<Count, Given...>;
+/// Parameters of the verbs below: a tensor outside of programs, and a start index.
+struct a_tensor {};
+struct a_start {};
+template <class G>
+inline constexpr bool takes<a_tensor, G> = distributed_tensor<G>;
+template <class G>
+inline constexpr bool takes<a_start, G> = start_index<G>;
+using one_tensor = call<1, a_tensor>;
+using two_tensors = call<2, a_tensor, a_tensor>;
+using three_tensors = call<3, a_tensor, a_tensor, a_tensor>;
+using tensor_and_start = call<2, a_tensor, a_start>;
+using tensors_and_start = call<3, a_tensor, a_tensor, a_start>;
+using tensor_and_count = call<2, a_tensor, int>;
+using tensor_and_extents = call<3, a_tensor, int, int>;
+struct any_tensors {
+  template <class... Given>
+  static constexpr bool fits = (distributed_tensor<Given> && ...);
+};
+template <class... Given>
+inline constexpr bool starts_with_tensor = false;
+template <class First, class... Rest>
+inline constexpr bool starts_with_tensor<First, Rest...> = distributed_tensor<First>;
+template <class T, class Spec, class... Given>
+concept makes_random =
+    !std::is_void_v<T> && is_spec<Spec> && call<3, any_cluster, std::vector<std::int64_t>, std::uint64_t>::fits<Given...>;
+/// True for verbs on a cluster: told apart from those of programs by their first argument, or by an element type or a spec.
+template <class T, class First>
+concept on_cluster = !std::is_void_v<T> || std::derived_from<First, any_cluster>;
 template <class... Given>
 inline constexpr bool evaluates = false;
 template <class F, class... Given>
@@ -114,147 +141,85 @@ auto operator!=(const A&, const B&) {
   return detail::refused_tensor();
 }
 
-// Verbs that take numbers as template arguments: wrong tensors, and numbers among the arguments. The sentences about other wrong calls are
-// those of trace/wrong_calls.hpp.
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto cumsum(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, cumsum<1>(x) takes a dim as template argument, and one gshard::tensor");
+// Verbs that take numbers as template arguments. A row: the verb, its arguments, the least count of its numbers, and the sentence. The
+// overloads differ from those of trace/wrong_calls.hpp by their first parameter, or by the numbers.
+#define GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                        \
+  template <int... Numbers, class T, class Spec, class... Given>                                                                     \
+    requires(sizeof...(Numbers) < least || !detail::arguments::fits<tensor<T, Spec>, Given...>)                                      \
+  auto verb(const tensor<T, Spec>&, const Given&...) {                                                                               \
+    static_assert(detail::accepts<tensor<T, Spec>, Given...>, "gshard: outside of programs, " sentence);                             \
+    return detail::refused_tensor();                                                                                                 \
+  }
+#define GSHARD_TAKES_NUMBERS(verb, arguments, least, sentence)                                                                       \
+  GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                              \
+  template <int... Numbers, class... Given>                                                                                          \
+    requires((sizeof...(Numbers) > 0) && !detail::starts_with_tensor<Given...>)                                                      \
+  auto verb(const Given&...) {                                                                                                       \
+    static_assert(detail::accepts<Given...>, "gshard: outside of programs, " sentence);                                              \
+    return detail::refused_tensor();                                                                                                 \
+  }
+GSHARD_TAKES_NUMBERS(cumsum, one_tensor, 0, "cumsum<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(sort, one_tensor, 0, "sort<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(top_k, one_tensor, 1, "top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(gather, two_tensors, 0, "gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors")
+GSHARD_TAKES_NUMBERS(scatter_add, three_tensors, 0,
+    "scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors")
+GSHARD_TAKES_NUMBERS(dynamic_slice, tensor_and_start, 2,
+    "dynamic_slice<1, 8>(x, start) takes a dim and a size as template arguments, one gshard::tensor and an integer")
+GSHARD_TAKES_NUMBERS(dynamic_update_slice, tensors_and_start, 1,
+    "dynamic_update_slice<1>(x, update, start) takes a dim as template argument, two gshard::tensors and an integer")
+GSHARD_TAKES_NUMBERS(slice, one_tensor, 3, "slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(pad, one_tensor, 3, "pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(reverse, one_tensor, 1, "reverse<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(roll, one_tensor, 2, "roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor")
+GSHARD_TAKES_NUMBERS(concat, any_tensors, 1, "concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors")
+// Without a tensor as the first argument, the sentence is that of the verb in programs, which takes the same numbers.
+GSHARD_TAKES_TENSOR(merge_dims, one_tensor, 1, "merge_dims<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(split_dim, tensor_and_extents, 1,
+    "split_dim<1>(x, 4, 8) takes a dim as template argument, one gshard::tensor and two extents")
+GSHARD_TAKES_TENSOR(expand_dims, one_tensor, 1, "expand_dims<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(squeeze, one_tensor, 1, "squeeze<1>(x) takes a dim as template argument, and one gshard::tensor")
+#undef GSHARD_TAKES_NUMBERS
+#undef GSHARD_TAKES_TENSOR
+template <class T = float, class I, class Spec, class... Given>
+  requires(!detail::tensor_and_count::fits<tensor<I, Spec>, Given...>)
+auto one_hot(const tensor<I, Spec>&, const Given&...) {
+  static_assert(detail::accepts<tensor<I, Spec>, Given...>,
+                "gshard: outside of programs, one_hot(ids, 8) takes one gshard::tensor and the number of classes");
   return detail::refused_tensor();
 }
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto cumsum(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, cumsum<1>(x) takes a dim as template argument, and one gshard::tensor");
+
+// Tensors made from extents.
+#define GSHARD_MAKES_RANDOM(verb)                                                                                                    \
+  template <class T = void, class Spec = void, class First, class... Given>                                                          \
+    requires(detail::on_cluster<T, First> && !detail::makes_random<T, Spec, First, Given...>)                                        \
+  auto verb(const First&, const Given&...) {                                                                                         \
+    static_assert(detail::accepts<First, Given...>,                                                                                  \
+                  "gshard: outside of programs, " #verb "<float, P<\"data\", none>>(cluster, {extents}, seed) takes an element type "    \
+                  "and a spec, a cluster, extents and a seed");                                                                      \
+    return detail::refused_tensor();                                                                                                 \
+  }                                                                                                                                  \
+  template <class T = void, class Spec = void, class First, class... Given>                                                          \
+    requires(!detail::makes_random<T, Spec, First, std::vector<std::int64_t>, Given...>)                                             \
+  auto verb(const First& on, std::initializer_list<std::int64_t>, const Given&... given) {                                           \
+    return verb<T, Spec>(on, std::vector<std::int64_t>(), given...);                                                                 \
+  }
+GSHARD_MAKES_RANDOM(uniform)
+GSHARD_MAKES_RANDOM(normal)
+#undef GSHARD_MAKES_RANDOM
+template <class Spec = void, int... Along, class First, class... Given>
+  requires(detail::on_cluster<Spec, First> &&
+           !(detail::is_spec<Spec> && detail::call<2, any_cluster, std::vector<std::int64_t>>::fits<First, Given...>))
+auto iota(const First&, const Given&...) {
+  static_assert(detail::accepts<First, Given...>,
+                "gshard: outside of programs, iota<P<\"data\", none>, 1>(cluster, {extents}) takes a spec and maybe a dim, a cluster and "
+                "extents");
   return detail::refused_tensor();
 }
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto sort(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, sort<1>(x) takes a dim as template argument, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto sort(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, sort<1>(x) takes a dim as template argument, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto top_k(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto top_k(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<2, sizeof...(Numbers), Given...>)
-auto gather(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<2, tensor<T, Spec>, Given...>)
-auto gather(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<3, sizeof...(Numbers), Given...>)
-auto scatter_add(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<3, tensor<T, Spec>, Given...>)
-auto scatter_add(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto slice(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto slice(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto pad(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto pad(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto reverse(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, reverse<1>(x) takes a dim as template argument, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto reverse(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, reverse<1>(x) takes a dim as template argument, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<1, sizeof...(Numbers), Given...>)
-auto roll(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<1, tensor<T, Spec>, Given...>)
-auto roll(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor");
-  return detail::refused_tensor();
-}
-template <int... Numbers, class... Given>
-  requires(detail::wrong_with_numbers<0, sizeof...(Numbers), Given...>)
-auto concat(const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors");
-  return detail::refused_tensor();
-}
-template <class T, class Spec, class... Given>
-  requires(detail::not_tensors<0, tensor<T, Spec>, Given...>)
-auto concat(const tensor<T, Spec>&, const Given&...) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: outside of programs, concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors");
-  return detail::refused_tensor();
+template <class Spec = void, int... Along, class First, class... Given>
+  requires(!detail::is_spec<Spec> || sizeof...(Given) > 0)
+auto iota(const First& on, std::initializer_list<std::int64_t>, const Given&... given) {
+  return iota<Spec>(on, std::vector<std::int64_t>(), given...);
 }
 template <fixed_string... Letters, class... Given>
   requires(!(sizeof...(Given) > 1 && detail::evaluates<Given...>))
