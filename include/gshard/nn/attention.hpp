@@ -4,6 +4,7 @@
 // Multi-head attention, the attention layer of a Transformer.
 
 #include <gshard/nn/rotary.hpp>
+#include <gshard/nn/weight.hpp>
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
@@ -16,18 +17,22 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// attention(m, query, memory, bias, rate): multi-head attention, softmax(q k^T / sqrt(D) + bias) v per head. `bias` is 0 where a key may
-/// be seen, and very negative elsewhere. `rate`: dropout of the attention weights. Parameters: wq, wk, wv [M,H,D], wo [H,D,M].
+/// attention(m, query, memory, bias, rate, param_dtype): multi-head attention, softmax(q k^T / sqrt(D) + bias) v per head. `bias` is 0
+/// where a key may be seen, and very negative elsewhere. `rate`: dropout of the attention weights. Parameters: wq, wk, wv [M,H,D],
+/// wo [H,D,M]. @see param_dtype_option
 /// Shapes: query [G,B,Q,M], memory [G,B,K,M]; bias [G,B,K] for padding, or dims that match [G,B,H,Q,K], such as [Q,K] -> [G,B,Q,M].
 /// Communicates: what its einsums do: with heads sharded, one all_reduce of the result.
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, softmax
-constexpr symbol attention(const parameter_scope& m, here query, symbol memory, symbol bias, double rate = 0) {
+constexpr symbol attention(const parameter_scope& m, here query, symbol memory, symbol bias, double rate = 0,
+                           param_dtype_option param_dtype = {}) {
   const line_of_call kept(m.owner());
   const named_scope named(m, "attention");
-  const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
-  const symbol wv = m.param("wv", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
+  const auto weight = [&](std::string_view name, std::string_view letters, std::string_view fan_in) {
+    return detail::weight(m, name, letters, init::fan_in(fan_in), param_dtype);
+  };
+  const symbol wq = weight("wq", "MHD", "M"), wk = weight("wk", "MHD", "M"), wv = weight("wv", "MHD", "M"), wo = weight("wo", "HDM", "HD");
   const symbol q = scale_by<"D">(einsum<"GBQM,MHD->GBQHD">(query, wq), -0.5);
   const symbol k = einsum<"GBKM,MHD->GBKHD">(memory, wk);
   const symbol v = einsum<"GBKM,MHD->GBKHD">(memory, wv);
@@ -49,6 +54,7 @@ struct attention_layer_options {
   double rotary_base = 0;  ///< Above 0: queries and keys are rotated by their positions. @see nn::rotary
   symbol mask{};           ///< [G,B,K]: 1, or 0 at keys that no query sees, such as padding.
   double dropout = 0;      ///< Of the attention weights.
+  param_dtype_option param_dtype{};  ///< In which the parameters are stored.
 };
 
 /// attention(m, query, memory, options): multi-head attention that never holds the matrix of all scores. Parameters: wq, wk, wv [M,H,D] and
@@ -63,9 +69,11 @@ constexpr symbol attention(const parameter_scope& m, here query, symbol memory, 
   builder& b = m.owner();
   const line_of_call kept(b);
   const named_scope named(m, "attention");
-  const symbol wq = m.param("wq", o.grouped ? "MHRD" : "MHD", init::fan_in("M")), wk = m.param("wk", "MHD", init::fan_in("M"));
-  const symbol wv = m.param("wv", "MHD", init::fan_in("M"));
-  const symbol wo = o.grouped ? m.param("wo", "HRDM", init::fan_in("HRD")) : m.param("wo", "HDM", init::fan_in("HD"));
+  const auto weight = [&](std::string_view name, std::string_view letters, std::string_view fan_in) {
+    return detail::weight(m, name, letters, init::fan_in(fan_in), o.param_dtype);
+  };
+  const symbol wq = weight("wq", o.grouped ? "MHRD" : "MHD", "M"), wk = weight("wk", "MHD", "M"), wv = weight("wv", "MHD", "M");
+  const symbol wo = o.grouped ? weight("wo", "HRDM", "HRD") : weight("wo", "HDM", "HD");
   symbol q = o.grouped ? einsum<"GBQM,MHRD->GBQHRD">(query, wq) : einsum<"GBQM,MHD->GBQHD">(query, wq);
   symbol k = einsum<"GBKM,MHD->GBKHD">(memory, wk);
   const symbol v = einsum<"GBKM,MHD->GBKHD">(memory, wv);

@@ -8,6 +8,7 @@
 #include <gshard/nn/rotary.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
+#include <gshard/nn/weight.hpp>
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -42,6 +43,7 @@ struct language_model_options {
   bool tied_head = true;     ///< The embeddings are the weights of the head.
   double dropout = 0;        ///< Of the results of attention and of feed-forward layers.
   remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
+  param_dtype_option param_dtype{};               ///< In which weights of products and embeddings are stored; of experts, too.
 };
 
 namespace detail {
@@ -57,7 +59,7 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, co
   const named_scope named(m, "attention");
   builder& b = m.owner();
   const auto weight = [&](std::string_view name, std::string_view letters, std::string_view fan_in) {
-    return m.scope(name).param("weight", letters, init::fan_in(fan_in));
+    return detail::weight(m.scope(name), "weight", letters, init::fan_in(fan_in), o.param_dtype);
   };
   const symbol wq = weight("q_proj", "HRDM", "M"), wk = weight("k_proj", "HDM", "M");
   const symbol wv = weight("v_proj", "HDM", "M"), wo = weight("o_proj", "MHRD", "HRD");
@@ -76,11 +78,11 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, co
 }
 
 /// w2 (silu(w1 x) * (w3 x)).
-constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x) {
+constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x, param_dtype_option stored) {
   const named_scope named(m, "feed-forward");
-  const symbol gate = m.scope("gate_proj").param("weight", "FM", init::fan_in("M"));
-  const symbol up = m.scope("up_proj").param("weight", "FM", init::fan_in("M"));
-  const symbol down = m.scope("down_proj").param("weight", "MF", init::fan_in("F"));
+  const symbol gate = weight(m.scope("gate_proj"), "weight", "FM", init::fan_in("M"), stored);
+  const symbol up = weight(m.scope("up_proj"), "weight", "FM", init::fan_in("M"), stored);
+  const symbol down = weight(m.scope("down_proj"), "weight", "MF", init::fan_in("F"), stored);
   return einsum<"GBTF,MF->GBTM">(swiglu(einsum<"GBTM,FM->GBTF">(x, gate), einsum<"GBTM,FM->GBTF">(x, up)), down);
 }
 
@@ -88,7 +90,9 @@ template <fixed_string ExpertAxis>
 constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, const decoding_position& at, const language_model_options& o,
                                        routing_summary& routing) {
   const parameter_scope model = m.scope("model");
-  const symbol table = model.scope("embed_tokens").param("weight", "VM", init::fan_in("M"));
+  const symbol table = weight(model.scope("embed_tokens"), "weight", "VM", init::fan_in("M"), o.param_dtype);
+  moe_options experts = o.moe;
+  experts.param_dtype = experts.param_dtype.or_else(o.param_dtype);
   const symbol mask = real_tokens(m, ids);
   symbol x = scale_by<"M">(gather(table, ids), o.tied_head ? 0.5 : 0);
   for (int i = 0; i < o.layers; ++i) {
@@ -98,16 +102,17 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, con
     x = x + dropout(language_model_attention(layer.scope("self_attn"), a, at, o), o.dropout);
     symbol f = language_model_norm(layer.scope("post_attention_layernorm"), x, o);
     if (o.moe_every > 0 && (i + 1) % o.moe_every == 0) {
-      const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), merge_dims<1>(f), merge_dims<1>(mask), o.moe);
+      const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), merge_dims<1>(f), merge_dims<1>(mask), experts);
       routing.add(r);
       f = split_dim<1>(r.y);
     } else {
-      f = language_model_feed_forward(layer.scope("mlp"), f);
+      f = language_model_feed_forward(layer.scope("mlp"), f, o.param_dtype);
     }
     x = x + dropout(f, o.dropout);
   }
   x = language_model_norm(model.scope("norm"), x, o);
-  return einsum<"GBTM,VM->GBTV">(x, o.tied_head ? table : m.scope("lm_head").param("weight", "VM", init::fan_in("M")));
+  const symbol head = o.tied_head ? table : weight(m.scope("lm_head"), "weight", "VM", init::fan_in("M"), o.param_dtype);
+  return einsum<"GBTM,VM->GBTV">(x, head);
 }
 
 }  // namespace detail

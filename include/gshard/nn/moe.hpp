@@ -9,6 +9,7 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/nn/router.hpp>
 #include <gshard/nn/swiglu.hpp>
+#include <gshard/nn/weight.hpp>
 #include <gshard/trace/chunks.hpp>
 #include <gshard/trace/dropless.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -43,6 +44,7 @@ struct moe_options {
   int chunks = 1;                                ///< Of slots: one travels while another is computed. @see chunk_of
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.
+  param_dtype_option param_dtype{};              ///< In which weights of products are stored, those of the router excepted.
 };
 
 struct moe_result {
@@ -57,13 +59,14 @@ namespace detail {
 struct feed_forward_weights {
   symbol wi, wi_gate, wo, bi, bi_gate, bo;
 };
-/// declare(name, letters) declares a weight. `letters`: its dims without those of experts.
+/// declare(scope, name, letters) declares a weight in a scope, m or one of another type. `letters`: its dims without those of experts.
 template <class Declare>
-constexpr feed_forward_weights declare_feed_forward(builder& b, const moe_options& o, const Declare& declare) {
+constexpr feed_forward_weights declare_feed_forward(const parameter_scope& m, const moe_options& o, const Declare& declare) {
   const auto declare_if = [&](bool wanted, std::string_view name, std::string_view letters) {
-    return wanted ? declare(name, letters) : b.nothing();
+    if (!wanted) return m.owner().nothing();
+    return letters.size() == 1 ? declare(m, name, letters) : cast_weight(m, declare(o.param_dtype.in(m), name, letters));
   };
-  const symbol wi = declare("wi", "MF"), wi_gate = declare_if(o.swiglu, "wi_gate", "MF"), wo = declare("wo", "FM");
+  const symbol wi = declare_if(true, "wi", "MF"), wi_gate = declare_if(o.swiglu, "wi_gate", "MF"), wo = declare_if(true, "wo", "FM");
   const symbol bi = declare_if(o.biases, "bi", "F"), bi_gate = declare_if(o.biases && o.swiglu, "bi_gate", "F");
   return {wi, wi_gate, wo, bi, bi_gate, declare_if(o.biases, "bo", "M")};
 }
@@ -89,10 +92,10 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
   const parameter_scope shared = m.scope("shared");
   for (int i = 0; i < o.shared_experts; ++i) {
     const parameter_scope one = shared.scope(i);
-    const auto declare = [&](std::string_view name, std::string_view letters) {
-      return one.param(name, letters, feed_forward_init(letters));
+    const auto declare = [](const parameter_scope& in, std::string_view name, std::string_view letters) {
+      return in.param(name, letters, feed_forward_init(letters));
     };
-    y = y + apply_feed_forward<"GSM,MF->GSF", "GSF,FM->GSM">(x, declare_feed_forward(m.owner(), o, declare));
+    y = y + apply_feed_forward<"GSM,MF->GSF", "GSF,FM->GSM">(x, declare_feed_forward(one, o, declare));
   }
   return y;
 }
@@ -118,16 +121,16 @@ template <label Axes>
 constexpr symbol apply_in_slots(const moe_layer& l) {
   builder& b = l.owner();
   const moe_options& o = l.options;
-  const auto declare = [&](std::string_view weight, std::string_view of_one) {
+  const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
     const init initial = feed_forward_init(of_one);
     const inplace_name<3> all = inplace_name<3>(o.replicas ? "R" : "E").append(of_one);
     const auto with = [&](auto sharded) {
-      return o.replicas ? replica_param(l.m, l.expert_of, weight, all.view(), sharded, initial)
-                        : l.m.param(weight, all.view(), sharded, initial);
+      return o.replicas ? replica_param(m, l.expert_of, weight, all.view(), sharded, initial)
+                        : m.param(weight, all.view(), sharded, initial);
     };
     return of_one.size() == 1 ? with(P<Axes, none>{}) : with(P<Axes, none, none>{});
   };
-  const feed_forward_weights weights = declare_feed_forward(b, o, declare);
+  const feed_forward_weights weights = declare_feed_forward(l.m, o, declare);
   list<gating_result> chunks;
   list<symbol> in, out;
   for (int i = 0; i < o.chunks && !b.failed(); ++i) {
@@ -161,13 +164,13 @@ constexpr grouped_result apply_in_groups(const moe_layer& l) {
   const moe_options& o = l.options;
   const expert_group_routing groups =
       l.gate_einsum([&] { return send_to_expert_groups<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
-  const auto declare = [&](std::string_view weight, std::string_view of_one) {
+  const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
     dim_list dims = gshard::detail::route::dims({groups.group_dim, groups.expert_dim});
     for (const char c : of_one) dims.push_back(b.bound_dim(c));
     const named_sharding& sharded = of_one.size() == 1 ? P<label(Axis), Inner, none>::named : P<label(Axis), Inner, none, none>::named;
-    return l.m.param_of_dims(weight, dims, sharded, feed_forward_init(of_one));
+    return m.param_of_dims(weight, dims, sharded, feed_forward_init(of_one));
   };
-  const feed_forward_weights weights = declare_feed_forward(b, o, declare);
+  const feed_forward_weights weights = declare_feed_forward(l.m, o, declare);
   const symbol in = l.gate_einsum([&] { return dispatch_in_groups(groups); });
   const symbol out = [&] {
     const named_scope experts(l.m, "MoE feed-forward");
@@ -181,10 +184,10 @@ template <fixed_string Axis>
 constexpr grouped_result apply_dropless(const moe_layer& l) {
   const moe_options& o = l.options;
   const expert_row_routing r = l.gate_einsum([&] { return send_rows<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
-  const auto declare = [&](std::string_view weight, std::string_view of_one) {
-    return expert_param(l.m, r, weight, of_one, feed_forward_init(of_one));
+  const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
+    return expert_param(m, r, weight, of_one, feed_forward_init(of_one));
   };
-  const feed_forward_weights w = declare_feed_forward(l.owner(), o, declare);
+  const feed_forward_weights w = declare_feed_forward(l.m, o, declare);
   const symbol out = [&] {
     const named_scope experts(l.m, "MoE feed-forward");
     const auto product = [&](symbol in, symbol matrix, symbol bias) {

@@ -7,6 +7,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/nn/weight.hpp>
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -39,6 +40,7 @@ struct transformer_options {
   /// `encode` and `decode` compute attention in blocks, and never hold the scores of all pairs of positions. So memory grows linearly with
   /// the length. Results differ by rounding; a query that sees only padding gives 0. @see gshard::attention
   bool fused_attention = false;
+  param_dtype_option param_dtype{};  ///< In which weights of products and the embeddings of positions are stored; of experts, too.
 };
 
 /// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
@@ -69,17 +71,18 @@ constexpr symbol norm(const parameter_scope& m, here x) {
   return layer_norm(x, m.param("gamma", "M", init::constant(1)), m.param("beta", "M", init::zeros()));
 }
 
-/// feed_forward(m, x) = wo relu(wi x + bi) + bo. Parameters: wi [M,F], bi [F], wo [F,M], bo [M].
+/// feed_forward(m, x, param_dtype) = wo relu(wi x + bi) + bo. Parameters: wi [M,F], bi [F], wo [F,M], bo [M].
+/// @see param_dtype_option
 /// Shapes: x [G,B,T,M] -> the same.
 /// Communicates: what its einsums do: with F sharded, one all_reduce of the result.
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see feed_forward_or_moe
-constexpr symbol feed_forward(const parameter_scope& m, here x) {
+constexpr symbol feed_forward(const parameter_scope& m, here x, param_dtype_option param_dtype = {}) {
   const line_of_call kept(m.owner());
   const named_scope named(m, "feed-forward");
-  const symbol wi = m.param("wi", "MF", init::fan_in("M")), bi = m.param("bi", "F", init::zeros());
-  const symbol wo = m.param("wo", "FM", init::fan_in("F")), bo = m.param("bo", "M", init::zeros());
+  const symbol wi = detail::weight(m, "wi", "MF", init::fan_in("M"), param_dtype), bi = m.param("bi", "F", init::zeros());
+  const symbol wo = detail::weight(m, "wo", "FM", init::fan_in("F"), param_dtype), bo = m.param("bo", "M", init::zeros());
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;
 }
 
@@ -94,14 +97,16 @@ template <fixed_string ExpertAxis>
 constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, here x, symbol mask, const transformer_options& o,
                                      routing_summary& routing) {
   const line_of_call kept(m.owner());
-  if (index % 2 == 0) return feed_forward(m.scope("ffn"), x);
+  if (index % 2 == 0) return feed_forward(m.scope("ffn"), x, o.param_dtype);
   if (o.dense) {
     const parameter_scope layers = m.scope("dense");
-    symbol sum = feed_forward(layers.scope(0), x);
-    for (int i = 1; i < o.moe.k; ++i) sum = sum + feed_forward(layers.scope(i), x);
+    symbol sum = feed_forward(layers.scope(0), x, o.param_dtype);
+    for (int i = 1; i < o.moe.k; ++i) sum = sum + feed_forward(layers.scope(i), x, o.param_dtype);
     return sum;
   }
-  const moe_result r = moe<ExpertAxis>(m.scope("moe"), merge_dims<1>(x), merge_dims<1>(mask), o.moe);
+  moe_options experts = o.moe;
+  experts.param_dtype = experts.param_dtype.or_else(o.param_dtype);
+  const moe_result r = moe<ExpertAxis>(m.scope("moe"), merge_dims<1>(x), merge_dims<1>(mask), experts);
   routing.add(r);
   return split_dim<1>(r.y);
 }
@@ -135,7 +140,7 @@ constexpr symbol padding_bias(here mask) {
 /// @see gather
 constexpr symbol embed(const parameter_scope& m, symbol table, here ids, symbol positions, const transformer_options& o) {
   const line_of_call kept(m.owner());
-  const symbol at = gather(m.param("position", "LM", init::normal(0.02)), positions);
+  const symbol at = gather(detail::weight(m, "position", "LM", init::normal(0.02), o.param_dtype), positions);
   return dropout(scale_by<"M">(gather(table, ids), 0.5) + at, o.dropout);
 }
 
@@ -143,8 +148,10 @@ namespace detail {
 
 /// The attention of a layer: with a bias, or in blocks. Both hide the same keys.
 constexpr symbol layer_attention(const parameter_scope& m, symbol query, symbol memory, symbol bias,
-                                 const attention_layer_options& in_blocks, const transformer_options& o) {
-  return o.fused_attention ? nn::attention(m, query, memory, in_blocks) : nn::attention(m, query, memory, bias, o.dropout);
+                                 attention_layer_options in_blocks, const transformer_options& o) {
+  in_blocks.param_dtype = o.param_dtype;
+  return o.fused_attention ? nn::attention(m, query, memory, in_blocks)
+                           : nn::attention(m, query, memory, bias, o.dropout, o.param_dtype);
 }
 
 }  // namespace detail
@@ -210,13 +217,14 @@ namespace detail {
 struct keys_and_values {
   symbol keys, values;
 };
-constexpr keys_and_values project_keys_and_values(const parameter_scope& m, symbol x) {
-  const symbol wk = m.param("wk", "MHD", init::fan_in("M")), wv = m.param("wv", "MHD", init::fan_in("M"));
+constexpr keys_and_values project_keys_and_values(const parameter_scope& m, symbol x, param_dtype_option stored) {
+  const symbol wk = weight(m, "wk", "MHD", init::fan_in("M"), stored), wv = weight(m, "wv", "MHD", init::fan_in("M"), stored);
   return {einsum<"GBKM,MHD->GBKHD">(x, wk), einsum<"GBKM,MHD->GBKHD">(x, wv)};
 }
 /// The other half of nn::attention, with the parameters wq and wo.
-constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_values& to, const attention_options& o) {
-  const symbol wq = m.param("wq", "MHD", init::fan_in("M")), wo = m.param("wo", "HDM", init::fan_in("HD"));
+constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_values& to, const attention_options& o,
+                        param_dtype_option stored) {
+  const symbol wq = weight(m, "wq", "MHD", init::fan_in("M"), stored), wo = weight(m, "wo", "HDM", init::fan_in("HD"), stored);
   const symbol q = einsum<"GBQM,MHD->GBQHD">(x, wq);
   if (m.owner().failed()) return m.owner().nothing();
   return einsum<"GBQHD,HDM->GBQM">(gshard::attention(q, to.keys, to.values, o), wo);
@@ -242,8 +250,9 @@ constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, s
 }
 
 /// Keys and values of the positions so far, from the caches "key_cache" and "value_cache" [G,B,T,H,D], and of x.
-constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, const decoding_position& at) {
-  const keys_and_values now = project_keys_and_values(m, x);
+constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, const decoding_position& at,
+                                                 param_dtype_option stored) {
+  const keys_and_values now = project_keys_and_values(m, x, stored);
   const symbol keys = extend_cache(m, "key_cache", "GBTHD", now.keys, at);
   return {keys, extend_cache(m, "value_cache", "GBTHD", now.values, at)};
 }
@@ -262,7 +271,7 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
   for (int i = 0; i < o.decoder_layers; ++i) {
     const parameter_scope cross = m.scope(i).scope("cross");
     const named_scope named(cross, "attention");
-    const detail::keys_and_values of_memory = detail::project_keys_and_values(cross, memory);
+    const detail::keys_and_values of_memory = detail::project_keys_and_values(cross, memory, o.param_dtype);
     const auto keep = [&](std::string_view name, symbol next) {
       const symbol cache = cross.cache(name, "GBSHD", init::zeros());
       if (m.owner().failed()) return;
@@ -303,14 +312,15 @@ constexpr symbol decode_step(const parameter_scope& m, symbol table, here ids, s
     const symbol q = norm(layer.scope("norm1"), x);
     {
       const named_scope named(self, "attention");
-      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, {in_cache, order});
-      x = x + detail::attend(self, q, so_far, {.position = in_cache});
+      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, {in_cache, order}, o.param_dtype);
+      x = x + detail::attend(self, q, so_far, {.position = in_cache}, o.param_dtype);
     }
     const symbol c = norm(layer.scope("norm2"), x);
     {
       const named_scope named(cross, "attention");
       const symbol keys = cross.cache("key_cache", "GBSHD", init::zeros());
-      x = x + detail::attend(cross, c, {keys, cross.cache("value_cache", "GBSHD", init::zeros())}, {.mask = memory_mask});
+      const symbol values = cross.cache("value_cache", "GBSHD", init::zeros());
+      x = x + detail::attend(cross, c, {keys, values}, {.mask = memory_mask}, o.param_dtype);
     }
     x = x + feed_forward_or_moe<ExpertAxis>(layer, i, norm(layer.scope("norm3"), x), mask, o, routing);
   }

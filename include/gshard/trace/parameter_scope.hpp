@@ -76,6 +76,13 @@ class parameter_scope {
     return scope(digits.view());
   }
 
+  /// The same scope with another element type of the parameters and variables that it declares without one.
+  constexpr parameter_scope with_type(dtype type) const {
+    parameter_scope m = *this;
+    m.type_ = type;
+    return m;
+  }
+
   /// A tensor that is kept from run to run: its name, its dims by letter, optionally its partition spec, its initial values, and optionally
   /// its element type. A second call with the same name returns the same tensor. Parameters in half precision (`dtype::bf16`) are cast
   /// where they are used. Their gradients are float. Their initial values are those of float, rounded.
@@ -95,7 +102,7 @@ class parameter_scope {
   /// The same with dims of the program in place of letters.
   constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, const named_sharding& layout, init start) const {
     if (builder_->failed()) return builder_->nothing();
-    if (!is_real(type_)) builder_->fail(fault::wrong_type, name);
+    if (!is_real(gradient_type(type_))) builder_->fail(fault::wrong_type, full_name(name).view());
     return annotate_parameter(name, declare(full_name(name), dims, type_, start), layout);
   }
 

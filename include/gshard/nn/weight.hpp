@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The weights of layers, and the element type in which they are stored.
+
+#include <gshard/ir/dtype.hpp>
+#include <gshard/ir/spec.hpp>
+#include <gshard/trace/map.hpp>
+#include <gshard/trace/parameter_scope.hpp>
+
+#include <string_view>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// The option `.param_dtype` of layers: the element type in which they store embeddings and the weights of products, such as
+/// `dtype::bf16`. They cast them to the model's type where they are used. The default is the model's type. Norms, biases and routers
+/// always have it: they are small, and routers decide much.
+struct param_dtype_option {
+  bool is_set = false;
+  dtype type = dtype::f32;
+
+  constexpr param_dtype_option() = default;
+  constexpr param_dtype_option(dtype stored) : is_set(true), type(stored) {}  // implicit: .param_dtype = dtype::bf16
+
+  /// The scope, whose parameters are stored so.
+  constexpr parameter_scope in(const parameter_scope& m) const { return is_set ? m.with_type(type) : m; }
+  /// This option of an inner layer, if it is set; else that of the outer layer.
+  constexpr param_dtype_option or_else(const param_dtype_option& outer) const { return is_set ? *this : outer; }
+};
+
+namespace detail {
+
+/// A stored weight as products take it: in the element type of the model.
+constexpr symbol cast_weight(const parameter_scope& m, symbol w) {
+  return !m.owner().has(w) || w.get().type == m.type() ? w : gshard::detail::emit_cast(w, m.type());
+}
+constexpr symbol weight(const parameter_scope& m, std::string_view name, std::string_view letters, init start, param_dtype_option stored) {
+  return cast_weight(m, stored.in(m).param(name, letters, start));
+}
+
+}  // namespace detail
+
+}}}  // namespace gshard::v0::nn
