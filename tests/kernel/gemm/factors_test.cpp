@@ -45,7 +45,10 @@ TEST_CASE("factors: the loops reach the element that the index letters name, alo
              at[2] == position(out, sizes, index);
     });
     CHECK(same);
-    for (std::size_t i = 0; i < used.size(); ++i) CHECK(nest.at[i].extent == sizes.at(used[i]));
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      CHECK(nest.at[i].extent == sizes.at(used[i]));
+      CHECK(ks::detail::loop_of_factor<3>(used[i] - 'a', {operand(a, sizes), operand(b, sizes), operand(out, sizes)}) == i);
+    }
   }
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("nest: sums of products, whatever the order of the loops, into memory 
     const nest_case c = random_case(gen, alpha);
     for (const loop_nest<3>& nest : {c.nest, ks::detail::order_nest(c.nest)}) {
       std::vector<double> out(c.expected.size(), std::numeric_limits<double>::quiet_NaN());
-      ks::detail::run_nest(nest, alpha, c.a.data(), c.b.data(), out.data(), std::int64_t(out.size()));
+      ks::detail::run_nest({nest}, alpha, c.a.data(), c.b.data(), out.data(), std::int64_t(out.size()));
       CHECK(out == c.expected);
     }
   }
@@ -70,7 +70,8 @@ TEST_CASE("nest: term by term, sums have the same bits in every order of the oth
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(seed);
-    loop_nest<3> nest = random_case(gen, 1).nest;
+    const double alpha = seed % 2 == 0 ? 1 : 0.3;
+    loop_nest<3> nest = random_case(gen, alpha).nest;
     std::int64_t size = 1;
     for (std::size_t i = 0; i < nest.count; ++i) size *= nest.at[i].stride[2] == 0 ? 1 : nest.at[i].extent;
     ks::detail::merge_loops(nest);
@@ -79,8 +80,7 @@ TEST_CASE("nest: term by term, sums have the same bits in every order of the oth
     const auto run = [&](std::int64_t begin, std::int64_t end) {
       const ks::detail::nest_plan plan = ks::detail::plan_nest(nest, ks::detail::loop<3>{end - begin, batch.stride});
       std::vector<double> out(std::size_t((end - begin) * size));
-      ks::detail::run_nest(plan.nest, 1.0, values.data() + begin * 3, values.data() + begin * 4, out.data(), std::int64_t(out.size()), false,
-                           plan.term_by_term);
+      ks::detail::run_nest(plan, alpha, values.data() + begin * 3, values.data() + begin * 4, out.data(), std::int64_t(out.size()));
       return out;
     };
     std::vector<double> pieces;

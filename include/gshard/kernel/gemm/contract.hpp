@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,7 +51,7 @@ class contraction {
     detail::loop_nest<3> nest = detail::loops_of<3>("contraction", {a, b, out});
     std::optional<loop> of_batch;
     if (batch) {
-      const std::size_t at = number_of_loop(*batch, {a, b, out});
+      const std::size_t at = detail::loop_of_factor<3>(*batch, {a, b, out});
       of_batch = nest.at[at];
       nest.erase(at);
     }
@@ -75,7 +74,7 @@ class contraction {
     b = sum_first(b_sum_, b, b_sums);
     if constexpr (!std::is_integral_v<T>)
       if (gemm_) return run_gemm(a, b, out);
-    detail::run_nest(nest_.nest, alpha_, a, b, out, size_, adds_, nest_.term_by_term);
+    detail::run_nest(nest_, alpha_, a, b, out, size_, adds_);
   }
 
   /// One operand. `out` must not overlap it.
@@ -85,7 +84,7 @@ class contraction {
       detail::copy_words<word>(reinterpret_cast<const std::byte*>(a), reinterpret_cast<std::byte*>(out),
                                *copy_);
     else
-      detail::run_nest(nest_.nest, alpha_, a, &one, out, size_);
+      detail::run_nest(nest_, alpha_, a, &one, out, size_);
   }
 
  private:
@@ -102,15 +101,6 @@ class contraction {
   bool done_if_empty(T* out) const {
     if (empty_ && !adds_) std::fill_n(out, size_, T(0));
     return empty_;
-  }
-
-  /// Which loop of loops_of is that of a factor.
-  static std::size_t number_of_loop(int factor, const std::array<operand_dims, 3>& operands) {
-    std::uint32_t before = 0;
-    for (const operand_dims& o : operands)
-      for (std::size_t d = 0; d < std::size_t(o.rank); ++d)
-        if (o.factor[d] < factor) before |= 1u << o.factor[d];
-    return std::size_t(std::popcount(before));
   }
 
   void prepare(detail::loop_nest<3> nest, std::optional<loop> batch) {
@@ -183,7 +173,7 @@ class contraction {
   static const T* sum_first(const std::optional<lone_sum>& sum, const T* x, std::vector<T>& scratch) {
     if (!sum) return x;
     scratch.resize(std::size_t(sum->size));
-    detail::run_nest(sum->plan.nest, T(1), x, &one, scratch.data(), sum->size, false, sum->plan.term_by_term);
+    detail::run_nest(sum->plan, T(1), x, &one, scratch.data(), sum->size);
     return scratch.data();
   }
 

@@ -7,6 +7,7 @@
 #include <gshard/kernel/loops.hpp>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,6 +79,15 @@ loop_nest<N> loops_of(const char* operation, const std::array<operand_dims, N>& 
   for (std::size_t f = 0; f < factors; ++f)
     if (used[f]) nest.push(loops[f]);
   return nest;
+}
+/// The index of a factor's loop in loops_of: the number of lower factors that the operands have.
+template <std::size_t N>
+std::size_t loop_of_factor(int factor, const std::array<operand_dims, N>& operands) {
+  std::uint32_t lower = 0;
+  for (const operand_dims& o : operands)
+    for (std::size_t d = 0; d < std::size_t(o.rank); ++d)
+      if (o.factor[d] < factor) lower |= 1u << o.factor[d];
+  return std::size_t(std::popcount(lower));
 }
 
 }  // namespace detail

@@ -86,8 +86,8 @@ constexpr nest_plan plan_nest(const loop_nest<3>& nest, const std::optional<loop
   return plan;
 }
 
-/// out[i * so] (+)= alpha * a[i * sa] * b[i * sb]. If so is 0, the compiler cannot add in another order, or round products before it adds:
-/// `out` may overlap `a`.
+/// out[i * so] (+)= (alpha * a[i * sa]) * b[i * sb], rounded after each product. So all strides, and all orders of loops, give the same
+/// bits. If so is 0, the compiler cannot add in another order, or round products before it adds: `out` may overlap `a`.
 template <bool Add, class T>
 void multiply_row(std::int64_t n, T alpha, const T* a, std::int64_t sa, const T* b, std::int64_t sb, T* out,
                   std::int64_t so) {
@@ -95,8 +95,8 @@ void multiply_row(std::int64_t n, T alpha, const T* a, std::int64_t sa, const T*
   if (sa == 0 && sb == 1 && so == 1) {
     const T scale = product(alpha, *a);
     for (std::int64_t i = 0; i < n; ++i) put(out[i], product(scale, b[i]));
-  } else if (sa == 1 && sb == 0 && so == 1) {
-    const T scale = product(alpha, *b);
+  } else if (sa == 1 && sb == 0 && so == 1 && alpha == T(1)) {
+    const T scale = *b;
     for (std::int64_t i = 0; i < n; ++i) put(out[i], product(a[i], scale));
   } else if (sa == 1 && sb == 1 && so == 1) {
     for (std::int64_t i = 0; i < n; ++i) put(out[i], product(product(alpha, a[i]), b[i]));
@@ -132,14 +132,14 @@ void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out
   });
 }
 
-/// out[o] = alpha * sum of a * b over the nest, for a contiguous `out` of `size` elements; with `to_sums`, out[o] += that.
+/// out[o] = alpha * sum of a * b over the nest of a plan, for a contiguous `out` of `size` elements; with `to_sums`, out[o] += that.
 template <class T>
-void run_nest(const loop_nest<3>& nest, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false,
-              bool term_by_term = false) {
+void run_nest(const nest_plan& plan, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false) {
+  const loop_nest<3>& nest = plan.nest;
   bool add = to_sums;
-  for (std::size_t i = 0; i + (term_by_term ? 0 : 1) < nest.count; ++i) add = add || is_sum(nest.at[i]);
+  for (std::size_t i = 0; i + (plan.term_by_term ? 0 : 1) < nest.count; ++i) add = add || is_sum(nest.at[i]);
   if (add && !to_sums) std::fill_n(out, size, T(0));
-  parallel_nest<2>(nest, [=](const loop_nest<3>& part, const auto& first) {
+  parallel_nest<2>(nest, [=, term_by_term = plan.term_by_term](const loop_nest<3>& part, const auto& first) {
     run_part_of_nest(part, alpha, a + first[0], b + first[1], out + first[2], add, term_by_term);
   });
 }
