@@ -234,6 +234,38 @@ TEST_CASE("with bf16_products, a parameter in bf16 is a factor; its gradient is 
 }
 
 namespace {
+/// A product of three: w and v in bf16, or in float and rounded. Maybe with casts to float.
+template <bool Stored, bool Casts>
+inline constexpr auto product_of_three = [](auto& m, auto x) {
+  const auto weight = [&](auto name, auto letters) {
+    const auto w = m.param(name, letters, gs::init::normal(1), Stored ? gs::dtype::bf16 : gs::dtype::f32);
+    if (!Stored) return gs::cast<float>(gs::cast<bfloat16>(w));
+    return Casts ? gs::cast<float>(w) : w;
+  };
+  const auto w = weight("w", "MH"), v = weight("v", "HM");
+  const auto y = gs::einsum<"BM,MH,HN->BN">(x, w, v);
+  return std::tuple{y, gs::gradients(gs::sum(y * y), std::array<gs::symbol, 1>{w})[0]};
+};
+template <bool Casts, class... More>
+void compare_products_of_three() {
+  for (const std::vector<int>& e : meshes) {
+    const auto on = gs::simulate<mesh>(e);
+    gs::executable<program<product_of_three<true, Casts>, More...>> stored(on, sizes, gs::parameter_store(on, 7));
+    gs::executable<program<product_of_three<false, Casts>, More...>> full(on, sizes, gs::parameter_store(on, 7));
+    const auto [y, dw] = stored(numbers(30));
+    const auto [expected_y, expected_dw] = full(numbers(30));
+    CHECK(gs::to_global(y) == gs::to_global(expected_y));
+    CHECK(gs::to_global(dw) == gs::to_global(expected_dw));
+  }
+}
+}  // namespace
+
+TEST_CASE("products of three operands, two of which are in bf16") {
+  compare_products_of_three<false, gs::bf16_products>();
+  compare_products_of_three<true>();
+}
+
+namespace {
 
 template <bool Stored, const auto& Settings>
 void check_name_in_error(const std::string& begins = "adam: the gradient of parameter \"w\": element [") {

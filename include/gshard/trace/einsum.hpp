@@ -148,16 +148,19 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
                                      std::string_view text) {
   if (operands.size() <= 2 || b.failed()) return emit_einsum(b, operands, factors, output, text);
   std::int64_t extents[equation::most_factors + 1]{};
+  std::array<symbol, equation::most_operands> of_one_type{};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!b.has(operands[i])) return b.nothing();
-    const dim_list& dims = operands[i].get().dims;
+    const value& v = (of_one_type[i] = emit_factor(operands[i])).get();
+    if (v.type != of_one_type[0].get().type || !has_sums(v.type)) b.fail(fault::wrong_type, text, {}, int(i));
+    const dim_list& dims = v.dims;
     if (dims.size() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), dims.size());
     for (int d = 0; d < dims.size() && !b.failed(); ++d) extents[factors[i][d]] = expected_extent(b, dims[d]);
   }
   if (b.failed()) return b.nothing();
   const contraction_order order(factors, output, extents);
   if (!order.possible()) b.fail(fault::rank_mismatch, text, {}, max_rank, max_rank + 1);
-  return emit_contracted(b, order, (1u << operands.size()) - 1u, operands, factors, text);
+  return emit_contracted(b, order, (1u << operands.size()) - 1u, list_view(of_one_type.data(), operands.size()), factors, text);
 }
 
 }  // namespace detail

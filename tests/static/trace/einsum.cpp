@@ -39,6 +39,19 @@ static_assert(tracing::holds([](builder& b, auto&) {
   right = right && (gs::full_precision(product, x, w), !rounds()) && (gs::sum(x), !rounds());
   return right && (product(x, w), rounds());
 }));
+// With bf16_products, tensors in bf16 are factors among floats, in einsums of many operands, too. Without, the error tells their number.
+constexpr bool multiplies(bool bf16_products, dtype first, dtype second, dtype third, int refused = -1) {
+  const gs::diagnostic p = tracing::problem_of([=](builder& b, auto&) {
+    b.options.bf16_products = bf16_products;
+    const symbol y = einsum<"AB,BC,CD->AD">(input(b, "AB", first), input(b, "BC", second), input(b, "CD", third));
+    if (!b.failed() && (y.get().type != dtype::f32 || tracing::count(b.program, op::einsum) != 2)) b.fail(fault::bad_range, "result");
+  });
+  return refused < 0 ? !p : p.what == fault::wrong_type && p.subject.view() == "AB,BC,CD->AD" && p.first == refused;
+}
+static_assert(multiplies(true, dtype::f32, dtype::bf16, dtype::f32) && multiplies(true, dtype::bf16, dtype::bf16, dtype::f32));
+static_assert(multiplies(true, dtype::bf16, dtype::bf16, dtype::bf16) && multiplies(false, dtype::f32, dtype::f32, dtype::f32));
+static_assert(multiplies(false, dtype::bf16, dtype::f32, dtype::f32, 0) && multiplies(false, dtype::f32, dtype::bf16, dtype::f32, 1));
+static_assert(multiplies(false, dtype::f32, dtype::f32, dtype::bf16, 2) && multiplies(true, dtype::f32, dtype::f32, dtype::f16, 2));
 // One axis cannot shard two dims of a tensor, so the index of a diagonal is whole.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"iji->ij">(input(b, "ABA"));
