@@ -198,7 +198,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
       const auto [at, is_new] = known.try_emplace({n.kind, axes, replicas, c.bytes_received}, 0.0);
       if (is_new) at->second = detail::seconds_on(network, n.kind, axes, e, c.bytes_received, replicas);
       c.network = at->second;
-      if constexpr (requires { network.bytes_between_nodes(n.kind, axes, e, c.bytes_received, replicas); })
+      if constexpr (network_of_nodes<Network>)
         c.bytes_between_nodes = network.bytes_between_nodes(n.kind, axes, e, c.bytes_received, replicas);
     }
     c.seconds = std::max({c.arithmetic, c.memory, c.network});

@@ -19,13 +19,22 @@ concept network = requires(const T& on, op kind, std::uint32_t axes, const exten
   { on.seconds(kind, axes, e, bytes_received) } -> std::same_as<double>;
 };
 
+/// A network whose devices share links in nodes. Groups along `axes` that move the same data are along the axes of `replicas`: a node
+/// receives that data once for all of them. On a torus each device has its own links, so there it travels once for each group.
+/// @see machine
+template <class T>
+concept network_of_nodes =
+    network<T> && requires(const T& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes, std::uint32_t replicas) {
+      { on.seconds(kind, axes, e, bytes, replicas) } -> std::same_as<double>;
+      { on.bytes_between_nodes(kind, axes, e, bytes, replicas) } -> std::same_as<double>;
+    };
+
 namespace detail {
-/// Seconds of a collective whose groups move the same data along the axes of `replicas`. A network may have a function with these.
+/// Seconds of a collective. Only a network of nodes tells groups that move the same data from others.
 template <network Network>
 constexpr double seconds_on(const Network& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                             std::uint32_t replicas) {
-  if constexpr (requires { on.seconds(kind, axes, e, bytes_received, replicas); })
-    return on.seconds(kind, axes, e, bytes_received, replicas);
+  if constexpr (network_of_nodes<Network>) return on.seconds(kind, axes, e, bytes_received, replicas);
   else return on.seconds(kind, axes, e, bytes_received);
 }
 }  // namespace detail

@@ -52,7 +52,6 @@ constexpr int member_of_group(int first, std::int64_t m, std::uint32_t axes, con
   }
   return device;
 }
-}  // namespace detail
 
 /// The members of a group along these axes that share a node, if a node holds `node_devices` successive devices. An axis is within a node,
 /// or across nodes; one whose extent neither divides what is left of a node nor is a multiple of it counts as its whole part within.
@@ -66,9 +65,11 @@ constexpr std::int64_t members_on_node(std::uint32_t axes, const extents& e, int
   }
   return here;
 }
-/// The groups along these axes. @see members_on_node
+}  // namespace detail
+
+/// The groups along these axes. An axis is within a node or across nodes, as in members_on_node.
 constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, int node_devices) {
-  const std::int64_t here = members_on_node(axes, e, node_devices);
+  const std::int64_t here = detail::members_on_node(axes, e, node_devices);
   nodes_of_group g{.members = e.devices(axes)};
   g.nodes = (g.members + here - 1) / here;
   g.pairs = g.members * (g.members - here);

@@ -41,14 +41,14 @@ struct machine {
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
     const bool at_once = detail::is_all_reduce(kind) && bytes_received * g.members <= small_sum_bytes * (g.members - 1);
     return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices /
-           double(g.members * members_on_node(replicas, e, node_devices));
+           double(g.members * detail::members_on_node(replicas, e, node_devices));
   }
   /// The time of a collective whose busiest device receives so many bytes: its start, and the bytes that a node receives from others, or
   /// those that a device receives within its node. Both are sent at the same time, in rounds.
   constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received, std::uint32_t replicas = 0) const {
     if (bytes_received <= 0) return 0;
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
-    const std::int64_t sharers = g.nodes > 1 ? members_on_node(replicas, e, node_devices) : 1;  // groups that move the same data
+    const std::int64_t sharers = g.nodes > 1 ? detail::members_on_node(replicas, e, node_devices) : 1;  // groups that move the same data
     const group_reach reach = reach_of(g.members * sharers, g.nodes);
     if (const measured_curve& curve = measured.collective(kind, reach); curve.known())
       return curve.extended(reach == group_reach::within_node ? double(bytes_received)
@@ -62,15 +62,17 @@ struct machine {
     if (g.nodes < g.members * sharers) {
       begin += node_start;
       const std::int64_t mates = g.members / g.nodes - 1;
-      const double share = is_looped_product(kind)     ? 1
-                           : traits(kind).in_rings ? double(mates * g.members) / double((mates + 1) * (g.members - 1))
-                                                   : double(mates) / double(g.members - 1);
-      within = (1 - (1 - share) / double(sharers)) * double(bytes_received) / node_bytes;
+      const double from_mates = is_looped_product(kind)     ? 1
+                                : traits(kind).in_rings ? double(mates * g.members) / double((mates + 1) * (g.members - 1))
+                                                        : double(mates) / double(g.members - 1);
+      // Sharers take equal parts of the bytes of other nodes, and exchange the parts within their node.
+      const double from_other_nodes = (1 - from_mates) / double(sharers);
+      within = (1 - from_other_nodes) * double(bytes_received) / node_bytes;
     }
     return begin + (between > within ? between : within);
   }
 };
-static_assert(network<machine>);
+static_assert(network_of_nodes<machine>);
 
 /// The bytes that a device receives from other nodes while one collective starts: start time / seconds per byte. Both come from a measured
 /// all_gather, else from the machine's rates; so do seconds per byte if the curve does not rise. From 1 to 2^40. @see runs_on

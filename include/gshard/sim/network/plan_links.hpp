@@ -223,6 +223,6 @@ class faulty_torus {
   torus_mesh mesh_;
   mutable plan_links links_;  // caches slowdowns
 };
-static_assert(network<faulty_torus>);
+static_assert(network<faulty_torus> && !network_of_nodes<faulty_torus>);
 
 }}  // namespace gshard::v0

@@ -6,3 +6,4 @@
 namespace gs = gshard;
 
 static_assert(gs::network<gs::machine> && gs::network<gs::torus_mesh> && !gs::network<gs::torus> && !gs::network<int>);
+static_assert(gs::network_of_nodes<gs::machine> && !gs::network_of_nodes<gs::torus_mesh>);
