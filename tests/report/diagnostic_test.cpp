@@ -34,8 +34,8 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "divided by 4)");
   CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
         "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
-  CHECK(gs::describe(problem(fault::options_conflict, ".dropless and .places", "moe")) ==
-        "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .places in \"moe\")");
+  CHECK(gs::describe(problem(fault::options_conflict, "moe", ".dropless and .router.evaluation_places")) ==
+        "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .router.evaluation_places in \"moe\")");
   CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==
         "a sharding asks for a partial sum that the tensor does not have (\"annotate\")");
 }
@@ -45,6 +45,9 @@ TEST_CASE("a fault as text: its line and the scope around it") {
   d.name_place(12, "attention");
   d.name_place(13, "feed-forward");  // the first place stays
   CHECK(gs::describe(d) == "an operand has another element type than the operation takes (\"map\", operand 1, line 12 in \"attention\")");
+  gs::diagnostic of_long_scope = problem(fault::wrong_type, "map", {}, 1);
+  of_long_scope.name_place(12, "the cross attention of the third decoder layer");
+  CHECK(gs::describe(of_long_scope).ends_with("line 12 in \"the cross attention of the third decoder layer\")"));
 }
 
 TEST_CASE("a fault as text: what the equation's reader reports") {

@@ -62,6 +62,12 @@ constexpr bool fails(gs::fault expected, std::string_view about, F f) {
   const gs::diagnostic p = problem_of(f);
   return p.what == expected && p.subject.view() == about;
 }
+/// The program of f fails as options of a layer do not go together: ".dropless and .places".
+template <class F>
+constexpr bool conflicts(std::string_view layer, std::string_view options, F f) {
+  const gs::diagnostic p = problem_of(f);
+  return p.what == gs::fault::options_conflict && p.subject.view() == layer && p.word.view() == options;
+}
 /// f(builder, parameter_scope) is true, and no fault was found.
 template <class F>
 constexpr bool holds(F f) {

@@ -22,18 +22,18 @@ enum class fault : std::uint8_t {
 struct diagnostic {
   fault what = fault::nothing;
   tensor_name subject;  // tensor, operation or equation
-  axis_name word;       // axis or index letter
+  tensor_name word;     // axis, index letter or options
   int first = -1;       // column, expected number, ...
   int second = -1;
   int line = 0;  // of the program, of the verb or the operation
-  inplace_name<31> scope;  // the named_scope around it
+  tensor_name scope;    // the named_scope around it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
   constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {
     if (what != fault::nothing) return;
     what = f;
     subject = tensor_name(about);
-    word = axis_name(w);
+    word = tensor_name(w);
     first = a;
     second = b;
   }

@@ -60,7 +60,7 @@ struct set_option {
 /// The program fails if an option is set beside one of `others`.
 constexpr void refuse_together(builder& b, std::string_view layer, set_option one, std::initializer_list<set_option> others) {
   for (const set_option& other : others)
-    if (one.is_set && other.is_set) b.fail(fault::options_conflict, tensor_name(one.name).append(" and ").append(other.name).view(), layer);
+    if (one.is_set && other.is_set) b.fail(fault::options_conflict, layer, tensor_name(one.name).append(" and ").append(other.name).view());
 }
 
 /// The program fails unless x [G,S,M] has the dim M and the element type of wg [M,E], and mask [G,S] the dims and the type of x. The fault

@@ -65,7 +65,7 @@ static_assert(is_refused<router{.scale = nan}> && is_refused<router{.bias_rate =
 // No option is ignored.
 static_assert(is_refused<router{.groups_per_token = 2}> && is_refused<router{.evaluation_places = {.factor = 0, .minimum = 4}}>);
 static_assert(is_refused<router{.evaluation_places = {-1}}>);
-static_assert(fails(fault::options_conflict, ".experts_choose and .importance", [](auto& b, auto& m) {
+static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
 // Faults of x and mask name the layer and the operand, not the verbs inside.

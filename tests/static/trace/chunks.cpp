@@ -36,7 +36,7 @@ static_assert(fails(fault::wrong_gating, "chunk_of", [](builder& b, auto&) {
 static_assert(fails(fault::bad_range, "moe", [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.chunks = 0});
 }));
-static_assert(fails(fault::options_conflict, ".expert_groups and .chunks", [](builder& b, auto& m) {
+static_assert(tracing::conflicts("moe", ".expert_groups and .chunks", [](builder& b, auto& m) {
   gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = 2});
 }));
 

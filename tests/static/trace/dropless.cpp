@@ -101,19 +101,19 @@ static_assert(fails(fault::rank_mismatch, "combine_rows", [](builder& b, auto&) 
 
 // Options of the layer that do not go together: the fault names both.
 constexpr bool conflict(std::string_view both, const gs::nn::moe_options& options) {
-  return fails(fault::options_conflict, both, [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
+  return tracing::conflicts("moe", both, [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }
 static_assert(conflict(".dropless and .places", {.places = {2}, .dropless = true}));
 static_assert(conflict(".dropless and .router.evaluation_places", {.dropless = true, .router = {.evaluation_places = {2}}}));
 static_assert(conflict(".dropless and .router.experts_choose", {.dropless = true, .router = {.experts_choose = true}}));
-static_assert(fails(fault::options_conflict, ".dropless and .router.importance", [](builder& b, auto& m) {
+static_assert(tracing::conflicts("moe", ".dropless and .router.importance", [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.dropless = true, .router = {.importance = input(b, "GS")}});
 }));
 static_assert(conflict(".dropless and .replicas", {.replicas = true, .dropless = true}));
 static_assert(conflict(".dropless and .chunks", {.dropless = true, .chunks = 2}));
 static_assert(conflict(".expert_groups and .replicas", {.expert_groups = 2, .replicas = true}));
 static_assert(conflict(".expert_groups and .chunks", {.expert_groups = 2, .chunks = 2}));
-static_assert(fails(fault::options_conflict, ".dropless and a second mesh axis", [](builder& b, auto& m) {
+static_assert(tracing::conflicts("moe", ".dropless and a second mesh axis", [](builder& b, auto& m) {
   gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .dropless = true});
 }));
 
