@@ -4,6 +4,7 @@
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/dropless.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/expert_groups.hpp>
@@ -52,14 +53,20 @@ symbols routed(given x, int k = 2) {
   return results;
 }
 
-/// The same through groups of experts.
-symbols routed_by_groups(given x, int k, int groups, const gs::capacity& rows) {
+/// The same through groups of experts, in chunks of token groups.
+symbols routed_by_groups(given x, int k, int groups, const gs::capacity& rows, int chunks = 1) {
   const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity{k / 2.0}});
-  const gs::expert_group_routing sent = gs::send_to_expert_groups(r, x[2], groups, rows);
-  const symbol in = lay_out(gs::dispatch_in_groups(sent));
-  const symbol y = gs::combine_from_groups(sent, in * in);
-  symbols results{y, sent.overflow};
-  for (const symbol& g : gs::gradients(gs::sum(y * x[3]) + r.aux, std::array{x[2], x[0]})) results.push_back(lay_out(g));
+  const auto gatings = gs::chunks_of_token_groups(r, chunks);
+  const symbols tokens = gs::chunks_of_token_groups(x[2], chunks);
+  symbols y, overflow;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const gs::expert_group_routing sent = gs::send_to_expert_groups(gatings[i], tokens[i], groups, rows);
+    const symbol in = lay_out(gs::dispatch_in_groups(sent));
+    y.push_back(gs::combine_groups(sent, lay_out(gs::sum_in_groups(sent, in * in))));
+    overflow.push_back(sent.overflow);
+  }
+  symbols results{gs::join_token_groups(y), gs::join_token_groups(overflow)};
+  for (const symbol& g : gs::gradients(gs::sum(results[0] * x[3]) + r.aux, std::array{x[2], x[0]})) results.push_back(lay_out(g));
   return results;
 }
 
@@ -143,6 +150,25 @@ TEST_CASE("through expert groups, with gradients") {
   check(3, 2, {0});
   check(2, 2, {.factor = 0.5, .minimum = 2, .multiple = 3});
   check(4, 3, {1.5});  // some tokens get no row
+}
+
+TEST_CASE("through expert groups in chunks of token groups, with gradients: the bits without chunks") {
+  const std::vector<gs::dims> sizes{{{'G', 6}, {'S', 7}, {'E', 5}, {'M', 4}}, {{'G', 12}, {'S', 3}, {'E', 4}, {'M', 2}}};
+  const auto check = [&](int k, int groups, const gs::capacity& rows, int chunks) {
+    const auto program = [=](int parts) {
+      return trace(inputs, [=](const scope&, given x) { return routed_by_groups(x, k, groups, rows, parts); });
+    };
+    const run_graph::traced whole = program(1), cut = program(chunks);
+    every_sharding(cut, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+    for (const gs::dims& dims : sizes) {
+      run_graph::arrays sources = run_graph::random_sources(whole, dims, 3);
+      binary_mask(sources);
+      const run_graph::arrays one = run_graph::run(whole, run_graph::serial(whole, dims), sources);
+      CHECK(run_graph::distance(run_graph::run(cut, run_graph::serial(cut, dims), sources), one) == 0);
+    }
+  };
+  check(3, 2, {0}, 2);
+  check(4, 3, {1.5}, 3);  // some tokens get no row
 }
 
 TEST_CASE("through expert groups with a row for every token: the numbers of one group, up to the order of sums") {

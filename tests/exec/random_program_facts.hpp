@@ -244,6 +244,7 @@ inline std::optional<facts> after_experts(const expert_settings& how, const std:
   // Which experts are chosen depends on no rounding. Of numbers next to 0, gates are equal.
   if (!logits.exact || logits.special() || logits.tiny || x[1].extent(2) == 0 || (how.masked && (!x[3].of.exact || x[3].of.special()))) return {};
   if (tokens.huge || tokens.infinite || w.huge || w.infinite) return {};
+  if (how.token_chunks > 1 && (x[0].extent(0) == 0 || x[0].extent(0) % how.token_chunks != 0)) return {};
   const std::int64_t of_token = how.experts_choose() ? x[1].extent(2) : how.k;
   const double groups = double(x[1].extent(0)), choices = double(std::max<std::int64_t>(x[1].extent(1), 1) * of_token);
   if (how.result == 2) return facts::number(choices, 0);

@@ -86,7 +86,9 @@ class layers : public movement {
     }
     const bool in_groups = route == expert_route::rows || route == expert_route::groups;
     const int parts = 1 + below(in_groups ? std::min(n, 3) : 3);
-    return add({verb::experts, operands, {}, {k, int(route), parts, below(3), below(3), below(3), result, masked}});
+    const int token_groups = int(extent(logits, 0)), some = route == expert_route::groups ? 1 + below(3) : 1;
+    const int chunks = token_groups > 0 && token_groups % some == 0 ? some : 1;
+    return add({verb::experts, operands, {}, {k, int(route), parts, below(3), below(3), below(3), result, masked, chunks}});
   }
 
   bool scan() {

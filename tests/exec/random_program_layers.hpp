@@ -109,9 +109,10 @@ struct expert_settings {
   gs::gate_norm norm;
   int result;            // 0 the combined results, 1 the auxiliary loss, 2 loads, 3 refused choices
   bool masked;           // operand 3 is 0 at padding
+  int token_chunks;      // chunks of token groups, if experts are in groups
 
   explicit expert_settings(const std::vector<int>& n)
-      : k(n[0]), route(expert_route(n[1])), parts(std::max(n[2], 1)), places(n[3]), rows(n[4]), norm(gs::gate_norm(n[5])), result(n[6]), masked(n[7] != 0) {}
+      : k(n[0]), route(expert_route(n[1])), parts(std::max(n[2], 1)), places(n[3]), rows(n[4]), norm(gs::gate_norm(n[5])), result(n[6]), masked(n[7] != 0), token_chunks(std::max(n[8], 1)) {}
   bool experts_choose() const { return k == 0; }
   bool in_groups() const { return route == expert_route::rows || route == expert_route::groups; }
 };
@@ -154,6 +155,22 @@ inline gs::symbol experts_in_slots(const gs::gating_result& g, int chunks, gs::s
   }
   return y;
 }
+/// Experts with slots in groups, in chunks of token groups: the results, or the refused choices.
+inline gs::symbol experts_in_groups(const expert_settings& s, const gs::gating_result& g, gs::symbol x, gs::symbol w) {
+  gs::builder& b = *x.owner;
+  const auto gatings = gs::chunks_of_token_groups(g, s.token_chunks);
+  const auto tokens = gs::chunks_of_token_groups(x, s.token_chunks);
+  gs::list<gs::symbol> y, refused;
+  for (std::size_t i = 0; i < tokens.size() && !b.failed(); ++i) {
+    const gs::expert_group_routing r = gs::send_to_expert_groups(gatings[i], tokens[i], s.parts, {double(s.rows)});
+    refused.push_back(r.overflow);
+    if (b.failed() || s.result == 3) continue;
+    const gs::symbol weights = expert_weights(w, gs::detail::route::dims({r.group_dim, r.expert_dim}));
+    y.push_back(gs::combine_from_groups(r, more(gs::einsum<"NEGCM,NEMF->NEGCF">(gs::dispatch_in_groups(r), weights))));
+  }
+  if (b.failed()) return b.nothing();
+  return s.result == 3 ? g.overflow + gs::join_token_groups(refused) : gs::join_token_groups(y);
+}
 /// Experts without slots, as rows of their groups.
 inline gs::symbol experts_of_rows(const gs::expert_row_routing& r, gs::symbol w) {
   gs::builder& b = *w.owner;
@@ -178,12 +195,7 @@ inline gs::symbol experts(const std::vector<int>& number, gs::list_view<gs::symb
     if (b.failed() || s.result == 3) return g.overflow + r.overflow;
     return detail::experts_of_rows(r, weights({r.group_dim, r.expert_dim}));
   }
-  if (s.route == expert_route::groups) {
-    const gs::expert_group_routing r = gs::send_to_expert_groups(g, x[0], s.parts, {double(s.rows)});
-    if (b.failed() || s.result == 3) return g.overflow + r.overflow;
-    const symbol made = gs::einsum<"NEGCM,NEMF->NEGCF">(gs::dispatch_in_groups(r), weights({r.group_dim, r.expert_dim}));
-    return gs::combine_from_groups(r, detail::more(made));
-  }
+  if (s.route == expert_route::groups) return detail::experts_in_groups(s, g, x[0], x[2]);
   if (s.route == expert_route::replicas) g = gs::send_to_replicas(g, x[x.size() - 1], {double(s.rows)});
   if (b.failed() || s.result == 3) return g.overflow;
   return detail::experts_in_slots(g, s.parts, x[0], weights({g.combine.get().dims[2]}));

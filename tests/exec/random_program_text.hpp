@@ -128,7 +128,7 @@ inline std::string code_of(const step& s) {
     case verb::attention:
       return "random_program::attention({" + joined({at(0), at(1), at(2), at(3), at(4)}) + "}, std::array{" + joined(x) + "})";
     case verb::experts:
-      return "random_program::experts({" + joined({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)}) + "}, std::array{" + joined(x) + "})";
+      return "random_program::experts({" + joined({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8)}) + "}, std::array{" + joined(x) + "})";
     case verb::scan:
       return "random_program::scan(" + joined({at(0), at(1)}) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
     case verb::loop: return "random_program::loop(" + at(0) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";

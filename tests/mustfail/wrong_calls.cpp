@@ -46,8 +46,13 @@
 // expect: gshard: expert_choice_gating\(gates, mask, \{\}\) takes gates and maybe a mask, tensors of a program, and settings
 // expect: gshard: chunk_of\(gating, i, n\) takes the result of a gating and two integers
 // expect: gshard: chunk_of\(gating, i, n\) takes the result of a gating and two integers
+// expect: gshard: chunks_of_token_groups\(x, n\) takes a tensor of a program, or the result of a gating, and an integer
+// expect: gshard: join_token_groups\(\{a, b, \.\.\.\}\) takes a list of tensors of a program
+// expect: gshard: join_token_groups\(\{a, b, \.\.\.\}\) takes a list of tensors of a program
 // expect: gshard: send_to_expert_groups<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a progr
 // expect: gshard: combine_from_groups\(groups, h\) takes the result of send_to_expert_groups and a tensor of a program
+// expect: gshard: sum_in_groups\(groups, h\) takes the result of send_to_expert_groups and a tensor of a program
+// expect: gshard: combine_groups\(groups, sums\) takes the result of send_to_expert_groups and a tensor of a program
 // expect: gshard: send_rows<"x">\(gating, x, 4, capacity\{4\}\) takes the result of a gating, a tensor of a program, a numb
 // expect: gshard: grouped_product\(routing, x, w\) takes the result of send_rows and two tensors of a program
 // expect: gshard: add_to_rows\(routing, x, bias\) takes the result of send_rows and two tensors of a program
@@ -127,8 +132,13 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(expert_choice_gating(gates, capacity{2}).aux);
   use(chunk_of(gates, 0, 2).dispatch);
   use(chunk_of(top_k_gating(gates), 0.5, 2).dispatch);
+  use(chunks_of_token_groups(a, 0.5)[0]);
+  use(join_token_groups(a));
+  use(join_token_groups({a, 1.0}));
   use(send_to_expert_groups<"d">(gates, a, 2).row);
   use(combine_from_groups(gates, a));
+  use(sum_in_groups(gates, a));
+  use(combine_groups(gates, a));
   use(send_rows<"d">(gates, a, 2).row);
   use(grouped_product(gates, a, a));
   use(add_to_rows(a, a));
@@ -189,8 +199,10 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(top_k_gating(gates, {.k = 2}).aux);
   use(expert_choice_gating(gates, {.places = gs::capacity{2}}).aux);
   use(chunk_of(top_k_gating(gates), 0, 2).dispatch);
+  use(join_token_groups(chunks_of_token_groups(gates, 2)));
   const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);
   use(combine_from_groups(sent, dispatch_in_groups(sent)));
+  use(combine_groups(sent, sum_in_groups(sent, dispatch_in_groups(sent))));
   const auto rows = send_rows(top_k_gating(gates), gates, 2);
   use(add_to_rows(rows, rows.rows, expert_param(m, rows, "bias", "E", init::zeros())));
   use(combine_rows(rows, grouped_product(rows, rows.rows, expert_param(m, rows, "matrix", "EE", P<none, none>{}, init::zeros()))));

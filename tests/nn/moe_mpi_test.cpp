@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A dropless layer that trains on MPI ranks: the bits of simulated devices, with groups that refuse choices, too.
+// Layers that train on MPI ranks: the bits of simulated devices. Dropless, with groups that refuse choices; in groups, in chunks.
 #include "../mpi_world.hpp"
 
 #include <gshard/exec/executable.hpp>
@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <vector>
 
@@ -22,7 +23,7 @@ using gs::none, gs::P;
 namespace {
 
 using mesh = gs::mesh<gs::axis<"expert">>;
-constexpr std::size_t G = 6, S = 7, M = 4;
+constexpr std::size_t S = 7, M = 4;
 
 inline constexpr auto model = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r =
@@ -34,13 +35,28 @@ inline constexpr auto model = [](auto& m, auto x, auto mask, auto rate) {
 };
 using step = gs::program<model, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
 
+// Experts in groups, in two chunks of token groups. A token group may have less than one row per token.
+inline constexpr auto model_in_chunks = [](auto& m, auto x, auto mask, auto rate) {
+  const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(
+      m, x, mask, {.k = 3, .expert_groups = 4, .rows = {2}, .swiglu = true, .biases = true, .chunks = 2});
+  const auto error = r.y - 3.0 * x;
+  const auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.overflow};
+};
+using grid = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
+using of_both = P<gs::axes<"expert", "node">, none, none>;
+using step_in_chunks =
+    gs::program<model_in_chunks, grid, gs::in<"GSM", of_both>, gs::in<"GS", P<gs::axes<"expert", "node">, none>>, gs::in<"">>;
+
 struct result {
   std::vector<float> losses, weights;
   float overflow = 0;
   bool operator==(const result&) const = default;
 };
-result train(const gs::cluster<mesh>& on) {
-  gs::executable<step> run(on, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(on, 3));
+template <class Step, class Mesh>
+result train(const gs::cluster<Mesh>& on, std::size_t G) {
+  gs::executable<Step> run(on, {{'G', std::int64_t(G)}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(on, 3));
   std::vector<float> x(G * S * M), mask(G * S);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(1.7 * double(i)));
   for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 5 == 2 ? 0.0f : 1.0f;
@@ -60,8 +76,19 @@ result train(const gs::cluster<mesh>& on) {
 }  // namespace
 
 TEST_CASE("dropless experts, mpi: the bits of simulated devices, whichever choices are refused") {
-  const result found = train(gs::on_mpi<mesh>(MPI_COMM_WORLD));
-  CHECK(found == train(gs::simulate<mesh>(mpi_world::ranks())));
+  const result found = train<step>(gs::on_mpi<mesh>(MPI_COMM_WORLD), 6);
+  CHECK(found == train<step>(gs::simulate<mesh>(mpi_world::ranks()), 6));
   CHECK(found.losses.back() < found.losses.front());
   CHECK(found.overflow > 0);
+}
+
+TEST_CASE("expert groups in chunks, mpi: the bits of simulated devices, whether each has a multiple of two token groups or not") {
+  const int ranks = mpi_world::ranks(), nodes = ranks % 2 == 0 ? 2 : ranks;
+  const std::vector<int> devices{nodes, ranks / nodes};
+  for (const std::size_t groups : {std::size_t(4) * std::size_t(ranks), std::size_t(6)}) {
+    const result found = train<step_in_chunks>(gs::on_mpi<grid>(MPI_COMM_WORLD, devices), groups);
+    CHECK(found == train<step_in_chunks>(gs::simulate<grid>(devices), groups));
+    CHECK(found.losses.back() < found.losses.front());
+    CHECK(found.overflow > 0);
+  }
 }

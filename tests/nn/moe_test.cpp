@@ -115,10 +115,11 @@ TEST_CASE("moe: padding comes out as zero, and every kept choice is in the load"
 
 namespace {
 
-/// The training step with three experts per token, in this many groups; `rows`: of each group, as a capacity factor.
-template <int Groups, int Rows>
+/// The training step with three experts per token, in this many groups; `rows`: of each group, as a capacity factor; in chunks.
+template <int Groups, int Rows, int Chunks>
 inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.places = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)}};
+  const gs::nn::moe_options options{.places = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)},
+                                    .chunks = Chunks};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -126,13 +127,13 @@ inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
   return std::tuple{loss, r.y, r.load, r.overflow};
 };
 using grid = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
-template <int Groups, int Rows = 0>
-using on_grid = gs::program<grouped_step<Groups, Rows>, grid, in<"GSM", P<gs::axes<"expert", "node">, none, none>, double>,
+template <int Groups, int Rows = 0, int Chunks = 1>
+using on_grid = gs::program<grouped_step<Groups, Rows, Chunks>, grid, in<"GSM", P<gs::axes<"expert", "node">, none, none>, double>,
                             in<"GS", P<gs::axes<"expert", "node">, none>, double>, in<"", void, double>, gs::element<double>>;
 
 template <class Program>
-result train_on_grid(const std::vector<int>& devices) {
-  return train<Program>(gs::simulate<grid>(devices), {{'G', G}, {'S', S}, {'E', 6}, {'M', M}, {'F', F}}, 6);
+result train_on_grid(const std::vector<int>& devices, int steps = 6) {
+  return train<Program>(gs::simulate<grid>(devices), {{'G', G}, {'S', S}, {'E', 6}, {'M', M}, {'F', F}}, steps);
 }
 
 }  // namespace
@@ -258,17 +259,43 @@ TEST_CASE("moe: a layer in chunks of slots is the layer in one, with its gradien
   }
 }
 
+TEST_CASE("moe: groups in chunks of token groups have the bits of groups in one, and their gradient, on any number of devices") {
+  const auto check = []<class One, class Two, class Four>(std::type_identity<One>, std::type_identity<Two>, std::type_identity<Four>) {
+    static_assert(Two::plan.count(gs::op::all_to_all) == 2 * One::plan.count(gs::op::all_to_all));
+    static_assert(Four::plan.count(gs::op::all_to_all) == 4 * One::plan.count(gs::op::all_to_all));
+    const result first = train_on_grid<One>({1, 1}, 1), expected = train_on_grid<One>({1, 1});
+    for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 1}, {2, 3}, {4, 2}}) {
+      CAPTURE(devices[0]);
+      CAPTURE(devices[1]);
+      CHECK(train_on_grid<Two>(devices, 1).y == first.y);  // before the first update
+      CHECK(train_on_grid<Four>(devices, 1).y == first.y);
+      check_same(train_on_grid<Two>(devices), expected);
+      check_same(train_on_grid<Four>(devices), expected);
+    }
+    return expected;
+  };
+  using std::type_identity;
+  check(type_identity<on_grid<3>>{}, type_identity<on_grid<3, 0, 2>>{}, type_identity<on_grid<3, 0, 4>>{});
+  const result refused = check(type_identity<on_grid<3, 1>>{}, type_identity<on_grid<3, 1, 2>>{}, type_identity<on_grid<3, 1, 4>>{});
+  CHECK(refused.overflow[0] > train_on_grid<on_grid<3>>({1, 1}).overflow[0]);
+}
+
+TEST_CASE("moe: a number of chunks that does not divide the token groups is refused when the program is bound") {
+  CHECK_THROWS_WITH_AS((train_on_grid<on_grid<2, 0, 3>>({1, 1})),
+                       doctest::Contains("chunks_of_token_groups: dim 'G' of extent 4 is not the product of 2 and 3"), gs::error);
+}
+
 namespace {
 
 /// All kinds of experts: gated or not, with biases or not, and shared ones.
 struct kind_of_experts {
   bool swiglu, biases;
-  int shared = 0, groups = 1;
+  int shared = 0, groups = 1, chunks = 1;
 };
 template <kind_of_experts Kind>
 inline constexpr auto step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_options options{.places = gs::capacity{1.5}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu, .biases = Kind.biases,
-                                    .shared_experts = Kind.shared};
+                                    .chunks = Kind.chunks, .shared_experts = Kind.shared};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -326,11 +353,14 @@ TEST_CASE("moe: gated experts, biases and shared experts equal their dense formu
   check_kind<kind_of_experts{.swiglu = true, .biases = true, .shared = 2}>();
 }
 
-TEST_CASE("moe: gated experts with biases in groups are those of one group") {
+TEST_CASE("moe: gated experts with biases in groups are those of one group, in chunks, too") {
   constexpr kind_of_experts one{.swiglu = true, .biases = true}, grouped{.swiglu = true, .biases = true, .groups = 3};
+  constexpr kind_of_experts chunked{.swiglu = true, .biases = true, .groups = 3, .chunks = 2};
   const result expected = train_on_grid<of_kind<step_of_kind<one>>>({1, 1});
-  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {3, 2}})
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {3, 2}}) {
     check_same(train_on_grid<of_kind<step_of_kind<grouped>>>(devices), expected);
+    check_same(train_on_grid<of_kind<step_of_kind<chunked>>>(devices), expected);
+  }
 }
 
 TEST_CASE("moe: the gradients of feed-forward layers are central differences, with every sharding as on one device") {

@@ -31,7 +31,7 @@ struct moe_options {
   capacity places{0};                            ///< Slots per expert. Factor 0: k. @see gating_options
   second_expert second = second_expert::random;  ///< With k = 2.
   int k = 2;                                     ///< Experts per token.
-  /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with chunks and replicas.
+  /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with replicas.
   int expert_groups = 1;
   capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
@@ -41,7 +41,9 @@ struct moe_options {
   /// Experts have no slots: each takes all its choices, a row for each. Not with places, chunks, replicas, a second axis, nor with
   /// experts_choose, importance and evaluation_places of the router. @see send_rows
   bool dropless = false;
-  int chunks = 1;                                ///< Of slots: one travels while another is computed. @see chunk_of
+  /// Chunks of slots, or with expert_groups, of token groups, which n then divides: one travels while another is computed. @see chunk_of,
+  /// chunks_of_token_groups
+  int chunks = 1;
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.
   param_dtype_option param_dtype{};              ///< In which weights of products are stored, those of the router excepted.
@@ -152,31 +154,51 @@ constexpr symbol apply_in_slots(const moe_layer& l) {
   return y;
 }
 
-/// What a layer whose experts are in groups returns: y, and the choices that full groups refused.
+/// What a layer whose experts are in groups returns: y, and the number of choices that full groups refused.
 struct grouped_result {
   symbol y, overflow;
 };
 
-/// Experts with capacity slots in groups that are sharded over the axis; those of a group over the inner axis.
+/// Experts with capacity slots in groups that are sharded over the axis; those of a group over the inner axis. Chunks are of token groups.
+/// While a chunk is computed, the next one is on its way to the groups, and the last one on its way back.
 template <fixed_string Axis, label Inner>
 constexpr grouped_result apply_in_groups(const moe_layer& l) {
   builder& b = l.owner();
   const moe_options& o = l.options;
-  const expert_group_routing groups =
-      l.gate_einsum([&] { return send_to_expert_groups<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
+  const grouped_result nothing{b.nothing(), b.nothing()};
+  if (b.failed()) return nothing;
+  list<expert_group_routing> groups;
+  l.gate_einsum([&] {
+    const list<gating_result> gatings = chunks_of_token_groups(l.routing, o.chunks);
+    const list<symbol> tokens = chunks_of_token_groups(l.x, o.chunks);
+    for (std::size_t i = 0; i < tokens.size() && !b.failed(); ++i)
+      groups.push_back(send_to_expert_groups<Axis>(gatings[i], tokens[i], o.expert_groups, o.rows));
+  });
+  if (b.failed()) return nothing;
   const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
-    dim_list dims = gshard::detail::route::dims({groups.group_dim, groups.expert_dim});
+    dim_list dims = gshard::detail::route::dims({groups[0].group_dim, groups[0].expert_dim});
     for (const char c : of_one) dims.push_back(b.bound_dim(c));
     const named_sharding& sharded = of_one.size() == 1 ? P<label(Axis), Inner, none>::named : P<label(Axis), Inner, none, none>::named;
     return m.param_of_dims(weight, dims, sharded, feed_forward_init(of_one));
   };
   const feed_forward_weights weights = declare_feed_forward(l.m, o, declare);
-  const symbol in = l.gate_einsum([&] { return dispatch_in_groups(groups); });
-  const symbol out = [&] {
-    const named_scope experts(l.m, "MoE feed-forward");
-    return apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
-  }();
-  return {l.gate_einsum([&] { return combine_from_groups(groups, out); }), groups.overflow};
+  const auto dispatched = [&](std::size_t i) { return l.gate_einsum([&] { return dispatch_in_groups(groups[i]); }); };
+  const std::size_t n = groups.size();
+  list<symbol> sums, y;
+  symbol in = dispatched(0), refused = sum(groups[0].overflow);
+  for (std::size_t i = 0; i < n; ++i) {
+    const symbol out = [&] {
+      const named_scope experts(l.m, "MoE feed-forward");
+      return apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
+    }();
+    if (i + 1 < n) in = dispatched(i + 1);
+    sums.push_back(l.gate_einsum([&] { return sum_in_groups(groups[i], out); }));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    y.push_back(l.gate_einsum([&] { return combine_groups(groups[i], sums[i]); }));
+    if (i > 0) refused = refused + sum(groups[i].overflow);
+  }
+  return b.failed() ? nothing : grouped_result{join_token_groups(y), refused};
 }
 
 /// Experts without slots, in groups that are sharded over the axis.
@@ -197,17 +219,21 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
     const symbol h = product(r.rows, w.wi, w.bi);
     return product(w.wi_gate.id < 0 ? relu(h) : swiglu(product(r.rows, w.wi_gate, w.bi_gate), h), w.wo, w.bo);
   }();
-  return {l.gate_einsum([&] { return combine_rows(r, out); }), r.overflow};
+  return {l.gate_einsum([&] { return combine_rows(r, out); }), sum(r.overflow)};
 }
 
 /// The program fails if options do not go together. `two_axes`: of the mesh, for experts.
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   if (o.chunks < 1) b.fail(fault::bad_range, "moe", {}, o.chunks);
-  const set_option replicas{o.replicas, ".replicas"}, chunks{o.chunks > 1, ".chunks"};
-  refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas, chunks});
+  const set_option replicas{o.replicas, ".replicas"};
+  refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
   refuse_together(b, "moe", {o.dropless, ".dropless"},
-                  {replicas, chunks, {o.places.factor > 0, ".places"}, {o.router.evaluation_places.factor > 0, ".router.evaluation_places"},
-                   {o.router.experts_choose, ".router.experts_choose"}, {o.router.importance.owner != nullptr, ".router.importance"},
+                  {replicas,
+                   {o.chunks > 1, ".chunks"},
+                   {o.places.factor > 0, ".places"},
+                   {o.router.evaluation_places.factor > 0, ".router.evaluation_places"},
+                   {o.router.experts_choose, ".router.experts_choose"},
+                   {o.router.importance.owner != nullptr, ".router.importance"},
                    {two_axes, "a second mesh axis"}});
 }
 
@@ -220,6 +246,10 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a
 /// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
 /// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
+///
+/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N, .chunks = n}): the same in n chunks of the token groups. While a chunk is
+/// computed, the rows of the next one travel to their nodes, and those of the last one back. Results have the same bits. Gradients of
+/// the experts' weights are sums over the chunks: their order of sums differs. n divides G. @see chunks_of_token_groups
 ///
 /// moe<"expert">(m, x, mask, {.expert_groups = N, .rows = {1.5 * k}, .dropless = true}): experts without slots in N groups, sharded over
 /// the axis. No expert refuses a choice. A group refuses those for which it has no row left. Parameters as with groups. @see send_rows
@@ -259,7 +289,7 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   if (!options.dropless && options.expert_groups == 1)
     return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow)};
   const auto [y, refused] = options.dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
-  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + sum(refused)};
+  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + refused};
 }
 template <fixed_string Axis = "", fixed_string InnerAxis = "", class... Given>
   requires(gshard::detail::left_out<Axis> || !gshard::detail::call<3, parameter_scope, symbol, symbol, moe_options>::fits<Given...>)

@@ -168,4 +168,10 @@ constexpr refused_tensor refused(const Given&... given) {
   return {program->nothing()};
 }
 
+/// An element of a list in braces.
+struct anything {
+  template <class... T>
+  constexpr anything(const T&...) {}
+};
+
 }}}  // namespace gshard::v0::detail

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Cuts the slots of experts into chunks, so that one chunk of tokens travels while another one is computed.
+// Cuts the slots of experts, or the token groups, into chunks, so that one chunk of tokens travels while another one is computed.
 
+#include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/custom.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/routing.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -68,6 +73,78 @@ constexpr gating_result chunk_of(const gating_result& gating, int i, int n) {
   r.combine = detail::emit_one_hot(slot, choices.weight, combine[2], kept, type);
   r.dispatch = detail::emit_one_hot(slot, b.nothing(), combine[2], kept, type);
   return r;
+}
+
+/// chunks_of_token_groups(x, n): n chunks of a tensor; chunk i has its token groups i, i + n, i + 2 n, ... chunks_of_token_groups(gating,
+/// n): the gatings of these groups. Groups are independent, so all choices keep expert, slot and weight. A chunk goes through experts, or
+/// expert groups, as the whole does, with the same bits. Each of its exchanges, between nodes and within them, has 1/n of the bytes.
+/// Shapes: [G,...] -> n of [G/n,...]; gating of G,S,E,C -> n of G/n,S,E,C, whose `aux`, `load` and `overflow` are those of all groups.
+/// Communicates: nothing if every device has a multiple of n groups. Else devices exchange groups.
+/// Compile time: that `gating` is the result of a gating verb, of send_to_replicas, or a chunk; that x has a dim; that n is at least 1,
+/// and divides G, if G is known.
+/// Throws: `gshard::error` when the program is bound, if n does not divide G.
+/// @see join_token_groups, send_to_expert_groups, nn::moe
+constexpr list<symbol> chunks_of_token_groups(here x, int n) {
+  constexpr std::string_view verb = "chunks_of_token_groups";
+  builder& b = *x.owner;
+  if (!b.has(x) || !detail::check_dim(x, 0, verb)) return {b.nothing()};
+  const int groups = x.get().dims[0];
+  const std::int64_t extent = b.known_extent(groups);
+  if (n < 1 || (extent >= 0 && extent % n != 0)) b.fail(fault::bad_range, verb, {}, n, int(extent));
+  if (b.failed()) return {b.nothing()};
+  if (n == 1) return {x};
+  const int count = b.fixed_dim(n);
+  const symbol apart = detail::emit_split(x, 0, b.ratio_dim(1, groups, count), count);
+  if (b.failed()) return {b.nothing()};
+  b.program.nodes.back().attr.label = "chunks_of_token_groups";
+  list<symbol> chunks;
+  for (int i = 0; i < n && !b.failed(); ++i) chunks.push_back(detail::emit_squeeze(slice(here(apart, x), 1, i, i + 1), 1));
+  return chunks;
+}
+constexpr list<gating_result> chunks_of_token_groups(const gating_result& gating, int n) {
+  builder& b = *gating.combine.owner;
+  const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::all, "chunks_of_token_groups");
+  if (!choices.found || n == 1) return {gating};
+  const list<symbol> slots = chunks_of_token_groups(choices.slot, n), weights = chunks_of_token_groups(choices.weight, n);
+  if (b.failed()) return {gating};
+  const dim_list combine = gating.combine.get().dims;
+  const dtype type = choices.weight.get().type;
+  list<gating_result> chunks;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    chunks.push_back(gating);
+    chunks[i].combine = detail::emit_one_hot(slots[i], weights[i], combine[2], combine[3], type);
+    chunks[i].dispatch = detail::emit_one_hot(slots[i], b.nothing(), combine[2], combine[3], type);
+  }
+  return chunks;
+}
+
+/// join_token_groups({a, b, ...}): the tensor whose chunks are the operands. It undoes chunks_of_token_groups.
+/// Shapes: n of [G/n,...] -> [G,...].
+/// Communicates: nothing if every device has a multiple of n groups. Else devices exchange groups.
+/// Compile time: that the first dim of the operands is that of n chunks; ranks, dims and element types.
+/// Throws: nothing.
+/// @see chunks_of_token_groups
+constexpr symbol join_token_groups(list_view<symbol> parts) {
+  constexpr std::string_view verb = "join_token_groups";
+  builder& b = *parts[0].owner;
+  const std::size_t n = parts.size();
+  if (!b.has(parts[0]) || n == 1 || !detail::check_dim(parts[0], 0, verb)) return parts[0];
+  const dim part = b.program.dims[std::size_t(parts[0].get().dims[0])];
+  if (part.what != dim::kind::ratio || part.number != 1 || part.divisor != 1 || b.known_extent(part.second) != std::int64_t(n))
+    b.fail(fault::dims_differ, verb);
+  list<symbol> apart;
+  for (std::size_t i = 0; i < n && b.has(parts[i]); ++i) apart.push_back(expand_dims(parts[i], 1));
+  if (b.failed()) return b.nothing();
+  symbol all = apart[0];
+  for (std::size_t i = 1; i < n && !b.failed();) {
+    list<symbol> next{all};
+    while (i < n && next.size() < std::size_t(sharding_rule::most_in)) next.push_back(apart[i++]);
+    all = concat(next, 1);
+  }
+  return b.failed() ? b.nothing() : detail::emit_merge(all, 0, part.first);
+}
+constexpr symbol join_token_groups(std::initializer_list<symbol> parts) {
+  return join_token_groups(list_view(parts.begin(), parts.size()));
 }
 
 }}  // namespace gshard::v0

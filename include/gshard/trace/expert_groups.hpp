@@ -80,10 +80,10 @@ constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x,
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S. The minimum and the multiple of
 /// `capacity` may give more rows.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.
-/// Compile time: that `gating` is the result of a gating verb, without replicas or chunks; ranks, dims and element types; that N is from 1
-/// to E, if E is known; that the mesh has the axis; that `rows` is in range.
+/// Compile time: that `gating` is the result of a gating verb, or a chunk of its token groups, without replicas or chunks of slots; ranks,
+/// dims and element types; that N is from 1 to E, if E is known; that the mesh has the axis; that `rows` is in range.
 /// Throws: nothing.
-/// @see dispatch_in_groups, combine_from_groups, nn::moe
+/// @see dispatch_in_groups, combine_from_groups, chunks_of_token_groups, nn::moe
 template <fixed_string Axis = "">
 constexpr expert_group_routing send_to_expert_groups(const gating_result& gating, here x, int groups, capacity rows = {0}) {
   constexpr std::string_view verb = "send_to_expert_groups";
@@ -131,27 +131,58 @@ constexpr symbol dispatch_in_groups(const expert_group_routing& r) {
                                detail::route::dims({r.group_dim, r.expert_dim, d[1], r.place_dim, d[3]}));
 }
 
+namespace detail {
+constexpr symbol emit_sum_in_groups(const expert_group_routing& r, symbol h, std::string_view verb) {
+  builder& b = *h.owner;
+  if (!require_elements(b, op::combine, verb, {h, r.weight})) return b.nothing();
+  using route::dims;
+  const dim_list d = h.get().dims, row = r.row.get().dims;
+  if (d.size() != 5) b.fail(fault::rank_mismatch, verb, {}, 5, d.size());
+  else if (d != dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]})) b.fail(fault::dims_differ, verb);
+  if (b.failed()) return b.nothing();
+  const symbol sums =
+      emit_combine(r.slot, r.weight, h, route::group_experts, route::group_rows, dims({r.group_dim, row[0], r.row_dim, d[4]}));
+  return shard_groups(r.axis, sums, verb);
+}
+}  // namespace detail
+
+/// sum_in_groups(routing, h): for each row of a group, the weighted sum of the results of its experts, in the order of the token's choices.
+/// Shapes: h [N,E/N,G,C,M] -> [N,G,R,M], zero in empty rows.
+/// Communicates: if axes shard E/N, one all_to_all over them.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see combine_groups, combine_from_groups
+constexpr symbol sum_in_groups(const expert_group_routing& r, here h) { return detail::emit_sum_in_groups(r, h, "sum_in_groups"); }
+
+/// combine_groups(routing, sums): for each token, the sum of its rows over the expert groups, in their order.
+/// Shapes: sums [N,G,R,M] -> [G,S,M], zero where a token has no expert.
+/// Communicates: if an axis shards the expert groups, one all_to_all over it.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see sum_in_groups, combine_from_groups
+constexpr symbol combine_groups(const expert_group_routing& r, here sums) {
+  constexpr std::string_view verb = "combine_groups";
+  builder& b = *sums.owner;
+  if (!detail::require_elements(b, op::combine, verb, {sums, r.weight})) return b.nothing();
+  using detail::route::dims;
+  const dim_list d = sums.get().dims, row = r.row.get().dims;
+  if (d.size() != 4) b.fail(fault::rank_mismatch, verb, {}, 4, d.size());
+  else if (d != dims({r.group_dim, row[0], r.row_dim, d[3]})) b.fail(fault::dims_differ, verb);
+  if (b.failed()) return b.nothing();
+  return detail::emit_combine(r.row, b.nothing(), sums, detail::route::rows_by_group, detail::route::tokens, dims({row[0], row[1], d[3]}));
+}
+
 /// combine_from_groups(routing, h): the weighted sums of the results of each token's experts: first within each group, in the order of its
 /// choices, then over the groups, in their order. So bits do not depend on how many devices hold the experts. They may differ from the sum
-/// without groups.
+/// without groups. It is combine_groups of sum_in_groups.
 /// Shapes: h [N,E/N,G,C,M] -> [G,S,M], zero where a token has no expert.
 /// Communicates: the way back: one all_to_all over the axes that shard E/N, and one of the rows over the axis of the groups.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
-/// @see send_to_expert_groups, dispatch_in_groups
+/// @see send_to_expert_groups, dispatch_in_groups, sum_in_groups, combine_groups
 constexpr symbol combine_from_groups(const expert_group_routing& r, here h) {
-  builder& b = *h.owner;
-  if (!detail::require_elements(b, op::combine, "combine_from_groups", {h, r.weight})) return b.nothing();
-  using detail::route::dims;
-  const dim_list d = h.get().dims, row = r.row.get().dims;
-  if (d.size() != 5) b.fail(fault::rank_mismatch, "combine_from_groups", {}, 5, d.size());
-  else if (d != dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]})) b.fail(fault::dims_differ, "combine_from_groups");
-  if (b.failed()) return b.nothing();
-  const symbol sums = detail::emit_combine(r.slot, r.weight, h, detail::route::group_experts, detail::route::group_rows,
-                                           dims({r.group_dim, row[0], r.row_dim, d[4]}));
-  const symbol results = detail::shard_groups(r.axis, sums, "combine_from_groups");
-  return detail::emit_combine(r.row, b.nothing(), results, detail::route::rows_by_group, detail::route::tokens,
-                              dims({row[0], row[1], d[4]}));
+  const symbol sums = detail::emit_sum_in_groups(r, h, "combine_from_groups");
+  return combine_groups(r, here(sums, h));
 }
 
 }}  // namespace gshard::v0

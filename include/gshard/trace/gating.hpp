@@ -64,16 +64,26 @@ struct gating_result {
 };
 
 namespace detail {
-/// The gatings that a verb takes: all; those that a gating verb returns, without replicas or chunks; or of these, where tokens choose.
+/// The gatings that a verb takes: all; those that a gating verb returns, without replicas or chunks of slots; or of these, where tokens
+/// choose.
 enum class takes_gatings : std::uint8_t { all, undivided, of_tokens };
+
+/// The node that computed the slots of a gating. Chunks of token groups are slices of them.
+constexpr node maker_of_slots(const builder& b, symbol slot) {
+  for (std::int32_t id = slot.id;;) {
+    const std::int32_t producer = b.program.at(id).producer;
+    const node made_by = producer < 0 ? node{} : b.program.nodes[std::size_t(producer)];
+    if (producer < 0 || (made_by.kind != op::reshape && made_by.kind != op::strided_slice)) return made_by;
+    id = made_by.input(0);
+  }
+}
 
 /// The slots and weights of a gating. If `verb` does not take it, the program has failed, and `found` is false.
 constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, takes_gatings taken, std::string_view verb) {
   if (!b.has(gating.combine)) return {};
   const one_hot_parts choices = one_hot_of(gating.combine);
-  const std::int32_t producer = choices.found ? choices.slot.get().producer : -1;
-  const node made_by = producer < 0 ? node{} : b.program.nodes[std::size_t(producer)];
-  const bool undivided = producer >= 0 && made_by.kind == op::top_k_gating;
+  const node made_by = choices.found ? maker_of_slots(b, choices.slot) : node{};
+  const bool undivided = made_by.kind == op::top_k_gating;
   if (!choices.found || choices.weight.id < 0 || (taken != takes_gatings::all && !undivided) ||
       (taken == takes_gatings::of_tokens && made_by.attr.by_experts))
     b.fail(fault::wrong_gating, verb);

@@ -33,12 +33,6 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 inline constexpr int no_dim = -2147483647;
 
-/// An element of a list in braces.
-struct anything {
-  template <class... T>
-  constexpr anything(const T&...) {}
-};
-
 template <class T>
 inline constexpr bool is_spec = false;
 template <class... Entries>

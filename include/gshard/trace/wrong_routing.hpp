@@ -4,6 +4,7 @@
 // Compile-time errors for wrong calls of the verbs that route tokens to experts. @see trace/wrong_math.hpp, which explains these overloads
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/base/list.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
@@ -14,6 +15,7 @@
 #include <gshard/trace/gating.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
+#include <initializer_list>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -59,6 +61,24 @@ constexpr auto chunk_of(const Given&... given) {
   return detail::refused_gating(detail::refused(given...));
 }
 template <class... Given>
+  requires(!detail::call<2, symbol, int>::fits<Given...> && !detail::call<2, gating_result, int>::fits<Given...>)
+constexpr auto chunks_of_token_groups(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: chunks_of_token_groups(x, n) takes a tensor of a program, or the result of a gating, and an integer");
+  return list<symbol>{detail::refused(given...)};
+}
+template <class... Given>
+  requires(!detail::call<1, detail::list_of<symbol>>::fits<Given...>)
+constexpr auto join_token_groups(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: join_token_groups({a, b, ...}) takes a list of tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+constexpr auto join_token_groups(std::initializer_list<detail::anything>, const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: join_token_groups({a, b, ...}) takes a list of tensors of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
   requires(!detail::call<3, parameter_scope, std::string_view, std::string_view>::fits<Given...>)
 constexpr auto replicas_of_experts(const Given&... given) {
   static_assert(detail::accepts<Given...>,
@@ -93,6 +113,20 @@ template <class... Given>
 constexpr auto combine_from_groups(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: combine_from_groups(groups, h) takes the result of send_to_expert_groups and a tensor of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<2, expert_group_routing, symbol>::fits<Given...>)
+constexpr auto sum_in_groups(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: sum_in_groups(groups, h) takes the result of send_to_expert_groups and a tensor of a program");
+  return detail::refused(given...);
+}
+template <class... Given>
+  requires(!detail::call<2, expert_group_routing, symbol>::fits<Given...>)
+constexpr auto combine_groups(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: combine_groups(groups, sums) takes the result of send_to_expert_groups and a tensor of a program");
   return detail::refused(given...);
 }
 template <fixed_string Axis = "", class... Given>

@@ -36,8 +36,50 @@ static_assert(fails(fault::wrong_gating, "chunk_of", [](builder& b, auto&) {
 static_assert(fails(fault::bad_range, "moe", [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.chunks = 0});
 }));
-static_assert(tracing::conflicts("moe", ".expert_groups and .chunks", [](builder& b, auto& m) {
-  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = 2});
+static_assert(fails(fault::bad_range, "moe", [](builder& b, auto& m) {
+  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = -1});
+}));
+
+// Token groups in chunks, which are joined to the tensor again, however many there are. Gatings of chunks go where whole ones go.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "GSM");
+  for (const int n : {1, 2, 7, 20}) {
+    const auto chunks = gs::chunks_of_token_groups(x, n);
+    if (chunks.size() != std::size_t(n) || !has_dims(chunks[0], n == 1 ? "GSM" : "CSM") || gs::join_token_groups(chunks).get().dims != x.get().dims)
+      return false;
+  }
+  const gs::gating_result gating = gs::top_k_gating(input(b, "GSE"), {.k = 4});
+  const auto chunks = gs::chunks_of_token_groups(gating, 3);
+  const gs::expert_group_routing sent = gs::send_to_expert_groups(chunks[2], gs::chunks_of_token_groups(x, 3)[2], 2);
+  return chunks.size() == 3 && has_dims(chunks[2].combine, "CSEC") && chunks[2].combine.get().dims == chunks[2].dispatch.get().dims &&
+         chunks[2].load.id == gating.load.id && has_dims(sent.row, "CS#") && gs::chunks_of_token_groups(gating, 1)[0].combine.id == gating.combine.id;
+}));
+static_assert(fails(fault::bad_range, "chunks_of_token_groups", [](builder& b, auto&) { gs::chunks_of_token_groups(input(b, "GSM"), 0); }));
+static_assert(fails(fault::bad_range, "chunks_of_token_groups", [](builder& b, auto&) {
+  b.options.known = {{'G', 6}};
+  gs::chunks_of_token_groups(input(b, "GSM"), 4);
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  b.options.known = {{'G', 6}};
+  return gs::chunks_of_token_groups(input(b, "GSM"), 3).size() == 3;
+}));
+static_assert(fails(fault::rank_mismatch, "chunks_of_token_groups", [](builder& b, auto&) {
+  gs::chunks_of_token_groups(gs::sum(input(b, "GSM")), 2);
+}));
+static_assert(fails(fault::wrong_gating, "chunks_of_token_groups", [](builder& b, auto&) {
+  const symbol mask = input(b, "GSEC");
+  gs::chunks_of_token_groups(gs::gating_result{mask, mask, mask, mask, mask}, 2);
+}));
+static_assert(fails(fault::dims_differ, "join_token_groups", [](builder& b, auto&) {
+  gs::join_token_groups({input(b, "GSM"), input(b, "GSM")});
+}));
+static_assert(fails(fault::dims_differ, "join_token_groups", [](builder& b, auto&) {  // two of three chunks
+  const auto chunks = gs::chunks_of_token_groups(input(b, "GSM"), 3);
+  gs::join_token_groups({chunks[0], chunks[1]});
+}));
+static_assert(fails(fault::dims_differ, "concat", [](builder& b, auto&) {
+  const auto chunks = gs::chunks_of_token_groups(input(b, "GSM"), 2);
+  gs::join_token_groups({chunks[0], gs::chunks_of_token_groups(input(b, "GSF"), 2)[1]});
 }));
 
 // In a layer, each chunk has its own exchanges, forward and back. The weights' gradients are those of all chunks.
@@ -71,6 +113,47 @@ static_assert([] {
   const std::int32_t first_product = step_of(op::einsum, 1), of_second = step_of(op::einsum, 3);  // product 0 is that of the gate
   const gs::async_interval second = all[std::size_t(step_of(op::all_to_all, 1))], back = all[std::size_t(step_of(op::all_to_all, 2))];
   return second.start <= first_product && second.finish == of_second && back.start <= of_second && back.finish > of_second;
+}());
+
+// Experts in groups: each chunk has its own exchanges, between nodes and within them, forward and back.
+template <int Chunks>
+inline constexpr auto step_in_groups = [](auto& m, auto x, auto mask, auto rate) {
+  const auto r = gs::nn::moe<"node", "expert">(m, x, mask, {.expert_groups = 2, .chunks = Chunks});
+  const auto loss = gs::mean(r.y * r.y);
+  gs::adam{}.minimize(m, m.objective(loss, 0.01), rate);
+  return loss;
+};
+using nodes = gs::mesh<gs::axis<"node", 2>, gs::axis<"expert", 2>>;
+template <int Chunks>
+using in_groups = gs::program<step_in_groups<Chunks>, nodes, gs::in<"GSM", P<gs::axes<"expert", "node">, none, none>>,
+                              gs::in<"GS", P<gs::axes<"expert", "node">, none>>, gs::in<"", void>>;
+template <int Chunks>
+constexpr auto plan_in_groups = in_groups<Chunks>::plan;
+static_assert(plan_in_groups<2>.count(op::all_to_all) == 2 * plan_in_groups<1>.count(op::all_to_all));
+static_assert(plan_in_groups<4>.count(op::all_to_all) == 4 * plan_in_groups<1>.count(op::all_to_all));
+static_assert(plan_in_groups<4>.count(op::all_reduce) == plan_in_groups<1>.count(op::all_reduce));
+static_assert(plan_in_groups<4>.count(op::one_hot) == 0 && plan_in_groups<4>.count(op::all_gather) == plan_in_groups<1>.count(op::all_gather) &&
+              plan_in_groups<4>.count(op::reduce_scatter) == plan_in_groups<1>.count(op::reduce_scatter));
+
+// Forward, the rows of the second chunk travel between nodes while the first one is computed, and the results of the first while the second
+// one is. The exchanges of the second within a node are in flight with those of the first.
+static_assert([] {
+  constexpr gs::plan_view plan = in_groups<2>::plan;
+  constexpr std::array<int, 2> devices{2, 2};
+  const auto all = gs::async_schedule(plan, plan.bind({{'G', 8}, {'S', 4096}, {'E', 8}, {'M', 64}, {'F', 128}},
+                                                      gs::list_view<int>(devices.data(), devices.size())));
+  const auto step_of = [&](op kind, int k, auto&& counts) {
+    std::int32_t i = 0;
+    while (plan.steps[std::size_t(i)].kind != kind || !counts(plan.steps[std::size_t(i)]) || k-- > 0) ++i;
+    return i;
+  };
+  const auto any = [](const gs::node&) { return true; };
+  const auto over = [](int axis) { return [axis](const gs::node& n) { return n.attr.axes == 1u << axis; }; };
+  const auto exchange = [&](int axis, int k) { return all[std::size_t(step_of(op::all_to_all, k, over(axis)))]; };
+  const std::int32_t first_product = step_of(op::einsum, 1, any), of_second = step_of(op::einsum, 3, any);
+  const gs::async_interval to_nodes = exchange(0, 1), from_nodes = exchange(0, 2), within = exchange(1, 2), back = exchange(1, 1);
+  return to_nodes.start < first_product && to_nodes.finish > first_product && to_nodes.finish < of_second &&
+         from_nodes.start < of_second && from_nodes.finish > of_second && within.start < back.finish && back.start < within.finish;
 }());
 
 }  // namespace

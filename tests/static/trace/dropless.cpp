@@ -112,7 +112,6 @@ static_assert(tracing::conflicts("moe", ".dropless and .router.importance", [](b
 static_assert(conflict(".dropless and .replicas", {.replicas = true, .dropless = true}));
 static_assert(conflict(".dropless and .chunks", {.dropless = true, .chunks = 2}));
 static_assert(conflict(".expert_groups and .replicas", {.expert_groups = 2, .replicas = true}));
-static_assert(conflict(".expert_groups and .chunks", {.expert_groups = 2, .chunks = 2}));
 static_assert(tracing::conflicts("moe", ".dropless and a second mesh axis", [](builder& b, auto& m) {
   gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .dropless = true});
 }));

@@ -83,5 +83,16 @@ static_assert(fails(fault::rank_mismatch, "combine_from_groups", [](builder& b, 
 static_assert(fails(fault::dims_differ, "combine_from_groups", [](builder& b, auto&) {
   gs::combine_from_groups(sent(b, 2), gs::dispatch_in_groups(sent(b, 4)));
 }));
+static_assert(tracing::holds([](builder& b, auto&) {  // in two steps
+  const gs::expert_group_routing r = sent(b, 2);
+  const symbol sums = gs::sum_in_groups(r, gs::dispatch_in_groups(r));
+  return sums.get().dims == r.rows.get().dims && has_dims(gs::combine_groups(r, sums), "GSM");
+}));
+static_assert(fails(fault::rank_mismatch, "sum_in_groups", [](builder& b, auto&) { gs::sum_in_groups(sent(b, 2), input(b, "GSM")); }));
+static_assert(fails(fault::dims_differ, "sum_in_groups", [](builder& b, auto&) {
+  gs::sum_in_groups(sent(b, 2), gs::dispatch_in_groups(sent(b, 4)));
+}));
+static_assert(fails(fault::rank_mismatch, "combine_groups", [](builder& b, auto&) { gs::combine_groups(sent(b, 2), input(b, "GSM")); }));
+static_assert(fails(fault::dims_differ, "combine_groups", [](builder& b, auto&) { gs::combine_groups(sent(b, 2), sent(b, 4).rows); }));
 
 }  // namespace

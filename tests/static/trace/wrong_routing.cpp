@@ -17,7 +17,7 @@ static_assert(passes([](auto&, symbol x, symbol u) { gs::top_k_gating(u), gs::to
 static_assert(passes([](auto&, symbol x, symbol u) { gs::send_to_expert_groups<"x">(gs::top_k_gating(gs::expand_dims<0>(x)), u, 2); }));
 static_assert(passes([](auto&, symbol x, symbol u) {
   const gs::expert_group_routing r = gs::send_to_expert_groups(gs::top_k_gating(u), x, 2);
-  gs::dispatch_in_groups(r), gs::combine_from_groups(r, u);
+  gs::dispatch_in_groups(r), gs::combine_from_groups(r, u), gs::combine_groups(r, gs::sum_in_groups(r, u));
 }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::send_rows(gs::top_k_gating(gs::expand_dims<0>(x)), u, 2); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::combine_rows(gs::send_rows(gs::top_k_gating(u), x, 2), u); }));
@@ -27,5 +27,9 @@ static_assert(passes([](auto& m, symbol x, symbol u) {
   gs::replica_param(m, u, "w", "RM", P<none, none>{}, gs::init::zeros());
 }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::chunk_of(gs::top_k_gating(u), 0, 2); }));
+static_assert(passes([](auto&, symbol, symbol u) {
+  const auto chunks = gs::chunks_of_token_groups(u, 2);
+  gs::chunks_of_token_groups(gs::top_k_gating(u), 2), gs::join_token_groups(chunks), gs::join_token_groups({u, chunks[0]});
+}));
 
 }  // namespace
