@@ -153,13 +153,13 @@ TEST_CASE("through expert groups, with gradients") {
 }
 
 TEST_CASE("through expert groups in chunks of token groups, with gradients: the bits without chunks") {
-  const std::vector<gs::dims> sizes{{{'G', 6}, {'S', 7}, {'E', 5}, {'M', 4}}, {{'G', 12}, {'S', 3}, {'E', 4}, {'M', 2}}};
+  const std::vector<gs::dims> sizes{{{'G', 6}, {'S', 5}, {'E', 4}, {'M', 2}}};
   const auto check = [&](int k, int groups, const gs::capacity& rows, int chunks) {
     const auto program = [=](int parts) {
       return trace(inputs, [=](const scope&, given x) { return routed_by_groups(x, k, groups, rows, parts); });
     };
     const run_graph::traced whole = program(1), cut = program(chunks);
-    every_sharding(cut, {.dims = sizes, .tolerance = 1e-12, .prepare = binary_mask});
+    every_sharding(cut, {.dims = sizes, .tolerance = 1e-12, .most = 100, .prepare = binary_mask});
     for (const gs::dims& dims : sizes) {
       run_graph::arrays sources = run_graph::random_sources(whole, dims, 3);
       binary_mask(sources);
