@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs one operation on tensors outside of programs, as a program of one verb: the same passes plan it, and the same executor runs it.
+// Runs a verb on tensors outside of programs: plans a program of this verb at compile time, and runs it once by an executable.
 
 #include <gshard/base/reason.hpp>
 #include <gshard/base/hash.hpp>

@@ -100,8 +100,13 @@ auto map(F, const tensor<T, Specs>&... x) {
   return map<F{}>(x...);
 }
 
-/// a + b, a - b, a * b, a / b on tensors of one element type, elementwise. One operand may be a number. Operands match as those of map. The
-/// sum of equal partial sums stays partial; the others take complete tensors.
+/// a + b, a - b, a * b, a / b and -a, elementwise on tensors of one element type. One of two operands may be a number. If both operands of
+/// a + b are partial sums over the same axes, so is the result.
+/// Shapes: operands match as those of map.
+/// Communicates: nothing if the operands have one sharding.
+/// Compile time: ranks; that operands are complete, but for a + b of two partial sums; that integers are combined with integers.
+/// Throws: `gshard::error` if operands differ in an extent, or a number is beyond the integer type.
+/// @see map
 template <class A, class B>
   requires(detail::combined<A, B>)
 auto operator+(const A& a, const B& b) {

@@ -106,7 +106,8 @@ action bind(operation<op::concat>, const local_step<T>& step) {
   };
 }
 
-/// The second of two operands, or the only one, is written over the state, which is the result. Of three operands, the second is a row.
+/// Writes the state of a loop, which is the result. By the number of operands: none, zeros; one, the initial state; two, the old state and
+/// the new one, which is copied; three, the state, a row and its index: the row is written there.
 template <class T>
 action bind(operation<op::carry>, const local_step<T>& step) {
   if (step.n.inputs == 0)
@@ -128,7 +129,8 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   return {};
 }
 
-/// The error of a reshape whose dim is not the product of two. In per_shard, the first of these counts the devices.
+/// Throws the error of a merge or split whose one dim has not the product of the extents of the two dims. If the first of the two counts
+/// the devices along axes, the reshape is that of per_shard, and the one dim is not divisible by them.
 [[noreturn]] inline void refuse_product(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const int at = n.attr.dim;
