@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/checkpoint.hpp>
 
+#include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
+#include <gshard/optim/adafactor.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/trace/einsum.hpp>
+
 #include "scratch.hpp"
 #include "spoilt_stores.hpp"
 #include "stores.hpp"
@@ -9,6 +15,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -363,4 +370,68 @@ TEST_CASE("checkpoint: NaN and infinities are refused and named, in any element 
 TEST_CASE("checkpoint: copies that differ are refused in a checkpoint of everything") {
   const scratch dir;
   for (const std::vector<int>& mesh : meshes) spoilt_stores::check_copies(stores::simulated(mesh), dir / "f");
+}
+
+namespace {
+inline constexpr gs::adam adam{.shard_state_over = "x"};
+inline constexpr gs::adafactor adafactor{.relative = false, .shard_state_over = "x"};
+/// A step of training with a parameter in bf16, whose master value has a rest in the state of the optimizer.
+template <const auto& Optimizer>
+inline constexpr auto bf16_step = [](auto& m, auto x, auto rate) {
+  const auto w = m.param("w", "MH", gs::P<"y", gs::none>{}, gs::init::fan_in("M"), gs::dtype::bf16);
+  const auto y = gs::einsum<"BM,MH->BH">(x, gs::cast<float>(w));
+  const auto loss = gs::mean(y * y);
+  Optimizer.minimize(m, loss, rate);
+  return loss;
+};
+using plane = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+template <const auto& Optimizer>
+struct bf16_training {
+  gs::executable<gs::program<bf16_step<Optimizer>, plane, gs::in<"BM", gs::P<"x", gs::none>>, gs::in<"">>> run;
+
+  explicit bf16_training(const std::vector<int>& mesh) : bf16_training(gs::simulate<plane>(mesh)) {}
+  explicit bf16_training(const gs::cluster<plane>& on) : run(on, {{'B', 6}, {'M', 6}, {'H', 4}}, gs::parameter_store(on, 1)) {}
+  const gs::parameter_store& store() const { return run.engine().store(); }
+  void train(int steps) {
+    std::vector<float> x(36);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i * i % 13) - 6;
+    for (int t = 0; t < steps; ++t) run(x, std::vector{0.004f});
+  }
+  std::vector<float> weights() const {
+    const std::vector<gs::bfloat16> w = gs::to_global<gs::bfloat16>(store(), "w");
+    return {w.begin(), w.end()};
+  }
+};
+
+template <const auto& Optimizer>
+void check_bf16_training(const std::string& rest, const std::string& moment) {
+  const scratch dir;
+  const std::vector<std::vector<int>> shapes{{1, 1}, {2, 2}, {3, 1}, {1, 3}};
+  for (const std::vector<int>& from : shapes) {
+    bf16_training<Optimizer> saved(from);
+    saved.train(3);
+    gs::save(saved.store(), dir / "f", {}, everything);
+    bf16_training<Optimizer> same(from);  // on the same mesh, training goes on with the same bits
+    gs::load(same.store(), dir / "f", everything);
+    for (const std::vector<int>& to : shapes) {
+      CAPTURE(gs::detail::mesh_text(from));
+      CAPTURE(gs::detail::mesh_text(to));
+      bf16_training<Optimizer> loaded(to);
+      gs::load(loaded.store(), dir / "f", everything);
+      CHECK(loaded.weights() == saved.weights());
+      for (const std::string& state : {rest, moment})
+        CHECK(gs::to_global<float>(loaded.store(), state) == gs::to_global<float>(saved.store(), state));
+      CHECK(gs::to_global<float>(loaded.store(), rest) != std::vector<float>(24));
+    }
+    saved.train(2);
+    same.train(2);
+    CHECK(same.weights() == saved.weights());
+    CHECK(gs::to_global<float>(same.store(), rest) == gs::to_global<float>(saved.store(), rest));
+  }
+}
+}  // namespace
+
+TEST_CASE("checkpoint: parameters in bf16 and the rests of their master values, saved on one mesh, have the same bits on another") {
+  check_bf16_training<adam>("adam.rest.w", "adam.m.w");
+  check_bf16_training<adafactor>("adafactor.rest.w", "adafactor.r.w");
 }

@@ -68,8 +68,14 @@ constexpr nn::moe_options in_groups{
     .places = gs::capacity::unlimited(), .second = gs::second_expert::always, .expert_groups = 2, .swiglu = true};
 constexpr nn::moe_options dropless{.second = gs::second_expert::always, .expert_groups = 2, .swiglu = true, .dropless = true};
 
+constexpr nn::moe_options in_bf16(nn::moe_options moe) {
+  moe.param_dtype = gs::dtype::bf16;
+  return moe;
+}
+constexpr nn::moe_options slots_in_bf16 = in_bf16(slots), groups_in_bf16 = in_bf16(in_groups), dropless_in_bf16 = in_bf16(dropless);
+
 constexpr nn::language_model_options options(const nn::moe_options& moe) {
-  return {.layers = 2, .moe_every = 1, .moe = moe, .rotary_base = 1e6, .tied_head = false};
+  return {.layers = 2, .moe_every = 1, .moe = moe, .rotary_base = 1e6, .tied_head = false, .param_dtype = moe.param_dtype};
 }
 template <auto& Moe>
 constexpr auto all_logits = [](auto& m, auto ids) {
@@ -109,6 +115,13 @@ void compare_model(const std::vector<int>& shape, const std::string& path, const
   gs::load_hugging_face(store, path);
   const std::vector<std::int32_t> ids = some_ids();
   compare(gs::to_global(run(ids)), all, ids);
+  for (const auto& [name, entry] : store.saved()) {
+    const bool is_weight = entry.value.rank() > 1 && !name.ends_with(".wg");
+    CHECK(entry.value.type == (is_weight && Moe.param_dtype.is_set ? gs::dtype::bf16 : gs::dtype::f32));
+  }
+  const scratch dir;  // the files have BF16
+  gs::save_hugging_face(store, dir / "saved", {.type = gs::dtype::bf16});
+  CHECK(content(dir / "saved/model.safetensors") == expected(all, "BF16"));
 }
 
 }  // namespace
@@ -120,6 +133,15 @@ TEST_CASE("hugging_face: a loaded model computes what Mixtral does, on any mesh,
   for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {1, 4}}) compare_model<slots>(shape, dir / "", all);
   compare_model<in_groups>({2, 2}, dir / "model.safetensors", all);
   for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) compare_model<dropless>(shape, dir / "", all);
+}
+
+TEST_CASE("hugging_face: weights in BF16 are loaded into parameters in bf16, bit for bit, and compute what Mixtral does") {
+  const scratch dir;
+  const mixtral::weights all = mixtral::make(small);
+  set_content(dir / "model.safetensors", mixtral::file_of(all, "BF16"));
+  for (const std::vector<int>& shape : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) compare_model<slots_in_bf16>(shape, dir / "", all);
+  compare_model<groups_in_bf16>({2, 2}, dir / "", all);
+  compare_model<dropless_in_bf16>({2, 2}, dir / "", all);
 }
 
 TEST_CASE("hugging_face: decoding with caches, which a load leaves alone") {
