@@ -29,8 +29,8 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
 };
 template <bool Dropless>
 using program = gs::program<training_step<Dropless>, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
-// Two exchanges forward, of which the first carries the number of rows of each expert, and one in the gradients: as with slots.
-static_assert(program<true>::plan.count(op::all_to_all) == 3 && program<false>::plan.count(op::all_to_all) == 3);
+// Two exchanges forward, and one in the gradients: as with slots. Of rows, only those in use travel, after their number.
+static_assert(program<true>::plan.count(op::ragged_all_to_all) == 3 && program<false>::plan.count(op::all_to_all) == 3);
 static_assert(program<true>::plan.collectives() == program<false>::plan.collectives());
 // Products of rows and matrices: two forward, one for the gradient of rows, and two for those of matrices.
 static_assert(program<true>::plan.count(op::grouped_product) == 5 && program<true>::plan.count(op::one_hot) == 0);

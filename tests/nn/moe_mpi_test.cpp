@@ -5,6 +5,7 @@
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -90,5 +92,42 @@ TEST_CASE("expert groups in chunks, mpi: the bits of simulated devices, whether 
     CHECK(found == train<step_in_chunks>(gs::simulate<grid>(devices), groups));
     CHECK(found.losses.back() < found.losses.front());
     CHECK(found.overflow > 0);
+  }
+}
+
+namespace {
+
+/// Fails on the device that holds a number that is not finite, before it routes tokens.
+inline constexpr auto checked = [](auto& m, auto x, auto mask, auto rate) {
+  const auto finite = gs::check_finite(x, "x");
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, finite, mask, {.expert_groups = 4, .dropless = true});
+  const auto error = r.y - 3.0 * finite;
+  const auto loss = gs::mean(error * error);
+  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  return std::tuple{loss, r.y};
+};
+using checked_step = gs::program<checked, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+static_assert(checked_step::plan.count(gs::op::ragged_all_to_all) >= 3);
+
+}  // namespace
+
+TEST_CASE("mpi: a rank that fails before it counts rows stops no other rank") {
+  const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
+  gs::executable<checked_step> run(on, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(on, 3));
+  const auto simulated = gs::simulate<mesh>(mpi_world::ranks());
+  gs::executable<checked_step> expected(simulated, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(simulated, 3));
+  std::vector<float> x(G * S * M);
+  const std::vector<float> mask(G * S, 1.0f), rate{1e-2f};
+  for (int i = 0; i < 4; ++i) {
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = float(std::sin(1.7 * double(k + std::size_t(i))));
+    if (i % 2 == 1) {
+      x[x.size() - 1] = std::numeric_limits<float>::quiet_NaN();
+      CHECK_THROWS_AS(run(x, mask, rate), gs::not_finite_error);
+      continue;
+    }
+    const auto [loss, y] = run(x, mask, rate);
+    const auto [expected_loss, expected_y] = expected(x, mask, rate);
+    CHECK(loss.item() == expected_loss.item());
+    CHECK(gs::to_global(y) == gs::to_global(expected_y));
   }
 }

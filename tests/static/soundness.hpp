@@ -33,6 +33,7 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
     case op::all_reduce: return finer && coarser && completed == axes;
     case op::reduce_scatter: return finer && completed == axes && !(axes & ~cut);
     case op::all_to_all:
+    case op::ragged_all_to_all:
     case op::collective_permute: return !completed && axes == gs::moving_axes(from, to);
     default: return false;
   }
@@ -42,7 +43,7 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s, int i) {
   const gs::value &from = p.at(s.input(i)), &to = p.at(s.output(i)), &first = p.at(s.input(0));
   const bool sums = s.kind == op::all_reduce || s.kind == op::reduce_scatter;
-  if (gs::size_of(from.type) != gs::size_of(first.type) || (sums && (from.type != first.type || from.layout.pending != first.layout.pending)))
+  if ((gs::size_of(from.type) != gs::size_of(first.type) && s.kind != op::ragged_all_to_all) || (sums && (from.type != first.type || from.layout.pending != first.layout.pending)))
     return false;
   if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
@@ -50,7 +51,17 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s, int i) {
   return from.dims == to.dims && from.type == to.type &&
          is_legal_move(s.kind, s.attr.axes, from.layout, to.layout);
 }
+/// The counts of the rows of a ragged exchange are sharded as the rows, before it and after it.
+constexpr bool counts_lie_right(const gs::value& rows, const gs::value& counts) {
+  if (counts.type != gs::dtype::i32 || counts.rank() != 3 || counts.layout.partial || !counts.layout[2].empty()) return false;
+  for (int d = 0; d < 2; ++d)
+    if (counts.dims[d] != rows.dims[d] || counts.layout[d] != rows.layout[d]) return false;
+  return true;
+}
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
+  if (s.kind == op::ragged_all_to_all && (s.inputs != 2 || !counts_lie_right(p.at(s.input(0)), p.at(s.input(1))) ||
+                                          !counts_lie_right(p.at(s.output(0)), p.at(s.output(1)))))
+    return false;
   for (int i = 0; i < s.inputs; ++i)
     if (!moves_right(p, s, i)) return false;
   return s.inputs == s.outputs && s.inputs > 0;
@@ -186,7 +197,7 @@ constexpr bool is_sound(const gs::plan_view& p) {
   return true;
 }
 
-/// Nothing is sent twice: what was moved once is there for all.
+/// Nothing is sent twice: what was moved once is there for all. Except counts of rows, which travel with them.
 constexpr bool sends_once(const gs::plan_view& p) {
   struct sent {
     const gs::node* step;
@@ -194,7 +205,7 @@ constexpr bool sends_once(const gs::plan_view& p) {
   };
   std::vector<sent> all;
   for (const gs::node& s : p.steps)
-    for (int i = 0; gs::traits(s.kind).collective && i < s.outputs; ++i) all.push_back({&s, s.input(i), s.output(i)});
+    for (int i = 0; gs::traits(s.kind).collective && i < (gs::traits(s.kind).ragged ? 1 : s.outputs); ++i) all.push_back({&s, s.input(i), s.output(i)});
   for (const sent& a : all)
     for (const sent& b : all) {
       if (&a == &b) break;

@@ -374,9 +374,7 @@ class engine {
       if (traits(step.kind).control || stays_where_it_is(step, sharing)) continue;
       const bool loops = is_looped_product(step.kind);
       if (traits(step.kind).reshards) {
-        std::vector<moved_tensor> tensors;
-        for (int i = 0; i < step.inputs; ++i) tensors.push_back({value(step.input(i)), value(step.output(i))});
-        step_moves moves(step.kind, on_, bound_.axes.mask(step.attr.axes), std::move(tensors));
+        step_moves moves(step, bound_);
         const std::size_t i = actions_.size() - 1;
         received_.bind(i, step, moves);
         if (sharing.is_early(i)) early_.add(i, schedule_[i], std::move(moves));

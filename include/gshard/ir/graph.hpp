@@ -184,11 +184,13 @@ struct port {
 constexpr bool ring_carries_sum(const node& n) { return n.attr.ring_operand == n.inputs; }
 constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.ring_operand); }
 
-/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each. Its own
-/// kind is all_to_all if these differ.
-constexpr op kind_of_move(const node& n, int i) { return n.attr.moves != 0 ? op((n.attr.moves >> (6 * i)) & 63) : n.kind; }
-constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.moves |= std::uint32_t(kind) << (6 * i); }
-static_assert(int(op::count_) <= 64 && 6 * sharding_rule::most_out <= 32);
+/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each, counted
+/// from `slice`. Its own kind is all_to_all if these differ.
+constexpr op kind_of_move(const node& n, int i) {
+  return n.attr.moves != 0 ? op(int(op::slice) + int((n.attr.moves >> (6 * i)) & 63u)) : n.kind;
+}
+constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.moves |= std::uint32_t(int(kind) - int(op::slice)) << (6 * i); }
+static_assert(int(op::count_) - int(op::slice) <= 64 && 6 * sharding_rule::most_out <= 32);
 
 /// True if a step performs an operation, perhaps among others.
 constexpr bool performs(const node& n, op kind) {

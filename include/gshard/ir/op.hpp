@@ -88,6 +88,7 @@ enum class op : std::uint8_t {
   all_reduce,
   reduce_scatter,
   all_to_all,
+  ragged_all_to_all,
   collective_permute,
   looped_einsum,
   count_
@@ -122,6 +123,7 @@ struct op_traits {
   bool routes = false;      ///< Routes tokens to experts, or computes with them there. @see grad/differentiate_routing.hpp
   bool collective = false;  ///< Moves data between devices.
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
+  bool ragged = false;      ///< Moves the rows of operand 0 that are in use, after the counts of these rows, which are operand 1.
   bool alias = false;       ///< The result shares the storage of the first operand.
   bool control = false;     ///< Controls a while loop, and computes nothing.
   int nesting = 0;          ///< 1: the nodes after it are one loop deeper. -1: one less.
@@ -301,6 +303,7 @@ inline constexpr op_traits op_table[]{
      .one_call = true},
     {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true, .in_rings = true},
     {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
+    {.kind = op::ragged_all_to_all, .name = "ragged_all_to_all", .collective = true, .reshards = true, .ragged = true},
     {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
     {.kind = op::looped_einsum,
      .name = "looped_einsum",

@@ -9,6 +9,7 @@
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,9 +37,8 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
 /// takes a device by node. An order in `options` is kept. Communicates: also the nodes. Throws: also if the plans of the processes choose
 /// other orders.
 /// @see axis_order
-template <class Mesh>
-cluster<Mesh> on_mpi(MPI_Comm comm, const plan_view& plan, const dims& sizes, const std::vector<int>& extents = {},
-                     mpi_options options = {}) {
+template <class Mesh, std::same_as<plan_view> Plan>
+cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const std::vector<int>& extents = {}, mpi_options options = {}) {
   const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents;
   options.choose_axis_order = [&](std::span<const int> node) {
     const list<int> order = axis_order(plan, plan.bind(sizes, {all.data(), all.size()}), {node.data(), node.size()});

@@ -75,9 +75,7 @@ constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, 
 /// choices that get no row are dropped and counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_row_routing`, R = ceil(factor * S / N). If N does not divide E, the last groups have
 /// fewer experts.
-/// Communicates: if the axis is the most minor one that shards G, one all_to_all over it of counts and rows; in double one of each. Its
-/// size is that of the R rows: it does not depend on the counts. Where R rows have more bytes than the S tokens, as by default, devices
-/// gather tokens and `row`, and only counts need the all_to_all.
+/// Communicates: if the axis is the most minor one that shards G, one ragged_all_to_all over it: first the counts, then the rows in use.
 /// Compile time: that `gating` is the result of top_k_gating or top2_gating; ranks, dims and element types; that N is from 1 to E, if E is
 /// known; that the mesh has the axis; that `rows` is in range.
 /// Throws: `gshard::error`, if N * R exceeds the largest int32.
@@ -177,7 +175,8 @@ constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
 /// combine_rows(routing, h): the weighted sums of the results of each token's experts, in the order of its choices. So bits do not depend
 /// on how many devices hold the experts.
 /// Shapes: h [N,G,R,M] -> [G,S,M], zero where a token has no expert.
-/// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it.
+/// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it. It is ragged, so that
+/// only rows in use travel, if h is the result of grouped_product or add_to_rows, or a sum of such results.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see send_rows

@@ -6,6 +6,7 @@
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/collective/all_reduce_step.hpp>
 #include <gshard/exec/collective/collective_room.hpp>
+#include <gshard/exec/collective/ragged_exchange.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/kernel/threads.hpp>
@@ -43,6 +44,10 @@ class collective_step {
       sum_ = std::make_unique<all_reduce_step>(moves_, room_);
       return;
     }
+    if (moves_.row_counts()) {
+      ragged_ = std::make_unique<ragged_exchange>(moves_, room_);
+      return;
+    }
     shares_ = moves_.shares();
     groups_.use(on(), moves_.axes());
     by_node_ = moves_.gathers() && groups_.have_levels() && moves_.gathers_whole_shards();
@@ -60,6 +65,7 @@ class collective_step {
   }
   /// Sends the first rounds. Until finish() returns, operands must not change and results must not be used.
   void start() {
+    if (ragged_) return ragged_->start();
     if (moves_.stays()) return copy_own();
     const bool gathers = moves_.gathers();
     if (sum_) return sum_->start();
@@ -76,6 +82,7 @@ class collective_step {
   /// Continues with what has arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
   bool advance() {
     if (sum_) return sum_->advance();
+    if (ragged_) return ragged_->advance();
     bool done = true;
     if (!moves_.stays() && !gathers_at_once()) with_work([&](const auto& work) { done = room_->rounds.advance(work); });
     return done;
@@ -84,6 +91,7 @@ class collective_step {
     if (moves_.stays()) return;
     advance_with_others();
     if (sum_) sum_->finish();
+    else if (ragged_) ragged_->finish();
     else if (gathers_at_once()) gather();
     else finish_hops();
   }
@@ -91,6 +99,7 @@ class collective_step {
   void drop() {
     if (moves_.stays() || gathers_at_once()) return;
     if (sum_) return sum_->drop();
+    if (ragged_) return ragged_->drop();
     with_work([&](const auto& work) { room_->rounds.drop(work); });
   }
 
@@ -132,6 +141,7 @@ class collective_step {
   bool by_node_ = false;  // a gather in two levels
   std::unique_ptr<collective_step> second_hop_;
   std::unique_ptr<all_reduce_step> sum_;
+  std::unique_ptr<ragged_exchange> ragged_;
   replica_shares shares_;  // of a reduce_scatter
   std::size_t rounds_ = 0;
   /// At most so many bytes are copied before sending: the delay of messages by a longer copy would cost more than its overlap gains.

@@ -39,11 +39,11 @@ class received_by_kind {
   }
   /// Counts one call of each kind in a step.
   void call(const node& step) {
-    std::uint64_t kinds = 0;  // a bit each
+    std::uint32_t kinds = 0;  // a bit each
     for (int t = 0; t < step.inputs; ++t) {
       const op kind = kind_of_move(step, t);
-      if (!((kinds >> unsigned(kind)) & 1u)) ++counts_[std::size_t(kind)].calls;
-      kinds |= std::uint64_t(1) << unsigned(kind);
+      if (!((kinds >> bit(kind)) & 1u)) ++counts_[std::size_t(kind)].calls;
+      kinds |= 1u << bit(kind);
     }
   }
   /// Adds bytes that a device received in step i.
@@ -62,6 +62,8 @@ class received_by_kind {
   std::array<received_count, std::size_t(op::count_)> counts_{};
   std::vector<shares> steps_;
 
+  /// The number of a collective among the operations that are added to plans.
+  static constexpr unsigned bit(op kind) { return unsigned(kind) - unsigned(op::slice); }
   static bool has_several_kinds(const node& step) {
     for (int t = 1; t < step.inputs; ++t)
       if (kind_of_move(step, t) != kind_of_move(step, 0)) return true;

@@ -25,7 +25,7 @@ class shared_memory_collective {
  public:
   /// True if a step can run in shared memory; the same on all processes. Small sums are faster as messages.
   static bool serves(const step_moves& moves) {
-    if (moves.stays()) return false;
+    if (moves.stays() || moves.row_counts()) return false;
     bool all = true;
     for (const moved_tensor& t : moves.tensors()) {
       all = all && !t.in.everywhere.empty();

@@ -3,6 +3,7 @@
 
 // The tensors that one communication step moves, with their shards and groups of devices.
 
+#include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,6 +44,12 @@ class step_moves {
     stays_ = !traits(kind).collective || group(0).size() == 1 || (reads && nothing_moves());
   }
 
+  /// The moves of a step of a plan.
+  step_moves(const node& step, const bound_plan& bound)
+      : step_moves(step.kind, bound.on, bound.axes.mask(step.attr.axes), tensors_of(step, bound)) {
+    if (traits(step.kind).ragged) row_counts_ = moved_tensor{bound.value(step.input(1)), bound.value(step.output(1))};
+  }
+
   bool gathers() const { return kind_ == op::all_gather; }
   bool all_reduces() const { return kind_ == op::all_reduce; }
   bool reduce_scatters() const { return kind_ == op::reduce_scatter; }
@@ -62,6 +70,8 @@ class step_moves {
     for (const moved_tensor& t : tensors_) n += t.in.elements(i);
     return n;
   }
+  /// Of a ragged exchange: the counts of rows in use. Else null.
+  const moved_tensor* row_counts() const { return row_counts_ ? &*row_counts_ : nullptr; }
   /// True if no data move between devices. All processes compute the same answer, and none calls the backend.
   bool stays() const { return stays_; }
 
@@ -160,12 +170,20 @@ class step_moves {
   std::int64_t most_ = 0;
   bool stays_ = false;
   hop hop_ = hop::only;
+  std::optional<moved_tensor> row_counts_;
+
+  static std::vector<moved_tensor> tensors_of(const node& step, const bound_plan& bound) {
+    std::vector<moved_tensor> tensors;
+    for (int i = 0; i < (traits(step.kind).ragged ? 1 : step.inputs); ++i)
+      tensors.push_back({bound.value(step.input(i)), bound.value(step.output(i))});
+    return tensors;
+  }
 
   bool has_levels() const {
     const node_map& nodes = on_.on().nodes();
     return hop_ == hop::only && !stays_ && !nodes.node.empty() && nodes.levels;
   }
-  bool may_hop() const { return has_levels() && !all_reduces() && !reduce_scatters(); }
+  bool may_hop() const { return has_levels() && !all_reduces() && !reduce_scatters() && !row_counts_; }
   /// The other mesh axes along which devices hold replicas: of a tensor that is moved, or of all tensors of a sum.
   std::uint32_t replica_axes() const {
     const bool sums = all_reduces() || reduce_scatters();

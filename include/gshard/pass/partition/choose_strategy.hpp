@@ -66,7 +66,7 @@ constexpr std::int64_t strategy_cost(const planning& p, const node& n, const str
         total += p.cache.exchange_cost(before, after);
       }
     if (const sharding wanted = wanted_sharding(p, n, o, made); !made.same_layout(wanted))
-      total += 1 + p.cache.reshard_cost(v, made, wanted);
+      total += 1 + p.cache.reshard_cost(n.output(o), v, made, wanted);
     if (repeats && !traits(n.kind).only_moves) total += shard_elements(v.dims, made, p.e) * size_of(v.type);
   }
   return total;

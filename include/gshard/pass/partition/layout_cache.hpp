@@ -8,6 +8,7 @@
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
+#include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -69,10 +70,11 @@ class layout_cache {
   /// From now on no form of the tensor is known; its values stay in the plan.
   constexpr void forget(std::int32_t tensor) { first_[std::size_t(tensor)] = -1; }
 
-  /// The cost of resharding tensor v, device orders included.
-  constexpr std::int64_t reshard_cost(const value& tensor, const sharding& from, const sharding& to) const {
-    const value v = sent(tensor);
-    const move_list way = plan_reshard(v, from, to, e_);
+  /// The cost of resharding a form of a tensor, device orders included. Of a ragged exchange: if tokens are spread equally over all rows.
+  constexpr std::int64_t reshard_cost(std::int32_t tensor, const value& form, const sharding& from, const sharding& to) const {
+    const value v = sent(form);
+    move_list way = plan_reshard(v, from, to, e_);
+    if (way.count == 1 && moves_whole_rows(way.moves[0].axes, v, from, to)) way.bytes = bytes_in_use(way.bytes, row_counts(g_, tensor), v);
     if ((from.order | to.order) == 0 || !traits(way.moves[way.count - 1].kind).collective) return way.cost(e_);
     value before = v, after = v;
     before.layout = way.count > 1 ? way.moves[way.count - 2].to : from;
@@ -96,7 +98,7 @@ class layout_cache {
     for (std::int32_t v = first_.data()[tensor]; v >= 0; v = next[v]) {
       const sharding& s = all[v].layout;
       if ((layout.partial & ~s.partial) || all[v].windows.count > 0) continue;
-      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + reshard_cost(all[v], s, layout);
+      const std::int64_t c = s.same_layout(layout) ? 0 : 1 + reshard_cost(tensor, all[v], s, layout);
       if (best < 0 || c < best) {
         best = c;
         if (from) *from = v;
@@ -132,6 +134,16 @@ class layout_cache {
   const extents& e_;
   list<std::int32_t> first_;  // by tensor
   list<std::int32_t> next_;   // by value of the plan: the next form of the same tensor
+
+  /// The part of `bytes`, those of all rows, that rows in use have if choices are spread equally over groups of experts. `counts`: of these
+  /// rows, or -1.
+  constexpr std::int64_t bytes_in_use(std::int64_t bytes, std::int32_t counts, const value& rows) const {
+    if (counts < 0) return bytes;
+    const dim_list& choices = g_.at(g_.nodes[std::size_t(g_.at(counts).producer)].in[0]).dims;  // [G,S,K]
+    const std::int64_t groups = e_.dim(rows.dims[0]), all = e_.dim(rows.dims[2]);
+    const std::int64_t used = (e_.dim(choices[1]) * e_.dim(choices[2]) + groups - 1) / groups;
+    return used < all ? bytes / all * used : bytes;
+  }
 };
 
 }}}  // namespace gshard::v0::detail

@@ -12,6 +12,7 @@
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
 #include <gshard/pass/schedule/while_loop.hpp>
+#include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -92,7 +93,12 @@ class plan_writer {
     if (is_sent) now = rounded(tensor, now, reader);
     for (const move& m : way) {
       const std::int32_t from = now;
-      now = add_move(m.kind, m.axes, tensor, from, is_sent ? add_sent(form, m.to, {}) : add_result(tensor, m.to), reader);
+      const sharding before = cache.at(from).layout;
+      const std::int32_t counts = moves_whole_rows(m.axes, form, before, m.to) ? row_counts(g_, tensor) : -1;
+      const std::int32_t counted = counts < 0 ? -1 : get_or_reshard(counts, sharding_of_counts(before), reader);
+      now = is_sent ? add_sent(form, m.to, {}) : add_result(tensor, m.to);
+      if (counts < 0) add_move(m.kind, m.axes, tensor, from, now, reader);
+      else add_ragged(m, tensor, from, now, counts, counted, reader);
     }
     return is_sent ? add_cast(tensor, now, add_result(tensor, cache.at(now).layout), reader) : now;
   }
@@ -201,11 +207,29 @@ class plan_writer {
     n.out[0] = to;
     n.attr.axes = axes;
     n.place = reader.place;
+    add_move(n, tensor, reader);
+    return to;
+  }
+  constexpr void add_move(const node& n, std::int32_t tensor, const consumer& reader) {
     if (implicit_ != strictness::automatic && !reader.may_move) check_allowed(n, reader);
     if (!loops_.none_open()) loops_.steps_before(tensor, steps).push_back(n);
-    else if (!traits(kind).collective) steps.push_back(n);
+    else if (!traits(n.kind).collective) steps.push_back(n);
     else combiner_.add(n);
-    return to;
+  }
+  /// Adds a move of the rows in use of a tensor, and of their counts. The moved counts become a form of `counts`, if that is a new one.
+  constexpr void add_ragged(const move& m, std::int32_t tensor, std::int32_t from, std::int32_t to, std::int32_t counts,
+                            std::int32_t counted, const consumer& reader) {
+    const sharding moved = sharding_of_counts(m.to);
+    node n;
+    n.kind = op::ragged_all_to_all;
+    n.inputs = n.outputs = 2;
+    n.in[0] = from;
+    n.in[1] = counted;
+    n.out[0] = to;
+    n.out[1] = cache.cost(counts, moved) == 0 ? add_sent(cache.at(counted), moved, {}) : add_result(counts, moved);
+    n.attr.axes = m.axes;
+    n.place = reader.place;
+    add_move(n, tensor, reader);
   }
   /// Reports an implicit move that strictness does not allow.
   constexpr void check_allowed(const node& move, const consumer& reader) {

@@ -51,7 +51,7 @@ struct start_set {
 ///
 /// If extents are known, a combined step receives at most `most_bytes` per device, so that large moves can still overlap with computation.
 /// If not, two moves are combined only if nothing is computed between them, so that no memory is held longer. Moves to and from a device
-/// order are not combined. Combining does not change any result, to the bit.
+/// order, and ragged ones, are not combined. Combining does not change any result, to the bit.
 class collective_combiner {
  public:
   constexpr collective_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e,
@@ -66,7 +66,8 @@ class collective_combiner {
   /// Adds a move of one tensor. A step before makes its operand.
   constexpr void add(const node& n) {
     const auto end = std::int32_t(steps_.size());
-    if (!combines() || operand(n).layout.order || values_[std::size_t(n.out[0])].layout.order) return steps_.push_back(n);
+    const bool has_order = operand(n).layout.order || values_[std::size_t(n.out[0])].layout.order;
+    if (!combines() || has_order || traits(n.kind).ragged) return steps_.push_back(n);
     const std::uint32_t key = key_of(n);
     for (std::int32_t& last : last_) {
       if (key_of(at(last)) != key) continue;

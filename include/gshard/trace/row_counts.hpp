@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Which tensors have rows in use, and zeros in all others, so that only rows in use need to move.
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/trace/routing.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The tensor of which v is another name.
+constexpr std::int32_t without_annotations(const graph& g, std::int32_t v) {
+  for (;;) {
+    const std::int32_t maker = g.at(v).producer;
+    if (maker < 0 || !traits(g.nodes[std::size_t(maker)].kind).annotates) return v;
+    v = g.nodes[std::size_t(maker)].in[0];
+  }
+}
+
+/// The tensor [N,G,E] that counts the rows in use of a tensor [N,G,R,M]: the first sum over e of count[n,g,e] rows of each n and g. The
+/// others are zero. -1 if this is not known. @see send_rows
+constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
+  v = without_annotations(g, v);
+  if (g.at(v).rank() != 4 || g.at(v).producer < 0) return -1;
+  const node& n = g.nodes[std::size_t(g.at(v).producer)];
+  const op_traits& t = traits(n.kind);
+  // The counts that an operand has, or that were made with it.
+  const auto counts_of = [&](std::int32_t operand) {
+    const std::int32_t maker = g.at(without_annotations(g, operand)).producer;
+    return maker >= 0 && g.nodes[std::size_t(maker)].kind == op::expert_rows ? g.nodes[std::size_t(maker)].out[1] : -1;
+  };
+  if (t.grouped) return n.rule.out[0].contains(route::place) ? counts_of(n.in[2]) : -1;
+  if (t.fills_slots) return n.rule.out[0].same(route::rows_by_group) ? counts_of(n.in[1]) : -1;
+  // Sums of such tensors with positive weights: zeros stay zeros, not negative ones.
+  const bool converts = t.converts && is_real(g.at(v).type), scales = t.linear == linearity::always && n.attr.factor > 0;
+  const bool adds = t.linear == linearity::of_function && n.attr.function->linear && n.inputs > 0;
+  if (!t.elementwise || !(converts || scales || adds)) return -1;
+  const std::int32_t counts = row_counts(g, n.in[0]);
+  for (int i = 0; i < n.inputs; ++i)
+    if ((adds && !(n.attr.function->coefficient[std::size_t(i)] > 0)) || (i > 0 && row_counts(g, n.in[i]) != counts)) return -1;
+  return counts;
+}
+
+/// True if an exchange over these axes moves whole rows, each to one other device, so that it may leave out those that are not in use.
+constexpr bool moves_whole_rows(std::uint32_t axes, const value& rows, const sharding& from, const sharding& to) {
+  constexpr int group_dims = 2, row_dim = 2, last_dim = 3;
+  if (rows.rank() != 4 || !rows.windows.empty() || (from.order | to.order) != 0) return false;
+  if (from.partial || to.partial || !from[row_dim].empty() || !to[row_dim].empty() || !from[last_dim].same(to[last_dim])) return false;
+  std::uint32_t before = 0, after = 0;
+  for (int d = 0; d < group_dims; ++d) {
+    before |= from[d].mask();
+    after |= to[d].mask();
+  }
+  return (axes & ~before) == 0 && (axes & ~after) == 0;
+}
+/// The sharding of the counts of rows in this sharding.
+constexpr sharding sharding_of_counts(const sharding& rows) {
+  sharding counts = sharding::replicated(3);
+  for (int d = 0; d < 2; ++d) counts[d] = rows[d];
+  return counts;
+}
+
+}}}  // namespace gshard::v0::detail
