@@ -37,8 +37,8 @@ class collective_step {
   collective_step(const step_moves& moves, std::shared_ptr<collective_room> room, bool early = false)
       : moves_(moves.spread_over_replicas()), room_(std::move(room)), early_(early), parts_(moves_.devices()) {
     if (moves_.has_hops()) {
-      second_hop_ = std::make_unique<collective_step>(moves_.in_hop(hop::second), room_);
-      moves_ = moves_.in_hop(hop::first);
+      second_hop_ = std::make_unique<collective_step>(moves_.as_exchange(hop::second), room_);
+      moves_ = moves_.as_exchange(hop::first);
     }
     if (moves_.all_reduces() && !moves_.stays()) {
       sum_ = std::make_unique<all_reduce_step>(moves_, room_);

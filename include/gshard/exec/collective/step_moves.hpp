@@ -7,7 +7,7 @@
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
-#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/cost/node_traffic.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
@@ -109,7 +109,7 @@ class step_moves {
   step_moves spread_over_replicas() const {
     const std::uint32_t replicas = may_hop() ? replica_axes() : 0;
     if (replicas == 0) return *this;
-    step_moves wide = in_hop(hop::only);
+    step_moves wide = as_exchange(hop::only);
     wide.axes_ |= replicas;
     return wide.bytes_between_nodes(wide.axes_) < bytes_between_nodes(wide.axes_) ? wide : *this;
   }
@@ -117,13 +117,13 @@ class step_moves {
   bool has_hops() const {
     if (!may_hop() || gathers_whole_shards()) return false;
     bool passes = false;
-    const step_moves second = in_hop(hop::second);
+    const step_moves second = as_exchange(hop::second);
     for (std::size_t i = 0; i < devices() && !passes; ++i)
       second.for_each_origin(group(i), [&](std::size_t, std::size_t, const std::vector<piece>&) { passes = true; });
     return passes;
   }
-  /// The moves of one hop.
-  step_moves in_hop(hop which) const {
+  /// The moves of one hop, as an exchange.
+  step_moves as_exchange(hop which) const {
     step_moves part = *this;
     part.kind_ = op::all_to_all;
     part.hop_ = which;
@@ -186,24 +186,19 @@ class step_moves {
   bool may_hop() const { return has_levels() && !all_reduces() && !reduce_scatters() && !row_counts_; }
   /// The other mesh axes along which devices hold replicas: of a tensor that is moved, or of all tensors of a sum.
   std::uint32_t replica_axes() const {
-    const bool sums = all_reduces() || reduce_scatters();
-    std::uint32_t replicated = sums ? ~0u : 0u, partial = 0;
-    for (const moved_tensor& t : tensors_) {
-      const std::uint32_t here = ~(t.in.layout.used() | t.out.layout.used());
-      replicated = sums ? replicated & here : replicated | here;
-      partial |= t.in.layout.partial | t.out.layout.partial;
-    }
+    replicas_of_step replicas(all_reduces() || reduce_scatters());
+    for (const moved_tensor& t : tensors_) replicas.add(t.in.layout, t.out.layout);
     const std::span<const int> mesh = on_.on().extents();
-    std::uint32_t axes = 0;
+    std::uint32_t many = 0;
     for (std::size_t a = 0; a < mesh.size(); ++a)
-      if (mesh[a] > 1) axes |= replicated & ~partial & ~axes_ & 1u << a;
-    return axes;
+      if (mesh[a] > 1) many |= 1u << a;
+    return replicas.beside(axes_, many);
   }
   /// The bytes that nodes receive from others if equal elements travel once, in the groups that are part of a held device's group along
   /// `wide`.
   std::int64_t bytes_between_nodes(std::uint32_t wide) const {
     const backend& on = on_.on();
-    const step_moves moves = in_hop(hop::first);
+    const step_moves moves = as_exchange(hop::first);
     std::vector<char> counted(std::size_t(device_count(on.extents())), 0);
     std::int64_t bytes = 0;
     for (const int held : on_.devices()) {

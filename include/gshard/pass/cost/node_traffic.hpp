@@ -119,25 +119,40 @@ constexpr mesh_place place_of(const plan_view& plan, const sharding& layout, int
   return at;
 }
 
-/// The mesh axes along which groups of a step hold replicas: of a tensor that it moves, or of all tensors that it sums. A node receives
-/// these bytes once. 0 for sums of few bytes.
+/// The mesh axes along which groups of a step hold replicas: of a tensor that it moves, or of all tensors that it sums.
+class replicas_of_step {
+ public:
+  constexpr explicit replicas_of_step(bool sums) : sums_(sums), replicated_(sums ? ~0u : 0u) {}
+  /// Adds a tensor of the step.
+  constexpr void add(const sharding& before, const sharding& after) {
+    const std::uint32_t here = ~(before.used() | after.used());
+    replicated_ = sums_ ? replicated_ & here : replicated_ | here;
+    partial_ |= before.partial | after.partial;
+  }
+  /// `axes`: those of the step. `many`: those with more than one device.
+  constexpr std::uint32_t beside(std::uint32_t axes, std::uint32_t many) const { return replicated_ & ~partial_ & ~axes & many; }
+
+ private:
+  bool sums_;
+  std::uint32_t replicated_, partial_ = 0;
+};
+
+/// The axes along which a node receives the bytes of several groups once. 0 for sums of few bytes, and for
+/// rows in use. @see replicas_of_step
 constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, const extents& e) {
-  const bool sums = traits(step.kind).sums;
-  std::uint32_t replicated = sums ? ~0u : 0u, partial = 0, axes = 0;
+  if (!traits(step.kind).reshards || traits(step.kind).ragged) return 0;
+  replicas_of_step replicas(traits(step.kind).sums);
   std::int64_t bytes = 0;
-  if (!traits(step.kind).reshards) return axes;
   for (int t = 0; t < step.inputs; ++t) {
     const value& v = plan.at(step.input(t));
-    const sharding &before = v.layout, &after = plan.at(step.output(t)).layout;
-    const std::uint32_t here = ~(before.used() | after.used());
-    replicated = sums ? replicated & here : replicated | here;
-    partial |= before.partial | after.partial;
+    replicas.add(v.layout, plan.at(step.output(t)).layout);
     if (is_all_reduce(step.kind)) bytes += shard_elements(v, plan.windows, e) * size_of(v.type);
   }
-  if (is_all_reduce(step.kind) && bytes * e.devices(step.attr.axes) <= small_sum_bytes) return axes;
+  if (is_all_reduce(step.kind) && bytes * e.devices(step.attr.axes) <= small_sum_bytes) return 0;
+  std::uint32_t many = 0;
   for (int a = 0; a < max_axes; ++a)
-    if (e.axis(a) > 1) axes |= replicated & ~partial & ~step.attr.axes & 1u << a;
-  return axes;
+    if (e.axis(a) > 1) many |= 1u << a;
+  return replicas.beside(step.attr.axes, many);
 }
 
 /// Indices of every dim of a tensor.
