@@ -40,10 +40,11 @@ class ragged_exchange {
       }
     sends_rows_ = moves_.stays();
     if (!moves_.stays()) counts_ = on().start(moves_.axes(), count_parts_, {.channel = room_->channel});
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      moves_.copy(parts_[i].own, i);
-      for (const auto& [from, to] : parts_[i].own_counts) std::copy_n(from, experts_, to);
-    }
+    for (const part& p : parts_)
+      for (std::size_t b = 0; b < p.kept.size(); ++b) {
+        std::copy_n(p.kept[b].counts, experts_, p.kept_in_result[b].counts);
+        std::memcpy(p.kept_in_result[b].rows, p.kept[b].rows, std::size_t(most_rows_ * p.row_bytes));
+      }
   }
   /// Continues with what has arrived, without waiting. Returns true if all rows have arrived. Keeps errors for finish().
   bool advance() {
@@ -103,8 +104,7 @@ class ragged_exchange {
   struct part {
     std::int64_t row_bytes = 0;
     std::vector<blocks> send, recv;  // by member
-    std::vector<piece> own;
-    std::vector<std::pair<const std::int32_t*, std::int32_t*>> own_counts;
+    std::vector<row_block> kept, kept_in_result;
     std::vector<std::span<const std::byte>> counts_out;
     std::vector<std::span<std::byte>> counts_in;
     std::array<std::vector<std::span<const std::byte>>, rounds_under_way> rows_out;
@@ -137,13 +137,18 @@ class ragged_exchange {
     experts_ = moves_.row_counts()->in.places[i].extent[expert_dim];
     p.send.resize(n);
     p.recv.resize(n);
-    moves_.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
-      if (from == me && to == me) append(p.own, both);
-      else if (from == me) p.send[to].all = blocks_of(i, both, false);
-      else if (to == me) p.recv[from].all = blocks_of(i, both, true);
+    // By the pieces of the counts: a device without columns of rows has counts, too.
+    const step_moves counts(op::ragged_all_to_all, moves_.on(), moves_.axes(), {*moves_.row_counts()});
+    counts.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
+      if (from == me && to == me) {
+        p.kept = blocks_of(i, both, false);
+        p.kept_in_result = blocks_of(i, both, true);
+      } else if (from == me) {
+        p.send[to].all = blocks_of(i, both, false);
+      } else if (to == me) {
+        p.recv[from].all = blocks_of(i, both, true);
+      }
     });
-    const std::vector<row_block> kept = blocks_of(i, p.own, false), kept_in_result = blocks_of(i, p.own, true);
-    for (std::size_t b = 0; b < kept.size(); ++b) p.own_counts.emplace_back(kept[b].counts, kept_in_result[b].counts);
     std::int64_t most = 0;
     for (std::size_t m = 0; m < n; ++m)
       for (blocks* b : {&p.send[m], &p.recv[m]}) {
@@ -163,10 +168,11 @@ class ragged_exchange {
     count_parts_.push_back({p.counts_out, p.counts_in});
     room_->demand(i, std::int64_t(std::min(rounds_under_way, std::size_t(rounds_of(most, n))) * 2 * n) * slot_);
   }
-  /// The blocks [n,g] of some pieces, in the order of their elements, in the old shards or in the new ones.
+  /// The blocks [n,g] of some pieces of the counts, in the order of their elements, in the old shards or in the new ones.
   std::vector<row_block> blocks_of(std::size_t i, const std::vector<piece>& pieces, bool of_result) const {
-    const bound_value &shard = of_result ? rows().out : rows().in, &counts = of_result ? moves_.row_counts()->out : moves_.row_counts()->in;
-    const kernel::placement& home = shard.places[i];
+    const moved_tensor& moved = *moves_.row_counts();
+    const bound_value &shard = of_result ? rows().out : rows().in, &counts = of_result ? moved.out : moved.in;
+    const kernel::placement& home = counts.places[i];
     std::vector<row_block> all;
     for (const piece& x : pieces) {
       const kernel::placement& what = of_result ? x.to : x.from;
