@@ -112,6 +112,7 @@ static_assert(checked_step::plan.count(gs::op::ragged_all_to_all) >= 3);
 }  // namespace
 
 TEST_CASE("mpi: a rank that fails before it counts rows stops no other rank") {
+  constexpr std::size_t G = 6;
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   gs::executable<checked_step> run(on, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(on, 3));
   const auto simulated = gs::simulate<mesh>(mpi_world::ranks());
