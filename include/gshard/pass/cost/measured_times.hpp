@@ -62,7 +62,8 @@ struct operation_time {
 
 /// What `gshard-calibrate` measures. Where a table has no entry, rates of the machine hold. @see machine
 struct measured_times {
-  static constexpr std::size_t kinds = 5;  ///< of collectives: those of `op` from all_gather to collective_permute
+  /// Of collectives: those of `op` from all_gather to collective_permute.
+  static constexpr std::size_t kinds = std::size_t(op::collective_permute) - std::size_t(op::all_gather) + 1;
 
   /// Seconds of a collective, by kind and reach of its groups. Within a node they are a function of the bytes that a device receives; else
   /// of the bytes that a node receives from others.
@@ -76,7 +77,7 @@ struct measured_times {
 
   constexpr bool operator==(const measured_times&) const = default;
 
-  /// That of all_to_all for a kind without a curve of its own: permutes and looped einsums.
+  /// That of all_to_all for a kind without a curve of its own: permutes, ragged exchanges and looped einsums.
   constexpr const measured_curve& collective(op kind, group_reach reach) const {
     const bool is_listed = kind >= op::all_gather && kind <= op::collective_permute;
     const auto curve_of = [&](op k) -> const measured_curve& {
