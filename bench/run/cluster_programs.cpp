@@ -211,20 +211,20 @@ void moe(contest& all) {
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", whole / two);
 }
 
-// Eight experts per token, once with a row per expert, and once with one per node: the experts of a node are a group.
+// Eight experts per token, once with a row per expert, and once with one per node: the experts of a node are a group; that in chunks, too.
 using node_mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
-template <int Groups>
+template <int Groups, int Chunks>
 inline constexpr auto eight_experts_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
-  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = Groups}).y;
+  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = Groups, .chunks = Chunks}).y;
   const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
   return std::tuple{y, d[0]};
 };
 
-template <int Groups>
+template <int Groups, int Chunks = 1>
 double eight_experts(contest& all, const std::string& what, int nodes) {
   using tokens = gs::in<"GSM", gs::P<gs::axes<"expert", "node">, gs::none, gs::none>>;
   using mask_of_tokens = gs::in<"GS", gs::P<gs::axes<"expert", "node">, gs::none>>;
-  using program = gs::program<eight_experts_with_gradients<Groups>, node_mesh, tokens, mask_of_tokens, tokens>;
+  using program = gs::program<eight_experts_with_gradients<Groups, Chunks>, node_mesh, tokens, mask_of_tokens, tokens>;
   const gs::dims extents{{'G', 8}, {'S', 128}, {'M', 512}, {'F', 256}, {'E', 32}};
   std::vector<float> x(std::size_t(8 * 128 * 512)), dy(x.size());
   const std::vector<float> mask(std::size_t(8 * 128), 1.0f);
@@ -243,6 +243,9 @@ void expert_groups(contest& all) {
   const double rows = eight_experts<1>(all, "MoE, row per expert", nodes);
   const double once = nodes == 2 ? eight_experts<2>(all, "MoE, row per node", nodes) : eight_experts<4>(all, "MoE, row per node", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast with a row per node\n", "", rows / once);
+  if (all.ranks() > 4) return;  // each has a multiple of two token groups
+  const double chunks = nodes == 2 ? eight_experts<2, 2>(all, "row per node, 2 chunks", nodes) : eight_experts<4, 2>(all, "row per node, 2 chunks", nodes);
+  if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", once / chunks);
 }
 
 using grid = gs::mesh<gs::axis<"row">, gs::axis<"column">>;
