@@ -3,6 +3,7 @@
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -152,6 +153,36 @@ TEST_CASE("adafactor trains parameters in bf16 by master values in float, with e
   check_training<P<"y", "x">, factored>();
   check_training<P<none, none>, factored_zero>();
   check_training<P<none, "y">, factored_skipping>(true);
+}
+
+namespace {
+template <bool Stored, const auto& Settings>
+inline constexpr auto accumulated_step = [](auto& m, auto x, auto rate) {
+  const auto sum = gs::accumulate(m, [&](auto part) {
+    const auto y = gs::einsum<"BM,MH->BH">(part, weight<Stored, P<"x", none>>(m));
+    return gs::mean(y * y);
+  }, x);
+  Settings.minimize(m, sum, rate);
+  return sum.loss;
+};
+template <bool Stored, const auto& Settings>
+using accumulating = gs::program<accumulated_step<Stored, Settings>, mesh, in<"NBM", P<none, "x", none>>, in<"">, gs::extent<'N', 2>>;
+template <const auto& Settings>
+void check_accumulated() {
+  for (const std::vector<int>& e : meshes) {
+    const auto on = gs::simulate<mesh>(e);
+    gs::executable<accumulating<true, Settings>> stored(on, {{'N', 2}, {'B', 6}, {'M', 5}, {'H', 4}}, gs::parameter_store(on, 7));
+    gs::executable<accumulating<false, Settings>> full(on, {{'N', 2}, {'B', 6}, {'M', 5}, {'H', 4}}, gs::parameter_store(on, 7));
+    gs::set_global<float>(full.engine().store(), "w", as_float(gs::to_global<bfloat16>(stored.engine().store(), "w")));
+    for (int t = 0; t < 4; ++t)
+      CHECK(stored(numbers(60), std::vector{0.01f}).item() == full(numbers(60), std::vector{0.01f}).item());
+  }
+}
+}  // namespace
+
+TEST_CASE("gradients of micro-batches train parameters in bf16 by master values, too") {
+  check_accumulated<plain>();
+  check_accumulated<factored>();
 }
 
 namespace {

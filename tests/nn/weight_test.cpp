@@ -26,12 +26,13 @@ namespace {
 
 constexpr std::size_t G = 4, B = 2, T = 5, V = 11;
 const gs::dims extents{{'G', G}, {'B', B},  {'S', T}, {'T', T}, {'M', 8}, {'H', 2},
-                       {'R', 2}, {'D', 4}, {'F', 12}, {'E', 4}, {'V', V}, {'L', T}};
+                       {'R', 6}, {'D', 4}, {'F', 12}, {'E', 4}, {'V', V}, {'L', T}};
 
-enum class experts { in_slots, in_groups, dropless };
+enum class experts { in_slots, in_groups, dropless, with_replicas };
 constexpr nn::moe_options experts_of(experts kind) {
   if (kind == experts::in_slots) return {.places = gs::capacity{3}, .swiglu = true, .biases = true, .shared_experts = 1};
   if (kind == experts::in_groups) return {.places = gs::capacity{3}, .expert_groups = 2, .swiglu = true};
+  if (kind == experts::with_replicas) return {.places = gs::capacity{3}, .replicas = true};
   return {.expert_groups = 2, .swiglu = true, .dropless = true};
 }
 template <dtype Stored, experts Kind>
@@ -108,6 +109,7 @@ TEST_CASE("a language model with weights in bf16 computes and trains as one with
     compare<"GBT", language_model<dtype::bf16, experts::in_slots>, language_model<dtype::f32, experts::in_slots>>(devices);
     compare<"GBT", language_model<dtype::bf16, experts::in_groups>, language_model<dtype::f32, experts::in_groups>>(devices);
     compare<"GBT", language_model<dtype::bf16, experts::dropless>, language_model<dtype::f32, experts::dropless>>(devices);
+    compare<"GBT", language_model<dtype::bf16, experts::with_replicas>, language_model<dtype::f32, experts::with_replicas>>(devices);
   }
 }
 
