@@ -56,7 +56,7 @@ constexpr bool stores_experts(nn::moe_options o) {
   return stores([&](auto& b, auto& m) { nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), o); });
 }
 static_assert(stores_experts({}) && stores_experts({.expert_groups = 2}) && stores_experts({.expert_groups = 2, .dropless = true}));
-static_assert(stores_experts({.replicas = true}));
+static_assert(stores_experts({.replicas = true}) && stores_experts({.expert_groups = 2, .chunks = 2}));
 // Models pass the option on to their experts.
 static_assert(stores([](auto& b, auto& m) {
   nn::routing_summary routing;
