@@ -97,38 +97,44 @@ TEST_CASE("expert groups in chunks, mpi: the bits of simulated devices, whether 
 
 namespace {
 
-/// Fails on the device that holds a number that is not finite, before it routes tokens.
-inline constexpr auto checked = [](auto& m, auto x, auto mask, auto rate) {
-  const auto finite = gs::check_finite(x, "x");
+/// Fails on the device whose z has a number that is not finite, before it routes tokens, but after a first collective.
+inline constexpr auto checked = [](auto& m, auto x, auto z, auto mask, auto rate) {
+  const auto finite = gs::check_finite(x - gs::mean(x) + z, "x + z");
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, finite, mask, {.expert_groups = 4, .dropless = true});
   const auto error = r.y - 3.0 * finite;
   const auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.y};
 };
-using checked_step = gs::program<checked, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+using checked_step = gs::program<checked, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
 static_assert(checked_step::plan.count(gs::op::ragged_all_to_all) >= 3);
 
 }  // namespace
 
-TEST_CASE("mpi: a rank that fails before it counts rows stops no other rank") {
+TEST_CASE("mpi: a rank that fails before it counts rows stops no other rank, in one exchange after the other or in several at once") {
   constexpr std::size_t G = 6;
-  const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
-  gs::executable<checked_step> run(on, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(on, 3));
+  const gs::dims sizes{{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}};
   const auto simulated = gs::simulate<mesh>(mpi_world::ranks());
-  gs::executable<checked_step> expected(simulated, {{'G', G}, {'S', S}, {'M', M}, {'E', 8}, {'F', 5}}, gs::parameter_store(simulated, 3));
-  std::vector<float> x(G * S * M);
-  const std::vector<float> mask(G * S, 1.0f), rate{1e-2f};
-  for (int i = 0; i < 4; ++i) {
-    for (std::size_t k = 0; k < x.size(); ++k) x[k] = float(std::sin(1.7 * double(k + std::size_t(i))));
-    if (i % 2 == 1) {
-      x[x.size() - 1] = std::numeric_limits<float>::quiet_NaN();
-      CHECK_THROWS_AS(run(x, mask, rate), gs::not_finite_error);
-      continue;
+  for (const gs::overlap_mode overlap : {gs::overlap_mode::off, gs::overlap_mode::on})
+    for (const int node_size : {0, 1}) {  // on one node, messages advance without calls
+      const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.node_size = node_size, .overlap = overlap});
+      gs::executable<checked_step> run(on, sizes, gs::parameter_store(on, 3));
+      gs::executable<checked_step> expected(simulated, sizes, gs::parameter_store(simulated, 3));
+      std::vector<float> x(G * S * M), z(x.size(), 0.0f);
+      const std::vector<float> mask(G * S, 1.0f), rate{1e-2f};
+      for (int i = 0; i < 4; ++i) {
+        for (std::size_t k = 0; k < x.size(); ++k) x[k] = float(std::sin(1.7 * double(k + std::size_t(i))));
+        z.back() = i % 2 == 1 ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+        if (i % 2 == 1) {
+          CHECK_THROWS_AS(run(x, z, mask, rate), gs::not_finite_error);
+          continue;
+        }
+        const auto [loss, y] = run(x, z, mask, rate);
+        const auto [expected_loss, expected_y] = expected(x, z, mask, rate);
+        CHECK(loss.item() == expected_loss.item());
+        CHECK(gs::to_global(y) == gs::to_global(expected_y));
+        CHECK(run.engine().received_in_run()[0] == expected.engine().received_in_run()[std::size_t(on.devices()[0])]);
+      }
+      CHECK(run.engine().received(gs::op::ragged_all_to_all).calls == 4 * checked_step::plan.count(gs::op::ragged_all_to_all));
     }
-    const auto [loss, y] = run(x, mask, rate);
-    const auto [expected_loss, expected_y] = expected(x, mask, rate);
-    CHECK(loss.item() == expected_loss.item());
-    CHECK(gs::to_global(y) == gs::to_global(expected_y));
-  }
 }

@@ -38,9 +38,11 @@ constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   const bool converts = t.converts && is_real(g.at(v).type), scales = t.linear == linearity::always && n.attr.factor > 0;
   const bool adds = t.linear == linearity::of_function && n.attr.function->linear && n.inputs > 0;
   if (!t.elementwise || !(converts || scales || adds)) return -1;
+  for (int i = 0; adds && i < n.inputs; ++i)
+    if (!(n.attr.function->coefficient[std::size_t(i)] > 0)) return -1;
   const std::int32_t counts = row_counts(g, n.in[0]);
-  for (int i = 0; i < n.inputs; ++i)
-    if ((adds && !(n.attr.function->coefficient[std::size_t(i)] > 0)) || (i > 0 && row_counts(g, n.in[i]) != counts)) return -1;
+  for (int i = 1; counts >= 0 && i < n.inputs; ++i)
+    if (n.in[i] != n.in[0] && row_counts(g, n.in[i]) != counts) return -1;
   return counts;
 }
 

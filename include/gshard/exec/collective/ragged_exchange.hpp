@@ -7,6 +7,7 @@
 #include <gshard/comm/rounds.hpp>
 #include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/kernel/threads.hpp>
 
 #include <algorithm>
 #include <array>
@@ -21,14 +22,16 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The exchange of a tensor [N,G,R,M] of which block [n,g] has its rows in use first, and then zeros, and of counts [N,G,E]: those of the
-/// block's rows, in parts. Counts travel first, so that a receiver relies on nothing but what its sender says, also after an error on one
-/// process. Then rows in use travel. The other rows of the result are zeros. Nothing is allocated after the first run.
+/// Exchanges a tensor [N,G,R,M] and the counts [N,G,E] of its rows in use. In each block [n,g], rows in use come first; the others are
+/// zeros. Counts travel first. So sender and receiver agree on sizes, even if one process has failed before. Nothing is allocated after the
+/// first run.
 class ragged_exchange {
  public:
   ragged_exchange(const step_moves& moves, std::shared_ptr<collective_room> room) : moves_(moves), room_(std::move(room)) {
     parts_.resize(moves_.devices());
     for (std::size_t i = 0; i < parts_.size(); ++i) prepare(i);
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      room_->demand(i, std::int64_t(std::min(rounds_under_way, most_rounds_) * 2 * parts_[i].send.size()) * slot_);
   }
 
   /// Sends the counts.
@@ -38,13 +41,20 @@ class ragged_exchange {
         for (std::size_t b = 0; b < to.all.size(); ++b) std::copy_n(to.all[b].counts, experts_, to.counts_of(b));
         find_runs(to, p.row_bytes);
       }
+    for (part& p : parts_)
+      for (blocks& from : p.recv) std::ranges::fill(from.counts, 0);  // of senders whose message fails
     sends_rows_ = moves_.stays();
     if (!moves_.stays()) counts_ = on().start(moves_.axes(), count_parts_, {.channel = room_->channel});
+    if (!on().advances_in_calls()) start_rows();  // advance() may not be called
     for (const part& p : parts_)
-      for (std::size_t b = 0; b < p.kept.size(); ++b) {
-        std::copy_n(p.kept[b].counts, experts_, p.kept_in_result[b].counts);
-        std::memcpy(p.kept_in_result[b].rows, p.kept[b].rows, std::size_t(most_rows_ * p.row_bytes));
-      }
+      for_each_block(p.kept.size(), most_rows_ * p.row_bytes, [&](std::size_t b) {
+        const row_block &from = p.kept[b], &to = p.kept_in_result[b];
+        const std::int64_t used = in_use(from.counts) * p.row_bytes;
+        if (from.rows == to.rows) return;
+        std::copy_n(from.counts, experts_, to.counts);
+        std::memcpy(to.rows, from.rows, std::size_t(used));
+        std::memset(to.rows + used, 0, std::size_t(most_rows_ * p.row_bytes - used));
+      });
   }
   /// Continues with what has arrived, without waiting. Returns true if all rows have arrived. Keeps errors for finish().
   bool advance() {
@@ -52,21 +62,22 @@ class ragged_exchange {
     start_rows();
     if (moves_.stays()) return true;
     bool done = true;
-    if (!problem_) with_work([&](const auto& work) { done = room_->rounds.advance(work); });
+    with_work([&](const auto& work) { done = room_->rounds.advance(work); });
     return done;
   }
   void finish() {
     if (moves_.stays()) return;
     start_rows();
-    if (problem_) std::rethrow_exception(std::exchange(problem_, nullptr));
+    complete_blocks();
     with_work([&](const auto& work) { room_->rounds.finish(work); });
+    if (problem_) std::rethrow_exception(std::exchange(problem_, nullptr));
   }
   /// Completes the exchange after an error, and ignores errors.
   void drop() {
     if (moves_.stays()) return;
     start_rows();
-    if (std::exchange(problem_, nullptr)) return;
     with_work([&](const auto& work) { room_->rounds.drop(work); });
+    problem_ = nullptr;
   }
 
  private:
@@ -109,6 +120,7 @@ class ragged_exchange {
     std::vector<std::span<std::byte>> counts_in;
     std::array<std::vector<std::span<const std::byte>>, rounds_under_way> rows_out;
     std::array<std::vector<std::span<std::byte>>, rounds_under_way> rows_in;
+    std::int64_t received = 0;  // bytes in this run
   };
 
   step_moves moves_;
@@ -117,10 +129,11 @@ class ragged_exchange {
   std::vector<exchange_part> count_parts_;
   std::array<std::vector<exchange_part>, rounds_under_way> row_parts_;
   std::int64_t most_rows_ = 0, experts_ = 0;  // of each [n,g]
-  std::int64_t slot_ = 0;                     // the most bytes to or from one device in a round
+  std::int64_t slot_ = 0;                     // the most bytes to or from one device in a round,
+  std::size_t most_rounds_ = 0;               // and the most rounds
   pending_exchange counts_;
   bool sends_rows_ = false;     // the counts have arrived
-  std::exception_ptr problem_;  // they could not be received
+  std::exception_ptr problem_;  // some could not be received
 
   static constexpr std::size_t row_dim = 2, last_dim = 3, expert_dim = 2;
 
@@ -166,7 +179,7 @@ class ragged_exchange {
       row_parts_[k].push_back({p.rows_out[k], p.rows_in[k]});
     }
     count_parts_.push_back({p.counts_out, p.counts_in});
-    room_->demand(i, std::int64_t(std::min(rounds_under_way, std::size_t(rounds_of(most, n))) * 2 * n) * slot_);
+    most_rounds_ = std::max(most_rounds_, std::size_t(rounds_of(most, n)));
   }
   /// The blocks [n,g] of some pieces of the counts, in the order of their elements, in the old shards or in the new ones.
   std::vector<row_block> blocks_of(std::size_t i, const std::vector<piece>& pieces, bool of_result) const {
@@ -205,34 +218,46 @@ class ragged_exchange {
     return (bytes + most - 1) / most;
   }
 
-  /// Waits for the counts, and sends the first rounds of rows.
+  /// Waits for the counts, and sends the first rounds of rows. After an error, too: the other devices wait for rows.
   void start_rows() {
     if (std::exchange(sends_rows_, true)) return;
     try {
       counts_.finish();
     } catch (...) {
       problem_ = std::current_exception();
-      return;
     }
     std::size_t rounds = 0;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      std::int64_t received = 0;
-      const std::int64_t row_bytes = parts_[i].row_bytes;
-      const std::size_t members = parts_[i].send.size();
-      for (std::size_t m = 0; m < members; ++m) {
-        blocks &to = parts_[i].send[m], &from = parts_[i].recv[m];
-        find_runs(from, row_bytes);
-        received += from.bytes + std::int64_t(from.counts.size() * sizeof(std::int32_t));
-        for (std::size_t b = 0; b < from.all.size(); ++b) {
-          const std::int64_t used = in_use(from.counts_of(b));
-          std::copy_n(from.counts_of(b), experts_, from.all[b].counts);
-          std::memset(from.all[b].rows + used * row_bytes, 0, std::size_t((most_rows_ - used) * row_bytes));
-        }
-        rounds = std::max(rounds, std::size_t(rounds_of(std::max(to.bytes, from.bytes), members)));
+    for (part& p : parts_) {
+      p.received = 0;
+      for (std::size_t m = 0; m < p.send.size(); ++m) {
+        find_runs(p.recv[m], p.row_bytes);
+        p.received += p.recv[m].bytes + std::int64_t(p.recv[m].counts.size() * sizeof(std::int32_t));
+        rounds = std::max(rounds, std::size_t(rounds_of(std::max(p.send[m].bytes, p.recv[m].bytes), p.send.size())));
       }
-      on().count(i, {1, received, 0, 0});
     }
     with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds, {.channel = room_->channel}, work); });
+  }
+  /// Counts the traffic, stores the counts that were received, and fills rows that are not in use.
+  void complete_blocks() {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      part& p = parts_[i];
+      on().count(i, {1, p.received, 0, 0});
+      for (blocks& from : p.recv)
+        for_each_block(from.all.size(), most_rows_ * p.row_bytes, [&](std::size_t b) {
+          const std::int64_t used = in_use(from.counts_of(b)) * p.row_bytes;
+          std::copy_n(from.counts_of(b), experts_, from.all[b].counts);
+          std::memset(from.all[b].rows + used, 0, std::size_t(most_rows_ * p.row_bytes - used));
+        });
+    }
+  }
+  /// Calls f(block) for each of n blocks of so many bytes.
+  template <class F>
+  static void for_each_block(std::size_t n, std::int64_t bytes, F f) {
+    constexpr std::int64_t worth_a_thread = 1 << 16;
+    kernel::parallel_for(std::int64_t(n), std::max<std::int64_t>(1, worth_a_thread / std::max<std::int64_t>(1, bytes)),
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t b = begin; b < end; ++b) f(std::size_t(b));
+                         });
   }
   /// Calls f(what the rounds do).
   template <class F>

@@ -137,8 +137,8 @@ class replicas_of_step {
   std::uint32_t replicated_, partial_ = 0;
 };
 
-/// The axes along which a node receives the bytes of several groups once. 0 for sums of few bytes, and for
-/// rows in use. @see replicas_of_step
+/// The axes along which a node receives the bytes of several groups once. 0 for sums of few bytes, and for ragged exchanges.
+/// @see replicas_of_step
 constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, const extents& e) {
   if (!traits(step.kind).reshards || traits(step.kind).ragged) return 0;
   replicas_of_step replicas(traits(step.kind).sums);

@@ -88,7 +88,7 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
     if (form.windows.empty()) {
       p.cache.cost(n.input(i), form.layout, &from);
       const value& source = p.cache.at(from);
-      before.add(plan_reshard(source, source.layout, form.layout, p.e), source, source.layout.pending);
+      before.add(p.cache.moves_between(n.input(i), source, source.layout, form.layout), source, source.layout.pending);
     } else if (const std::int64_t bytes = p.cache.cost(n.input(i), form, from) - p.e.start_bytes; bytes >= 0 && from >= 0) {
       value goal = p.g.at(n.input(i));
       goal.layout = form.layout;
@@ -100,7 +100,7 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
     const value& v = p.g.at(n.output(o));
     const sharding made = result_sharding(n, o, how, partial);
     if (const sharding wanted = wanted_sharding(p, n, o, made); !made.same_layout(wanted))
-      after.add(plan_reshard(v, made, wanted, p.e), v, made.pending);
+      after.add(p.cache.moves_between(n.output(o), v, made, wanted), v, made.pending);
   }
   return {std::int64_t(before.count + after.count), before.moved + after.moved,
           strategy_cost(p, n, how, partial) - (before.alone + after.alone) * p.e.start_bytes};

@@ -70,11 +70,29 @@ class layout_cache {
   /// From now on no form of the tensor is known; its values stay in the plan.
   constexpr void forget(std::int32_t tensor) { first_[std::size_t(tensor)] = -1; }
 
-  /// The cost of resharding a form of a tensor, device orders included. Of a ragged exchange: if tokens are spread equally over all rows.
+  /// The moves that reshard a form of a tensor. An exchange that moves only rows in use is ragged, and priced as if choices were spread
+  /// equally over expert groups. It starts twice: counts travel first.
+  constexpr move_list moves_between(std::int32_t tensor, const value& form, const sharding& from, const sharding& to) const {
+    const value v = sent(form);
+    move_list all = plan_reshard(v, from, to, e_);
+    for (std::size_t i = 0; i < all.count && v.rank() == 4; ++i) {
+      move& m = all.moves[i];
+      const sharding& before = i == 0 ? from : all.moves[i - 1].to;
+      if (!moves_whole_rows(m.axes, v, before, m.to)) continue;
+      const std::int32_t counts = row_counts(g_, tensor);
+      if (counts < 0) continue;
+      if (const std::int64_t c = cost(counts, sharding_of_counts(before)); c < 0 || c > 1) continue;  // they would need a collective
+      const std::int64_t bytes = bytes_received(m.kind, m.axes, v, before, m.to, e_);
+      m.kind = op::ragged_all_to_all;
+      all.bytes -= bytes - bytes_in_use(bytes, counts, v);
+      ++all.starts;
+    }
+    return all;
+  }
+  /// The cost of resharding a form of a tensor, device orders included.
   constexpr std::int64_t reshard_cost(std::int32_t tensor, const value& form, const sharding& from, const sharding& to) const {
     const value v = sent(form);
-    move_list way = plan_reshard(v, from, to, e_);
-    if (way.count == 1 && moves_whole_rows(way.moves[0].axes, v, from, to)) way.bytes = bytes_in_use(way.bytes, row_counts(g_, tensor), v);
+    const move_list way = moves_between(tensor, form, from, to);
     if ((from.order | to.order) == 0 || !traits(way.moves[way.count - 1].kind).collective) return way.cost(e_);
     value before = v, after = v;
     before.layout = way.count > 1 ? way.moves[way.count - 2].to : from;
@@ -136,9 +154,8 @@ class layout_cache {
   list<std::int32_t> next_;   // by value of the plan: the next form of the same tensor
 
   /// The part of `bytes`, those of all rows, that rows in use have if choices are spread equally over groups of experts. `counts`: of these
-  /// rows, or -1.
+  /// rows.
   constexpr std::int64_t bytes_in_use(std::int64_t bytes, std::int32_t counts, const value& rows) const {
-    if (counts < 0) return bytes;
     const dim_list& choices = g_.at(g_.nodes[std::size_t(g_.at(counts).producer)].in[0]).dims;  // [G,S,K]
     const std::int64_t groups = e_.dim(rows.dims[0]), all = e_.dim(rows.dims[2]);
     const std::int64_t used = (e_.dim(choices[1]) * e_.dim(choices[2]) + groups - 1) / groups;

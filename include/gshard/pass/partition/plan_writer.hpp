@@ -87,18 +87,18 @@ class plan_writer {
     check_not_overwritten(tensor);
     if (exists || g_.problem) return now;
     const value form = cache.at(now);
-    const move_list way = plan_reshard(sent(form), form.layout, layout, e_);
+    const move_list way = cache.moves_between(tensor, form, form.layout, layout);
     bool is_sent = false;  // `now` has the elements that devices send
     for (const move& m : way) is_sent = is_sent || (traits(m.kind).collective && sent(form).type != form.type);
     if (is_sent) now = rounded(tensor, now, reader);
     for (const move& m : way) {
       const std::int32_t from = now;
-      const sharding before = cache.at(from).layout;
-      const std::int32_t counts = moves_whole_rows(m.axes, form, before, m.to) ? row_counts(g_, tensor) : -1;
-      const std::int32_t counted = counts < 0 ? -1 : get_or_reshard(counts, sharding_of_counts(before), reader);
+      const bool ragged = traits(m.kind).ragged;
+      const std::int32_t counts = ragged ? row_counts(g_, tensor) : -1;
+      const std::int32_t counted = ragged ? get_or_reshard(counts, sharding_of_counts(cache.at(from).layout), reader) : -1;
       now = is_sent ? add_sent(form, m.to, {}) : add_result(tensor, m.to);
-      if (counts < 0) add_move(m.kind, m.axes, tensor, from, now, reader);
-      else add_ragged(m, tensor, from, now, counts, counted, reader);
+      if (ragged) add_ragged(m, tensor, from, now, counts, counted, reader);
+      else add_move(m.kind, m.axes, tensor, from, now, reader);
     }
     return is_sent ? add_cast(tensor, now, add_result(tensor, cache.at(now).layout), reader) : now;
   }
@@ -216,7 +216,8 @@ class plan_writer {
     else if (!traits(n.kind).collective) steps.push_back(n);
     else combiner_.add(n);
   }
-  /// Adds a move of the rows in use of a tensor, and of their counts. The moved counts become a form of `counts`, if that is a new one.
+  /// Adds a move of the rows in use of a tensor, and of their counts. The moved counts become a form of `counts` if it is a new one. Not
+  /// if only the rows are made in a loop: forms of tensors that are made before a loop are made before it, too.
   constexpr void add_ragged(const move& m, std::int32_t tensor, std::int32_t from, std::int32_t to, std::int32_t counts,
                             std::int32_t counted, const consumer& reader) {
     const sharding moved = sharding_of_counts(m.to);
@@ -226,7 +227,8 @@ class plan_writer {
     n.in[0] = from;
     n.in[1] = counted;
     n.out[0] = to;
-    n.out[1] = cache.cost(counts, moved) == 0 ? add_sent(cache.at(counted), moved, {}) : add_result(counts, moved);
+    const bool is_new = loops_.at_one_depth(tensor, counts) && cache.cost(counts, moved) != 0;
+    n.out[1] = is_new ? add_result(counts, moved) : add_sent(cache.at(counted), moved, {});
     n.attr.axes = m.axes;
     n.place = reader.place;
     add_move(n, tensor, reader);

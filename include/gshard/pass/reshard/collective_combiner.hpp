@@ -29,6 +29,7 @@ struct start_set {
   std::size_t count = 0;
   std::int64_t alone = 0;  // collectives, if none are combined
   std::int64_t moved = 0;  // bytes
+  static constexpr std::uint32_t not_combined = 1u << 31;  // no start_key
 
   constexpr void add(std::uint32_t key, std::int64_t bytes) {
     ++alone;
@@ -38,8 +39,10 @@ struct start_set {
     keys[count++] = key;
   }
   constexpr void add(const move_list& way, const value& v, reduction pending) {
-    for (const move& m : way)
-      if (traits(m.kind).collective) add(start_key(m.kind, m.axes, v, pending), 0);
+    for (const move& m : way) {
+      for (int i = 0; traits(m.kind).ragged && i < 2; ++i) add(not_combined + std::uint32_t(count), 0);  // counts, and rows
+      if (traits(m.kind).collective && !traits(m.kind).ragged) add(start_key(m.kind, m.axes, v, pending), 0);
+    }
     moved += way.bytes;
   }
 };

@@ -38,6 +38,10 @@ class open_loops {
     const std::size_t depth = depth_[std::size_t(tensor)];
     return depth < count_ ? open_[depth].moves : here;
   }
+  /// True if as many loops make one tensor of the graph as another one, or no loop is open.
+  constexpr bool at_one_depth(std::int32_t tensor, std::int32_t other) const {
+    return none_open() || depth_[std::size_t(tensor)] == depth_[std::size_t(other)];
+  }
   /// Closes the innermost loop after its last step, and inserts the hoisted steps before it.
   constexpr void close(list<node>& steps, list<value>& values) {
     const loop& inner = open_[--count_];
