@@ -43,6 +43,7 @@ class ragged_exchange {
       }
     for (part& p : parts_)
       for (blocks& from : p.recv) std::ranges::fill(from.counts, 0);  // of senders whose message fails
+    problem_ = nullptr;
     sends_rows_ = moves_.stays();
     if (!moves_.stays()) counts_ = on().start(moves_.axes(), count_parts_, {.channel = room_->channel});
     if (!on().advances_in_calls()) start_rows();  // advance() may not be called
@@ -50,8 +51,8 @@ class ragged_exchange {
       for_each_block(p.kept.size(), most_rows_ * p.row_bytes, [&](std::size_t b) {
         const row_block &from = p.kept[b], &to = p.kept_in_result[b];
         const std::int64_t used = in_use(from.counts) * p.row_bytes;
-        if (from.rows == to.rows) return;
-        std::copy_n(from.counts, experts_, to.counts);
+        if (from.counts != to.counts) std::copy_n(from.counts, experts_, to.counts);
+        if (from.rows == to.rows) return;  // the group has one device, or no columns
         std::memcpy(to.rows, from.rows, std::size_t(used));
         std::memset(to.rows + used, 0, std::size_t(most_rows_ * p.row_bytes - used));
       });
