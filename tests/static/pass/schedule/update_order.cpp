@@ -2,6 +2,7 @@
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -82,5 +83,32 @@ static_assert(fed_back::plan.count(gs::op::all_reduce) == layers<20>::plan.count
 static_assert(steps_between(rounded::plan, gs::op::cast, gs::op::adam) > 10);
 static_assert(lookup::plan.count(gs::op::adam) == 25 && first_before(lookup::plan, gs::op::adam, gs::op::einsum) >= 0);
 static_assert(reads_are_of_what_was_meant(lookup::plan));
+
+// Master values of weights in half precision are made where they are updated; so is what is rounded of them. So not all are kept at once.
+inline constexpr auto half_precision_step = [](auto& m, auto x, auto rate) {
+  gs::symbol y = x;
+  for (int i = 0; i < 30; ++i)
+    y = gs::relu(gs::einsum<"BM,MM->BM">(y, gs::cast<float>(m.scope(i).param("w", "MM", gs::init::fan_in("M"), gs::dtype::bf16))));
+  const auto loss = gs::sum(y * y);
+  gs::adam{}.minimize(m, loss, rate);
+  return loss;
+};
+using half_precision = gs::program<half_precision_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
+static_assert(half_precision::plan.count(gs::op::adam) == 30 && reads_are_of_what_was_meant(half_precision::plan));
+static_assert(first_before(half_precision::plan, gs::op::adam, gs::op::einsum) >= 0, "as weights in float");
+/// The largest number of steps between an update and the steps before and after it that make its master value and its rounded result.
+constexpr int widest_update(const gs::plan_view& plan) {
+  int widest = 0;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const gs::node& u = plan.steps[i];
+    if (u.kind != gs::op::adam) continue;
+    widest = std::max(widest, int(i) - int(plan.at(u.input(0)).producer));
+    for (std::size_t j = i + 1; j < plan.steps.size(); ++j)
+      for (int k = 0; k < plan.steps[j].inputs; ++k)
+        if (plan.steps[j].input(k) == u.output(0)) widest = std::max(widest, int(j - i));
+  }
+  return widest;
+}
+static_assert(widest_update(half_precision::plan) <= 4);
 
 }  // namespace
