@@ -243,7 +243,7 @@ void expert_groups(contest& all) {
   const double rows = eight_experts<1>(all, "MoE, row per expert", nodes);
   const double once = nodes == 2 ? eight_experts<2>(all, "MoE, row per node", nodes) : eight_experts<4>(all, "MoE, row per node", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast with a row per node\n", "", rows / once);
-  if (all.ranks() > 4) return;  // each has a multiple of two token groups
+  if (all.ranks() > 4) return;  // then a rank has no multiple of two of the token groups
   const double chunks = nodes == 2 ? eight_experts<2, 2>(all, "row per node, 2 chunks", nodes) : eight_experts<4, 2>(all, "row per node, 2 chunks", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", once / chunks);
 }

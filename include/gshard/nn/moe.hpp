@@ -41,8 +41,8 @@ struct moe_options {
   /// Experts have no slots: each takes all its choices, a row for each. Not with places, chunks, replicas, a second axis, nor with
   /// experts_choose, importance and evaluation_places of the router. @see send_rows
   bool dropless = false;
-  /// Chunks of slots, or with expert_groups, of token groups, which n then divides: one travels while another is computed. @see chunk_of,
-  /// chunks_of_token_groups
+  /// Chunks of slots, or with expert_groups, of token groups, whose number they must divide: one travels while another is computed. @see
+  /// chunk_of, chunks_of_token_groups
   int chunks = 1;
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.

@@ -50,7 +50,7 @@ struct adam {
   std::string_view shard_state_over = {};
 
   /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. Parameters
-  /// and moments are updated in place. `rate`: a scalar of the parameters' element type.
+  /// and moments are updated in place. `rate`: a scalar of the gradients' element type.
   /// Communicates: completes each gradient that is a partial sum, once. If steps may be skipped: also one number.
   constexpr void minimize(const parameter_scope& m, here loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);

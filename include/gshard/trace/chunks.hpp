@@ -87,26 +87,31 @@ constexpr gating_result chunk_of(const gating_result& gating, int i, int n) {
 constexpr list<symbol> chunks_of_token_groups(here x, int n) {
   constexpr std::string_view verb = "chunks_of_token_groups";
   builder& b = *x.owner;
-  if (!b.has(x) || !detail::check_dim(x, 0, verb)) return {b.nothing()};
+  const list<symbol> refused(std::size_t(n < 1 ? 1 : n), b.nothing());  // a caller may index all n
+  if (!b.has(x) || !detail::check_dim(x, 0, verb)) return refused;
   const int groups = x.get().dims[0];
   const std::int64_t extent = b.known_extent(groups);
   if (n < 1 || (extent >= 0 && extent % n != 0)) b.fail(fault::bad_range, verb, {}, n, int(extent));
-  if (b.failed()) return {b.nothing()};
+  if (b.failed()) return refused;
   if (n == 1) return {x};
   const int count = b.fixed_dim(n);
   const symbol apart = detail::emit_split(x, 0, b.ratio_dim(1, groups, count), count);
-  if (b.failed()) return {b.nothing()};
+  if (b.failed()) return refused;
   b.program.nodes.back().attr.label = "chunks_of_token_groups";
   list<symbol> chunks;
-  for (int i = 0; i < n && !b.failed(); ++i) chunks.push_back(detail::emit_squeeze(slice(here(apart, x), 1, i, i + 1), 1));
+  for (int i = 0; i < n; ++i) chunks.push_back(detail::emit_squeeze(slice(here(apart, x), 1, i, i + 1), 1));
   return chunks;
 }
 constexpr list<gating_result> chunks_of_token_groups(const gating_result& gating, int n) {
   builder& b = *gating.combine.owner;
   const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::all, "chunks_of_token_groups");
-  if (!choices.found || n == 1) return {gating};
+  if (choices.found && n == 1) return {gating};
+  gating_result refused = gating;
+  refused.combine = refused.dispatch = b.nothing();
+  const list<gating_result> no_chunks(std::size_t(n < 1 ? 1 : n), refused);
+  if (!choices.found) return no_chunks;
   const list<symbol> slots = chunks_of_token_groups(choices.slot, n), weights = chunks_of_token_groups(choices.weight, n);
-  if (b.failed()) return {gating};
+  if (b.failed()) return no_chunks;
   const dim_list combine = gating.combine.get().dims;
   const dtype type = choices.weight.get().type;
   list<gating_result> chunks;

@@ -176,7 +176,7 @@ constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
 /// on how many devices hold the experts.
 /// Shapes: h [N,G,R,M] -> [G,S,M], zero where a token has no expert.
 /// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it. It is ragged, so that
-/// only rows in use travel, if h is the result of grouped_product, a sum of such results, or add_to_rows of these.
+/// only rows in use travel, if h is the result of grouped_product, a sum, positive multiple or cast of such, or add_to_rows of these.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see send_rows

@@ -11,17 +11,17 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The tensor of which v is another name.
+/// The tensor of which v is an annotation. The state of a loop is none: its value changes.
 constexpr std::int32_t without_annotations(const graph& g, std::int32_t v) {
   for (;;) {
     const std::int32_t maker = g.at(v).producer;
-    if (maker < 0 || !traits(g.nodes[std::size_t(maker)].kind).annotates) return v;
+    if (maker < 0 || g.nodes[std::size_t(maker)].kind != op::annotate) return v;
     v = g.nodes[std::size_t(maker)].in[0];
   }
 }
 
-/// The tensor [N,G,E] that counts the rows in use of a tensor [N,G,R,M]: the first sum over e of count[n,g,e] rows of each n and g. The
-/// others are zero. -1 if this is not known. @see send_rows
+/// The tensor [N,G,E] that counts the rows in use of a tensor [N,G,R,M]. In block [n,g] these come first; their number is the sum of
+/// count[n,g,e] over e. The others are zeros. -1 if this is not known. @see send_rows
 constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   v = without_annotations(g, v);
   if (g.at(v).rank() != 4 || g.at(v).producer < 0) return -1;

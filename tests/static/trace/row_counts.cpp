@@ -2,6 +2,7 @@
 #include <gshard/trace/row_counts.hpp>
 
 #include <gshard/trace/dropless.hpp>
+#include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>
 
@@ -37,6 +38,10 @@ static_assert(!knows_rows([](const auto& r, symbol) { return -1.0 * r.rows; }));
 static_assert(!knows_rows([](const auto& r, symbol w) { return r.rows - gs::grouped_product(r, r.rows, w); }));
 static_assert(!knows_rows([](const auto& r, symbol) { return 1.0 + r.rows; }));
 static_assert(!knows_rows([](const auto&, symbol w) { return w; }));
+// The state of a loop has other rows than its start.
+constexpr symbol trips(const gs::expert_row_routing& r) { return input(*r.rows.owner, "", gs::dtype::i32); }
+static_assert(!knows_rows([](const auto& r, symbol) { return gs::repeat(trips(r), [](symbol h) { return 1.0 + h; }, r.rows); }));
+static_assert(!knows_rows([](const auto& r, symbol) { return gs::repeat(trips(r), [](symbol h) { return 2.0 * h; }, r.rows); }));
 // Rows of two routings have no counts in common.
 static_assert(!knows_rows([](const auto& r, symbol) { return r.rows + sent(*r.rows.owner).rows; }));
 

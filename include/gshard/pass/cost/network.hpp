@@ -30,12 +30,16 @@ concept network_of_nodes =
     };
 
 namespace detail {
-/// Seconds of a collective. Only a network of nodes tells groups that move the same data from others.
+/// Seconds of a collective. Only a network of nodes tells groups that move the same data from others. A ragged exchange starts twice:
+/// counts travel first.
 template <network Network>
 constexpr double seconds_on(const Network& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                             std::uint32_t replicas) {
-  if constexpr (network_of_nodes<Network>) return on.seconds(kind, axes, e, bytes_received, replicas);
-  else return on.seconds(kind, axes, e, bytes_received);
+  const auto seconds = [&](std::int64_t bytes) {
+    if constexpr (network_of_nodes<Network>) return on.seconds(kind, axes, e, bytes, replicas);
+    else return on.seconds(kind, axes, e, bytes);
+  };
+  return seconds(bytes_received) + (traits(kind).ragged && bytes_received > 0 ? seconds(1) : 0);
 }
 }  // namespace detail
 

@@ -15,8 +15,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// until the last one exists. An update waits for its operands, for all readers of the tensors that it overwrites, and for all nodes that
 /// may fail. So an error leaves the parameters unchanged. Updates run in buckets of `bucket`: their gradients are summed between devices
 /// together, while the next gradients are computed. Error feedback runs at once, so that the sum of what it sends can start. No update runs
-/// later than in its own order. What only an update reads and makes of parameters alone, such as their master values, runs with it; so does
-/// what is made of its results alone.
+/// later than in its own order. A node that is computed from parameters alone and read by one update alone, such as a master value, runs
+/// right before that update. A node that rounds an updated master value runs right after it.
 /// @see async_schedule
 class update_order {
  public:
@@ -37,24 +37,24 @@ class update_order {
         if (is_live[i]) order[count_++] = i;
       return;
     }
-    const list<std::int32_t> companions = companions_of_updates(g, is_live, updates);
-    const auto is_companion = [&](std::int32_t i) { return !companions.empty() && companions[std::size_t(i)] >= 0; };
+    const companions with = companions_of_updates(g, is_live, updates);
     list<std::int32_t> ready_list(std::size_t(n) + 1, -1), next_list(std::size_t(n), -1);  // by node + 1: the updates ready after it
     std::int32_t *const ready = ready_list.data(), *const next = next_list.data();
-    find_ready(g.values.size(), n, is_live, updates, companions, ready, next);
+    find_ready(g.values.size(), n, is_live, updates, with, ready, next);
     list<std::int32_t> waiting;
     std::size_t first = 0;  // the first that waits
     const auto place_until = [&](std::size_t end) {
       for (; first < end; ++first) {
         const std::int32_t u = waiting[first];
-        for (std::int32_t i = 0; i < std::int32_t(companions.size()); ++i)
-          if (i == u || companions[std::size_t(i)] == u) order[count_++] = i;
-        if (companions.empty()) order[count_++] = u;
+        std::int32_t i = with.first(u);
+        for (; i >= 0 && i < u; i = with.next(i)) order[count_++] = i;
+        order[count_++] = u;
+        for (; i >= 0; i = with.next(i)) order[count_++] = i;
         next[u] = placed;
       }
     };
     for (std::int32_t i = 0; i <= n; ++i) {
-      if (i > 0 && is_live[i - 1] && !is_companion(i - 1)) {
+      if (i > 0 && is_live[i - 1] && with.update_of(i - 1) < 0) {
         if (!is_update(i - 1)) order[count_++] = i - 1;
         else if (next[i - 1] != placed) place_until(waiting.size());
       }
@@ -89,63 +89,98 @@ class update_order {
       v = nodes_[p].in[0];
     return v;
   }
-  /// By node: the update with which it runs, or -1. Empty if there are none.
-  constexpr list<std::int32_t> companions_of_updates(const graph& g, const char* is_live, const list<std::int32_t>& updates) const {
-    list<std::int32_t> with;
-    bool any = false;
-    for (const std::int32_t u : updates)
-      for (int k = 0; k < nodes_[u].in_place; ++k) any = any || values_[root(nodes_[u].in[k])].producer >= 0;
-    if (!any) return with;
-    constexpr std::int32_t unknown = -1, several = -2;
-    const auto is_update = [this](std::int32_t i) { return updates_parameters(nodes_[i]) && !traits(nodes_[i].kind).of_addends; };
-    const auto n = std::int32_t(g.nodes.size());
-    const auto may_move = [&](std::int32_t i) {
-      return is_live[i] && traits(nodes_[i].kind).elementwise && !gshard::may_fail(nodes_[i].kind) && !updates_parameters(nodes_[i]);
-    };
-    list<char> of_parameters(std::size_t(n), 0);  // true: made of parameters alone
-    for (std::int32_t i = 0; i < n; ++i) {
-      bool all = may_move(i) && nodes_[i].inputs > 0;
-      for (int k = 0; all && k < nodes_[i].inputs; ++k) {
-        const value& v = values_[nodes_[i].in[k]];
-        all = v.producer < 0 ? v.parameter >= 0 : of_parameters[std::size_t(v.producer)] != 0;
+  /// The nodes that run with an update, right before it or right after it.
+  class companions {
+   public:
+    constexpr std::int32_t update_of(std::int32_t i) const { return update_.empty() ? -1 : update_.data()[i]; }
+    /// The first one of an update, and the one after another, in their own order; or -1.
+    constexpr std::int32_t first(std::int32_t update) const { return first_.empty() ? -1 : first_.data()[update]; }
+    constexpr std::int32_t next(std::int32_t i) const { return next_.data()[i]; }
+    constexpr void set(list<std::int32_t>&& update) {
+      update_ = static_cast<list<std::int32_t>&&>(update);
+      first_ = next_ = list<std::int32_t>(update_.size(), -1);
+      for (auto i = std::int32_t(update_.size()); i-- > 0;) {
+        if (update_.data()[i] < 0) continue;
+        std::int32_t& first = first_.data()[update_.data()[i]];
+        next_.data()[i] = first;
+        first = i;
       }
-      of_parameters[std::size_t(i)] = all;
     }
-    list<std::int32_t> reader(std::size_t(n), unknown);  // the update that alone needs a node
-    const auto read = [&](std::int32_t v, std::int32_t by) {
-      if (const std::int32_t maker = values_[v].producer; maker >= 0) {
-        std::int32_t& known = reader[std::size_t(maker)];
-        known = known == unknown || known == by ? by : several;
+
+   private:
+    list<std::int32_t> update_, first_, next_;  // by node
+  };
+
+  /// Empty in programs whose updates all write over parameters themselves.
+  constexpr companions companions_of_updates(const graph& g, const char* is_live, const list<std::int32_t>& updates) const {
+    companions found;
+    constexpr std::int32_t unknown = -1, several = -2;
+    const auto n = std::int32_t(g.nodes.size());
+    bool any = false;
+    list<char> overwritten_list(g.values.size(), 0);
+    char* const overwritten = overwritten_list.data();
+    for (const std::int32_t u : updates)
+      for (int k = 0; k < nodes_[u].in_place; ++k) {
+        overwritten[root(nodes_[u].in[k])] = 1;
+        any = any || values_[root(nodes_[u].in[k])].producer >= 0;
       }
+    if (!any) return found;
+    // Nodes that may move: outside of loops, and without random numbers.
+    list<char> may_move_list(std::size_t(n), 0), of_parameters_list(std::size_t(n), 0);
+    char *const may_move = may_move_list.data(), *const of_parameters = of_parameters_list.data();
+    for (std::int32_t i = 0, depth = 0; i < n; ++i) {
+      const node& it = nodes_[i];
+      depth += traits(it.kind).nesting;
+      may_move[i] = is_live[i] && depth == 0 && it.inputs > 0 && traits(it.kind).recomputable && !updates_parameters(it);
+      bool all = may_move[i] != 0;
+      for (int k = 0; all && k < it.inputs; ++k) {
+        const value& v = values_[it.in[k]];
+        all = v.producer < 0 ? v.parameter >= 0 && !overwritten[it.in[k]] : of_parameters[v.producer] != 0;
+      }
+      of_parameters[i] = all;
+    }
+    const auto is_update = [this](std::int32_t i) { return updates_parameters(nodes_[i]) && !traits(nodes_[i].kind).of_addends; };
+    list<std::int32_t> with_list(std::size_t(n), -1), reader_list(std::size_t(n), unknown);
+    std::int32_t *const with = with_list.data(), *const reader = reader_list.data();  // reader: the update that alone needs a node
+    const auto read = [&](std::int32_t v, std::int32_t by) {
+      if (const std::int32_t maker = values_[v].producer; maker >= 0)
+        reader[maker] = reader[maker] == unknown || reader[maker] == by ? by : several;
     };
+    list<char> kept_list(g.values.size(), 0);  // by value: a parameter holds it after the run
+    char* const kept = kept_list.data();
     for (const port& q : g.outputs) read(q.value, several);
     for (const parameter& q : g.parameters)
-      if (q.updated >= 0) read(q.updated, several);
+      if (q.updated >= 0) {
+        read(q.updated, several);
+        kept[q.updated] = 1;
+      }
     for (std::int32_t i = n; i-- > 0;) {
       if (!is_live[i]) continue;
-      const std::int32_t by = is_update(i) ? i : of_parameters[std::size_t(i)] ? reader[std::size_t(i)] : several;
+      const std::int32_t by = is_update(i) ? i : of_parameters[i] ? reader[i] : several;
       for (int k = 0; k < nodes_[i].inputs; ++k) read(nodes_[i].in[k], by);
+      if (of_parameters[i] && reader[i] >= 0) with[i] = reader[i];
     }
-    with = list<std::int32_t>(std::size_t(n), -1);
+    // What is computed from the results of an update alone, and then of this what parameters hold.
     for (std::int32_t i = 0; i < n; ++i) {
-      if (of_parameters[std::size_t(i)] && reader[std::size_t(i)] >= 0) with[std::size_t(i)] = reader[std::size_t(i)];
-      if (!may_move(i) || nodes_[i].inputs == 0 || with[std::size_t(i)] >= 0) continue;
-      std::int32_t of = unknown;  // the update of whose results it is made
-      for (int k = 0; k < nodes_[i].inputs; ++k) {
+      std::int32_t of = may_move[i] && with[i] < 0 ? unknown : several;
+      for (int k = 0; of != several && k < nodes_[i].inputs; ++k) {
         const std::int32_t maker = values_[nodes_[i].in[k]].producer;
-        const std::int32_t from = maker < 0 ? several : is_update(maker) ? maker : after_update(with, maker);
+        const bool follows = maker >= 0 && with[maker] >= 0 && with[maker] < maker;
+        const std::int32_t from = follows ? with[maker] : maker >= 0 && is_update(maker) ? maker : several;
         of = of == unknown || of == from ? from : several;
       }
-      if (of >= 0) with[std::size_t(i)] = of;
+      if (of >= 0) with[i] = of;
     }
-    return with;
-  }
-  /// The update of whose results a node is made, or -2.
-  static constexpr std::int32_t after_update(const list<std::int32_t>& with, std::int32_t i) {
-    return with[std::size_t(i)] >= 0 && with[std::size_t(i)] < i ? with[std::size_t(i)] : -2;
+    for (std::int32_t i = n; i-- > 0;) {
+      if (with[i] < 0 || with[i] > i) continue;
+      if (!kept[nodes_[i].out[0]]) with[i] = -1;
+      for (int k = 0; with[i] >= 0 && k < nodes_[i].inputs; ++k) kept[nodes_[i].in[k]] = 1;
+    }
+    found.set(static_cast<list<std::int32_t>&&>(with_list));
+    return found;
   }
   constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates,
-                            const list<std::int32_t>& companions, std::int32_t* ready, std::int32_t* next) const {
+                            const companions& with, std::int32_t* ready, std::int32_t* next) const {
     list<std::int32_t> last_read_list(n_values, -1);
     list<std::int32_t> checked_list(n_values, -1);  // by tensor of ids: the dim for which an earlier node checks it
     std::int32_t *const last_read = last_read_list.data(), *const checked = checked_list.data();
@@ -182,10 +217,13 @@ class update_order {
       for (int k = 0; k < it.inputs; ++k) {
         std::int32_t made = values_[it.in[k]].producer;
         if (made >= 0 && traits(nodes_[made].kind).of_addends) made = feedback[std::size_t(made)];
-        if (made >= 0 && !companions.empty() && companions[std::size_t(made)] == i) continue;
+        if (made >= 0 && with.update_of(made) == i) continue;
         if (made > after) after = made;
         if (k < it.in_place && last_read[root(it.in[k])] > after) after = last_read[root(it.in[k])];
       }
+      for (std::int32_t c = with.first(i); c >= 0 && c < i; c = with.next(c))
+        for (int k = 0; k < nodes_[c].inputs; ++k)
+          if (const std::int32_t made = values_[nodes_[c].in[k]].producer; made > after && with.update_of(made) != i) after = made;
       if (after >= i) after = i - 1;  // the partitioner reports a later read of its operand
       ready_after[j] = feedback[std::size_t(i)] = after;
     }

@@ -111,4 +111,48 @@ constexpr int widest_update(const gs::plan_view& plan) {
 }
 static_assert(widest_update(half_precision::plan) <= 4);
 
+/// The last step of a kind.
+constexpr int last_of(const gs::plan_view& plan, gs::op kind) {
+  int last = -1;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    if (plan.steps[i].kind == kind) last = int(i);
+  return last;
+}
+// Averages of updated weights read them in float: not beside the updates, or all float copies would be alive at once.
+inline constexpr auto averaging_step = [](auto& m, auto x, auto rate) {
+  const auto loss = half_precision_step(m, x, rate);
+  for (int i = 0; i < 30; ++i) {
+    const auto w = m.scope(i).param("w", "MM", gs::init::fan_in("M"), gs::dtype::bf16);
+    const auto average = m.scope(i).variable("average", "MM", gs::init::zeros());
+    m.update(average, 0.75 * average + 0.25 * gs::cast<float>(m.updated(w)));
+  }
+  return loss;
+};
+using averaging = gs::program<averaging_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
+constexpr int first_of(const gs::plan_view& plan, gs::op kind, int from) {
+  for (std::size_t i = std::size_t(from); i < plan.steps.size(); ++i)
+    if (plan.steps[i].kind == kind) return int(i);
+  return -1;
+}
+static_assert(first_before(averaging::plan, gs::op::adam, gs::op::einsum) >= 0);
+static_assert(first_of(averaging::plan, gs::op::scale, last_of(averaging::plan, gs::op::einsum)) > last_of(averaging::plan, gs::op::adam));
+static_assert(reads_are_of_what_was_meant(averaging::plan));
+// Gradients made of parameters alone: what several updates read comes first, and nothing reads a parameter after its update.
+inline constexpr auto no_data_step = [](auto& m, auto rate) {
+  const auto decay = 0.1 * m.variable("decay", "M", gs::init::zeros());
+  const auto a = m.param("a", "M", gs::init::zeros()), b = m.param("b", "M", gs::init::zeros());
+  const auto stored = m.param("stored", "M", gs::init::zeros(), gs::dtype::bf16);
+  const auto of_a = 0.1 * b, of_b = 0.1 * a;
+  gs::adam{}.update(m, a, of_a, rate);
+  gs::adam{}.update(m, b, of_b, rate);
+  gs::adam{}.update(m, stored, 2.0 * decay, rate);
+  for (int i = 0; i < 20; ++i) {
+    const auto p = m.scope(i).param("p", "M", gs::init::zeros());
+    gs::adam{}.update(m, p, decay * m.scope(i).variable("q", "M", gs::init::zeros()), rate);
+  }
+  return gs::sum(decay);
+};
+using no_data = gs::program<no_data_step, mesh, gs::in<"">>;
+static_assert(no_data::plan.count(gs::op::adam) == 23 && reads_are_of_what_was_meant(no_data::plan));
+
 }  // namespace
