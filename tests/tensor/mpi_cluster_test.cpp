@@ -29,7 +29,7 @@ TEST_CASE("mpi: a process holds one shard, and the processes together the tensor
 }
 
 TEST_CASE("mpi: ranks that share memory") {
-  const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD, {}, {.deadlines = {.warn = 20, .fail = 60}, .shared_memory = true});
+  const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD, {}, {.shared_memory = true, .deadlines = {.warn = 20, .fail = 60}});
   CHECK(on.on().shares_memory());
   std::vector<float> whole(50 * 70);
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = float(i);
