@@ -170,9 +170,9 @@ constexpr grouped_result apply_in_groups(const moe_layer& l) {
   list<expert_group_routing> groups;
   l.gate_einsum([&] {
     const list<gating_result> gatings = chunks_of_token_groups(l.routing, o.chunks);
-    const list<symbol> tokens = chunks_of_token_groups(l.x, o.chunks);
-    for (std::size_t i = 0; i < tokens.size() && !b.failed(); ++i)
-      groups.push_back(send_to_expert_groups<Axis>(gatings[i], tokens[i], o.expert_groups, o.rows));
+    const list<symbol> parts_of_x = chunks_of_token_groups(l.x, o.chunks);
+    for (std::size_t i = 0; i < parts_of_x.size() && !b.failed(); ++i)
+      groups.push_back(send_to_expert_groups<Axis>(gatings[i], parts_of_x[i], o.expert_groups, o.rows));
   });
   if (b.failed()) return nothing;
   const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
