@@ -175,8 +175,9 @@ constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
 /// combine_rows(routing, h): the weighted sums of the results of each token's experts, in the order of its choices. So bits do not depend
 /// on how many devices hold the experts.
 /// Shapes: h [N,G,R,M] -> [G,S,M], zero where a token has no expert.
-/// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it. It is ragged, so that
-/// only rows in use travel, if h is the result of grouped_product, a sum, positive multiple or cast of such, or add_to_rows of these.
+/// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it. Only rows in use
+/// travel if h surely has zeros in the others. These are results of grouped_product, their sums, positive multiples and casts, and
+/// add_to_rows of these.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see send_rows
