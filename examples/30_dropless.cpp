@@ -32,8 +32,9 @@ using program = gs::program<training_step<Dropless>, mesh, gs::in<"GSM", P<"expe
 // Two exchanges forward, and one in the gradients: as with slots. Of rows, only those in use travel, after their number.
 static_assert(program<true>::plan.count(op::ragged_all_to_all) == 3 && program<false>::plan.count(op::all_to_all) == 3);
 static_assert(program<true>::plan.collectives() == program<false>::plan.collectives());
-// Products of rows and matrices: two forward, one for the gradient of rows, and two for those of matrices.
-static_assert(program<true>::plan.count(op::grouped_product) == 5 && program<true>::plan.count(op::one_hot) == 0);
+// Products of rows and matrices: two forward, and one for the gradient of rows. Each matrix has a gradient.
+static_assert(program<true>::plan.count(op::grouped_product) == 3 && program<true>::plan.count(op::grouped_weight_grad) == 2);
+static_assert(program<true>::plan.count(op::one_hot) == 0);
 
 template <bool Dropless>
 void train(const char* name) {

@@ -7,6 +7,7 @@
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/convolution.hpp>
+#include <gshard/trace/dropless.hpp>
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -342,6 +343,19 @@ TEST_CASE("gradients: expert groups") {
     };
     check_gradients({{"GSE"}, {"GSM"}, {"GSM"}}, layer);
   }
+}
+
+TEST_CASE("gradients: grouped products, also with transposed matrices, and the gradients of matrices") {
+  const auto layer = [](given x) {
+    const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), {.k = 2, .places = gs::capacity::unlimited()});
+    const gs::expert_row_routing r = gs::send_rows(gating, x[1], 2);
+    const int m = r.rows.get().dims[3];
+    const gs::dim_list of_matrices = gs::detail::route::dims({r.group_dim, r.expert_dim, m, m});
+    const symbol w = gs::detail::emit_grouped_weight_grad(r.rows, r.rows * r.rows, r.count, of_matrices, false);
+    const symbol y = gs::grouped_product(r, r.rows, w), z = gs::detail::emit_grouped_product(r.rows, w, r.count, true, false);
+    return weigh(gs::combine_rows(r, y * z), x[2]);
+  };
+  check_gradients({{"GSE"}, {"GSM"}, {"GSM"}}, layer);
 }
 
 TEST_CASE("gradients: one-hot tensors in other uses than routing") {

@@ -33,13 +33,14 @@ constexpr symbol emit_one_hot_grad(symbol slot, symbol d) {
   return {&b, b.add_node(op::one_hot_grad, {d.id, slot.id}, rule, {}, {{slot.get().dims, d.get().type}})};
 }
 
-/// op::grouped_product for the gradient of weights: dw[n,e,m,f] = sum over g and the rows r of expert e of x[n,g,r,m] * dy[n,g,r,f].
-constexpr symbol emit_grouped_product_grad(symbol x, symbol dy, symbol count, const dim_list& dims, bool rounds) {
+/// op::grouped_weight_grad: dw[n,e,m,f] = sum over g and the rows r of expert e of x[n,g,r,m] * dy[n,g,r,f]. JAX calls this a ragged dot
+/// with a ragged contracting dim.
+constexpr symbol emit_grouped_weight_grad(symbol x, symbol dy, symbol count, const dim_list& dims, bool rounds) {
   builder& b = *x.owner;
   sharding_rule rule = route::grouped();
   rule.set_operands({route::product_rows, route::product_results, route::row_counts});
   rule.out[0] = route::matrices;
-  return {&b, b.add_node(op::grouped_product, {x.id, dy.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};
+  return {&b, b.add_node(op::grouped_weight_grad, {x.id, dy.id, count.id}, rule, {.rounds_to_bf16 = rounds}, {{dims, x.get().type}})};
 }
 
 /// op::expert_group_slots_grad: dweight[g,s,k] from the gradient of the weights of rows.
@@ -68,15 +69,6 @@ constexpr symbol emit_gating_grad(builder& b, const node& n, symbol dweight, sym
   return {&b, b.add_node(op::top_k_gating_grad, list_view(ids.data(), std::size_t(n.inputs) + 3), r, n.attr, {{gates.dims, gates.type}})};
 }
 
-/// The gradient of operand i of a grouped product. Its second operand is w; or the gradient of y, if the result is the gradient of w.
-constexpr symbol emit_grad_of_grouped_product(builder& b, const node& n, int i, symbol d) {
-  const symbol x{&b, n.input(0)}, other{&b, n.input(1)}, count{&b, n.input(2)};
-  const bool rounds = n.attr.rounds_to_bf16, transposed = n.rule.in[1][3] == n.rule.in[0][3];
-  if (!n.rule.out[0].contains(route::place)) return emit_grouped_product(i == 0 ? other : x, d, count, i == 0, rounds);
-  if (i == 0) return emit_grouped_product(d, other, count, !transposed, rounds);
-  return emit_grouped_product_grad(transposed ? d : x, transposed ? x : d, count, other.get().dims, rounds);
-}
-
 /// The gradient of operand i of a routing node; empty if it has none. gradient(o): that of result o.
 template <class Gradient>
 constexpr symbol emit_routing_grad(builder& b, const node& n, int i, const Gradient& gradient) {
@@ -91,7 +83,15 @@ constexpr symbol emit_routing_grad(builder& b, const node& n, int i, const Gradi
     case op::expert_group_slots:
       return i == 1 ? emit_expert_group_slots_grad(in(0), {&b, n.output(0)}, gradient(2), n.attr) : b.nothing();
     case op::expert_rows: return b.nothing();
-    case op::grouped_product: return i == 2 ? b.nothing() : emit_grad_of_grouped_product(b, n, i, gradient(0));
+    case op::grouped_product: {  // y = x w
+      if (i == 2) return b.nothing();
+      const symbol d = gradient(0);
+      const bool transposed = n.rule.in[1].same(route::transposed_matrices);
+      if (i == 0) return emit_grouped_product(d, in(1), in(2), !transposed, n.attr.rounds_to_bf16);
+      return emit_grouped_weight_grad(transposed ? d : in(0), transposed ? in(0) : d, in(2), in(1).get().dims, n.attr.rounds_to_bf16);
+    }
+    case op::grouped_weight_grad:  // dw = x^T dy. With d, the gradient of dw: that of x is dy d^T, that of dy is x d
+      return i == 2 ? b.nothing() : emit_grouped_product(in(1 - i), gradient(0), in(2), i == 0, n.attr.rounds_to_bf16);
     case op::one_hot: return i == 1 ? emit_one_hot_grad(in(0), gradient(0)) : b.nothing();
     case op::dispatch:
       if (i == 0) return emit_combine(in(1), in(2), gradient(0), to, from, in(0).get().dims);

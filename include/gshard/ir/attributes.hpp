@@ -50,7 +50,7 @@ struct attributes {
   bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
   bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
   bool causal = false;           ///< attention: a query sees the keys up to its own index.
-  bool rounds_to_bf16 = false;   ///< einsum, looped_einsum, grouped_product: factors are rounded to bf16.
+  bool rounds_to_bf16 = false;   ///< einsum, looped_einsum and grouped products: factors are rounded to bf16.
   bool normal = false;           ///< random: standard normal numbers, not uniform ones.
   bool imaginary = false;        ///< cast between a real and a complex type: to or from the imaginary part, not the real one.
   bool inside = false;           ///< strided_slice: the windows must not read outside the operand. gather: no id is outside.

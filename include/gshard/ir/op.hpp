@@ -69,6 +69,7 @@ enum class op : std::uint8_t {
   expert_group_slots_grad,
   expert_rows,
   grouped_product,
+  grouped_weight_grad,
   one_hot,
   one_hot_grad,
   dispatch,
@@ -135,7 +136,7 @@ struct op_traits {
   bool elementwise = false;
   /// Multiplies two operands and sums: two floating-point operations per index of its rule.
   bool product = false;
-  bool grouped = false;  ///< Multiplies each row by the matrix of one expert. Operand 2 counts their rows, by its last dim.
+  bool grouped = false;  ///< A product for each expert, of its rows alone. Operand 2 counts them, by its last dim.
   int fused_products = 0;  ///< The number of such products over all indices of its rule in one kernel, for prices.
   /// Its strategy is the sharding of its result, because it computes something about shards.
   bool follows_result = false;
@@ -281,6 +282,7 @@ inline constexpr op_traits op_table[]{
     {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad", .routes = true},
     {.kind = op::expert_rows, .name = "expert_rows", .routes = true},
     {.kind = op::grouped_product, .name = "grouped_product", .routes = true, .product = true, .grouped = true},
+    {.kind = op::grouped_weight_grad, .name = "grouped_weight_grad", .routes = true, .product = true, .grouped = true},
     {.kind = op::one_hot, .name = "one_hot", .routes = true},
     {.kind = op::one_hot_grad, .name = "one_hot_grad", .routes = true},
     {.kind = op::dispatch, .name = "dispatch", .routes = true, .fills_slots = true},

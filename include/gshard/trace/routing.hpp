@@ -65,14 +65,14 @@ constexpr sharding_rule expert_group_slots() {
   return r;
 }
 
-// The operands and the result of op::grouped_product, in which an expert group has experts of its own.
+// The operands and results of grouped products, in which an expert group has experts of its own.
 inline constexpr short_list product_rows = factors({expert_group, group, place, model});
 inline constexpr short_list product_results = factors({expert_group, group, place, hidden});
 inline constexpr short_list matrices = factors({expert_group, expert, model, hidden});
 inline constexpr short_list transposed_matrices = factors({expert_group, expert, hidden, model});
 inline constexpr short_list row_counts = factors({expert_group, group, expert});
 
-/// What the rules of op::grouped_product have in common: a device has all rows, and all experts, of its groups.
+/// What the rules of grouped products have in common: a device has all rows, and all experts, of its groups.
 constexpr sharding_rule grouped() {
   sharding_rule r = base();
   r.block(expert);

@@ -32,7 +32,7 @@ constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
     const std::int32_t maker = g.at(without_annotations(g, operand)).producer;
     return maker >= 0 && g.nodes[std::size_t(maker)].kind == op::expert_rows ? g.nodes[std::size_t(maker)].out[1] : -1;
   };
-  if (t.grouped) return n.rule.out[0].contains(route::place) ? counts_of(n.in[2]) : -1;
+  if (n.kind == op::grouped_product) return counts_of(n.in[2]);
   if (t.fills_slots) return n.rule.out[0].same(route::rows_by_group) ? counts_of(n.in[1]) : -1;
   // Sums of such tensors with positive weights: zeros stay zeros, not negative ones.
   const bool converts = t.converts && is_real(g.at(v).type), scales = t.linear == linearity::always && n.attr.factor > 0;

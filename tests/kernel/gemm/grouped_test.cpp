@@ -71,7 +71,7 @@ void check(std::uint32_t seed, double tolerance) {
     for (std::int64_t i = 0; i < in * out; ++i) turned[at(e * in * out + i % out * in + i / out)] = w[at(e * in * out + i)];
   ks::grouped_product<T>(x.data(), w.data(), false, c.count.data(), y.data(), c.n);
   ks::grouped_product<T>(x.data(), turned.data(), true, c.count.data(), also.data(), c.n);
-  ks::grouped_product_grad<T>(x.data(), dy.data(), c.count.data(), dw.data(), c.n);
+  ks::grouped_weight_grad<T>(x.data(), dy.data(), c.count.data(), dw.data(), c.n);
 
   std::vector<double> expected(y.size(), 0), expected_dw(w.size(), 0);
   for (std::size_t r = 0; r < c.expert.size(); ++r)
@@ -88,7 +88,7 @@ void check(std::uint32_t seed, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("grouped_product and its gradient: loops over rows, whatever the counts; unused rows are zero, and are not read") {
+TEST_CASE("grouped_product and grouped_weight_grad: loops over rows, whatever the counts; unused rows are zero, and are not read") {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     check<double>(seed, 1e-12);
     check<float>(seed, 1e-4);
@@ -116,7 +116,7 @@ TEST_CASE("grouped_product: equal bits on any number of threads") {
     const ks::use_threads use(threads);
     std::vector<float> y(at(n.expert_groups * n.groups * n.rows * n.out)), dw(w.size());
     ks::grouped_product<float>(x.data(), w.data(), false, count.data(), y.data(), n);
-    ks::grouped_product_grad<float>(x.data(), y.data(), count.data(), dw.data(), n);
+    ks::grouped_weight_grad<float>(x.data(), y.data(), count.data(), dw.data(), n);
     y.insert(y.end(), dw.begin(), dw.end());
     return y;
   };

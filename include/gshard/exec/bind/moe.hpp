@@ -119,19 +119,19 @@ kernel::grouped_sizes grouped_sizes_of(const local_step<T>& step, std::int64_t o
   return {x.extent[0], x.extent[1], x.extent[2], count.extent[2], x.extent[3], out};
 }
 
-/// Rows times the matrices of their experts, or, if the result has no rows, the gradient of the matrices.
 template <class T>
 action bind(operation<op::grouped_product>, const local_step<T>& step) {
-  const sharding_rule& rule = step.n.rule;
-  const kernel::precision rounds = precision_of(step.n);
-  if (!rule.out[0].contains(route::place))
-    return [x = step.in(0), dy = step.in(1), count = step.ids(2), dw = step.out(), rounds,
-            s = grouped_sizes_of(step, step.in_place(1).extent[3])](const run_context&) {
-      kernel::grouped_product_grad<T>(x, dy, count, dw, s, rounds);
-    };
-  return [x = step.in(0), w = step.in(1), transposed = rule.in[1][3] == rule.in[0][3], count = step.ids(2), y = step.out(), rounds,
-          s = grouped_sizes_of(step, step.out_place().extent[3])](const run_context&) {
+  return [x = step.in(0), w = step.in(1), transposed = step.n.rule.in[1].same(route::transposed_matrices), count = step.ids(2),
+          y = step.out(), s = grouped_sizes_of(step, step.out_place().extent[3]), rounds = precision_of(step.n)](const run_context&) {
     kernel::grouped_product<T>(x, w, transposed, count, y, s, rounds);
+  };
+}
+
+template <class T>
+action bind(operation<op::grouped_weight_grad>, const local_step<T>& step) {
+  return [x = step.in(0), dy = step.in(1), count = step.ids(2), dw = step.out(), s = grouped_sizes_of(step, step.in_place(1).extent[3]),
+          rounds = precision_of(step.n)](const run_context&) {
+    kernel::grouped_weight_grad<T>(x, dy, count, dw, s, rounds);
   };
 }
 

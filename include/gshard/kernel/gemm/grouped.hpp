@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Grouped products: each row is multiplied by the matrix of its expert. Rows are sorted by expert, and counted.
+// Grouped products: each row is multiplied by the matrix of its expert; and the gradients of these matrices. Rows are sorted by expert, and
+// counted.
 
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
@@ -66,11 +67,10 @@ void grouped_product(const T* x, const T* w, bool transposed, const std::int32_t
   });
 }
 
-/// The derivative of grouped_product with respect to w: dw[n,e,:,:] = the sum over the rows r of expert e, for all g, of
-/// x[n,g,r,:]^T dy[n,g,r,:], in the order of g and r. dw is [N,E,in,out].
+/// The gradient of w in grouped_product: dw[n,e,:,:] = the sum over the rows r of expert e, for all g, of x[n,g,r,:]^T dy[n,g,r,:], in the order of g and r. dw is [N,E,in,out].
 template <class T>
-void grouped_product_grad(const T* x, const T* dy, const std::int32_t* count, T* dw, const grouped_sizes& sizes,
-                          precision rounds = precision::full) {
+void grouped_weight_grad(const T* x, const T* dy, const std::int32_t* count, T* dw, const grouped_sizes& sizes,
+                         precision rounds = precision::full) {
   const std::int64_t in = sizes.in, out = sizes.out;
   if (sizes.groups == 0) std::fill_n(dw, sizes.expert_groups * sizes.experts * in * out, T(0));
   detail::for_each_expert(count, sizes, [&](std::int64_t expert, std::int64_t g, std::int64_t first, std::int64_t rows) {
