@@ -67,7 +67,8 @@ void grouped_product(const T* x, const T* w, bool transposed, const std::int32_t
   });
 }
 
-/// The gradient of w in grouped_product: dw[n,e,:,:] = the sum over the rows r of expert e, for all g, of x[n,g,r,:]^T dy[n,g,r,:], in the order of g and r. dw is [N,E,in,out].
+/// The gradient of w in grouped_product: dw[n,e,:,:] = the sum over the rows r of expert e, for all g, of x[n,g,r,:]^T dy[n,g,r,:], in
+/// the order of g and r. dw is [N,E,in,out].
 template <class T>
 void grouped_weight_grad(const T* x, const T* dy, const std::int32_t* count, T* dw, const grouped_sizes& sizes,
                          precision rounds = precision::full) {
