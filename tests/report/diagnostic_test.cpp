@@ -36,6 +36,8 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
   CHECK(gs::describe(problem(fault::options_conflict, "moe", ".dropless and .router.evaluation_places")) ==
         "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .router.evaluation_places in \"moe\")");
+  CHECK(gs::describe(problem(fault::uneven_chunks, "moe", "G", 4, 3)) ==
+        "the number of chunks of token groups does not divide the number of token groups (\"moe\", dim \"G\": 4 divided by 3)");
   CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==
         "a sharding asks for a partial sum that the tensor does not have (\"annotate\")");
 }

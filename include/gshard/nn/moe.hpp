@@ -166,6 +166,7 @@ constexpr grouped_result apply_in_groups(const moe_layer& l) {
   builder& b = l.owner();
   const moe_options& o = l.options;
   const grouped_result nothing{b.nothing(), b.nothing()};
+  if (!b.failed()) gshard::detail::check_token_groups(b, l.x.get().dims[0], o.chunks, "moe");
   if (b.failed()) return nothing;
   list<expert_group_routing> groups;
   l.gate_einsum([&] {
@@ -262,8 +263,9 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
-/// Compile time: ranks, dims and element types; that the mesh has the axes; that the options go together.
-/// Throws: as route and send_rows.
+/// Compile time: ranks, dims and element types; that the mesh has the axes; that the options go together; with expert groups, that `chunks`
+/// divides G, if G is known.
+/// Throws: as route, send_rows and chunks_of_token_groups.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_options options = {}) {

@@ -59,6 +59,7 @@ inline std::string words(const diagnostic& d) {
     case fault::implicit_sum: return about + ", over " + word;
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " divided by " + number(d.second);
+    case fault::uneven_chunks: return about + ", dim " + word + ": " + number(d.first) + " divided by " + number(d.second);
     case fault::options_conflict: return std::string(d.word.view()) + " in " + about;
     case fault::odd_extent: return about + ", dim " + word + ": " + number(d.first);
     case fault::unknown_extent: return word;

@@ -40,6 +40,13 @@ struct slots_of_chunk {
     }
   }
 };
+
+/// The program fails if the extent of the dim of token groups is known, and n does not divide it.
+constexpr void check_token_groups(builder& b, int groups, int n, std::string_view verb) {
+  const std::int64_t extent = b.known_extent(groups);
+  const char letter = b.program.dims[std::size_t(groups)].letter;
+  if (extent >= 0 && extent % n != 0) b.fail(fault::uneven_chunks, verb, {&letter, letter ? 1u : 0u}, int(extent), n);
+}
 }  // namespace detail
 
 /// chunk_of(gating, i, n): chunk i of n of the slots of every expert, with the choices that have these slots. A chunk has ceil(C / n)
@@ -90,8 +97,8 @@ constexpr list<symbol> chunks_of_token_groups(here x, int n) {
   const list<symbol> refused(std::size_t(n < 1 ? 1 : n), b.nothing());  // a caller may index all n
   if (!b.has(x) || !detail::check_dim(x, 0, verb)) return refused;
   const int groups = x.get().dims[0];
-  const std::int64_t extent = b.known_extent(groups);
-  if (n < 1 || (extent >= 0 && extent % n != 0)) b.fail(fault::bad_range, verb, {}, n, int(extent));
+  if (n < 1) b.fail(fault::bad_range, verb, {}, n);
+  else detail::check_token_groups(b, groups, n, verb);
   if (b.failed()) return refused;
   if (n == 1) return {x};
   const int count = b.fixed_dim(n);

@@ -202,7 +202,7 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
 /// multiple of `capacity` apply in both cases.
 /// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` stays that of the experts, [G,E].
 /// Communicates: nothing.
-/// Compile time: that `gating` is the result of a gating verb, without replicas or chunks; that `places` is in range.
+/// Compile time: that `gating` is the result of a gating verb, without replicas or chunks of slots; that `places` is in range.
 /// Throws: nothing.
 /// @see replicas_of_experts, nn::moe
 constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity places = {0}) {

@@ -55,9 +55,22 @@ static_assert(tracing::holds([](builder& b, auto&) {
          chunks[2].load.id == gating.load.id && has_dims(sent.row, "CS#") && gs::chunks_of_token_groups(gating, 1)[0].combine.id == gating.combine.id;
 }));
 static_assert(fails(fault::bad_range, "chunks_of_token_groups", [](builder& b, auto&) { gs::chunks_of_token_groups(input(b, "GSM"), 0); }));
-static_assert(fails(fault::bad_range, "chunks_of_token_groups", [](builder& b, auto&) {
+static_assert(fails(fault::uneven_chunks, "chunks_of_token_groups", [](builder& b, auto&) {
   b.options.known = {{'G', 6}};
   gs::chunks_of_token_groups(input(b, "GSM"), 4);
+}));
+static_assert(fails(fault::uneven_chunks, "chunks_of_token_groups", [](builder& b, auto&) {
+  b.options.known = {{'G', 6}};
+  gs::chunks_of_token_groups(gs::top_k_gating(input(b, "GSE")), 4);
+}));
+static_assert(fails(fault::uneven_chunks, "moe", [](builder& b, auto& m) {
+  b.options.known = {{'G', 6}};
+  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = 4});
+}));
+// Chunks of slots need not divide the token groups.
+static_assert(tracing::holds([](builder& b, auto& m) {
+  b.options.known = {{'G', 6}};
+  return has_dims(gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.chunks = 4}).y, "GSM");
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   b.options.known = {{'G', 6}};
