@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
+#include <gshard/pass/schedule/update_companions.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +16,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// until the last one exists. An update waits for its operands, for all readers of the tensors that it overwrites, and for all nodes that
 /// may fail. So an error leaves the parameters unchanged. Updates run in buckets of `bucket`: their gradients are summed between devices
 /// together, while the next gradients are computed. Error feedback runs at once, so that the sum of what it sends can start. No update runs
-/// later than in its own order. A node that is computed from parameters alone and read by one update alone, such as a master value, runs
-/// right before that update. A node that rounds an updated master value runs right after it.
-/// @see async_schedule
+/// later than in its own order. Its companions, such as the cast that makes its master value, run with it.
+/// @see update_companions, async_schedule
 class update_order {
  public:
   static constexpr std::size_t bucket = 8;
@@ -37,7 +37,7 @@ class update_order {
         if (is_live[i]) order[count_++] = i;
       return;
     }
-    const companions with = companions_of_updates(g, is_live, updates);
+    const update_companions with(g, is_live, updates);
     list<std::int32_t> ready_list(std::size_t(n) + 1, -1), next_list(std::size_t(n), -1);  // by node + 1: the updates ready after it
     std::int32_t *const ready = ready_list.data(), *const next = next_list.data();
     find_ready(g.values.size(), n, is_live, updates, with, ready, next);
@@ -82,112 +82,15 @@ class update_order {
   const value* values_;
   const node* nodes_;
 
-  /// The tensor whose storage a value shares.
-  constexpr std::int32_t root(std::int32_t v) const {
-    for (std::int32_t p = values_[v].producer; p >= 0 && traits(nodes_[p].kind).alias;
-         p = values_[v].producer)
-      v = nodes_[p].in[0];
-    return v;
-  }
-  /// The nodes that run with an update, right before it or right after it.
-  class companions {
-   public:
-    constexpr std::int32_t update_of(std::int32_t i) const { return update_.empty() ? -1 : update_.data()[i]; }
-    /// The first one of an update, and the one after another, in their own order; or -1.
-    constexpr std::int32_t first(std::int32_t update) const { return first_.empty() ? -1 : first_.data()[update]; }
-    constexpr std::int32_t next(std::int32_t i) const { return next_.data()[i]; }
-    constexpr void set(list<std::int32_t>&& update) {
-      update_ = static_cast<list<std::int32_t>&&>(update);
-      first_ = next_ = list<std::int32_t>(update_.size(), -1);
-      for (auto i = std::int32_t(update_.size()); i-- > 0;) {
-        if (update_.data()[i] < 0) continue;
-        std::int32_t& first = first_.data()[update_.data()[i]];
-        next_.data()[i] = first;
-        first = i;
-      }
-    }
-
-   private:
-    list<std::int32_t> update_, first_, next_;  // by node
-  };
-
-  /// Empty in programs whose updates all write over parameters themselves.
-  constexpr companions companions_of_updates(const graph& g, const char* is_live, const list<std::int32_t>& updates) const {
-    companions found;
-    constexpr std::int32_t unknown = -1, several = -2;
-    const auto n = std::int32_t(g.nodes.size());
-    bool any = false;
-    list<char> overwritten_list(g.values.size(), 0);
-    char* const overwritten = overwritten_list.data();
-    for (const std::int32_t u : updates)
-      for (int k = 0; k < nodes_[u].in_place; ++k) {
-        overwritten[root(nodes_[u].in[k])] = 1;
-        any = any || values_[root(nodes_[u].in[k])].producer >= 0;
-      }
-    if (!any) return found;
-    // Nodes that may move: outside of loops, and without random numbers.
-    list<char> may_move_list(std::size_t(n), 0), of_parameters_list(std::size_t(n), 0);
-    char *const may_move = may_move_list.data(), *const of_parameters = of_parameters_list.data();
-    for (std::int32_t i = 0, depth = 0; i < n; ++i) {
-      const node& it = nodes_[i];
-      depth += traits(it.kind).nesting;
-      may_move[i] = is_live[i] && depth == 0 && it.inputs > 0 && traits(it.kind).recomputable && !updates_parameters(it);
-      bool all = may_move[i] != 0;
-      for (int k = 0; all && k < it.inputs; ++k) {
-        const value& v = values_[it.in[k]];
-        all = v.producer < 0 ? v.parameter >= 0 && !overwritten[it.in[k]] : of_parameters[v.producer] != 0;
-      }
-      of_parameters[i] = all;
-    }
-    const auto is_update = [this](std::int32_t i) { return updates_parameters(nodes_[i]) && !traits(nodes_[i].kind).of_addends; };
-    list<std::int32_t> with_list(std::size_t(n), -1), reader_list(std::size_t(n), unknown);
-    std::int32_t *const with = with_list.data(), *const reader = reader_list.data();  // reader: the update that alone needs a node
-    const auto read = [&](std::int32_t v, std::int32_t by) {
-      if (const std::int32_t maker = values_[v].producer; maker >= 0)
-        reader[maker] = reader[maker] == unknown || reader[maker] == by ? by : several;
-    };
-    list<char> kept_list(g.values.size(), 0);  // by value: a parameter holds it after the run
-    char* const kept = kept_list.data();
-    for (const port& q : g.outputs) read(q.value, several);
-    for (const parameter& q : g.parameters)
-      if (q.updated >= 0) {
-        read(q.updated, several);
-        kept[q.updated] = 1;
-      }
-    for (std::int32_t i = n; i-- > 0;) {
-      if (!is_live[i]) continue;
-      const std::int32_t by = is_update(i) ? i : of_parameters[i] ? reader[i] : several;
-      for (int k = 0; k < nodes_[i].inputs; ++k) read(nodes_[i].in[k], by);
-      if (of_parameters[i] && reader[i] >= 0) with[i] = reader[i];
-    }
-    // What is computed from the results of an update alone, and then of this what parameters hold.
-    for (std::int32_t i = 0; i < n; ++i) {
-      std::int32_t of = may_move[i] && with[i] < 0 ? unknown : several;
-      for (int k = 0; of != several && k < nodes_[i].inputs; ++k) {
-        const std::int32_t maker = values_[nodes_[i].in[k]].producer;
-        const bool follows = maker >= 0 && with[maker] >= 0 && with[maker] < maker;
-        const std::int32_t from = follows ? with[maker] : maker >= 0 && is_update(maker) ? maker : several;
-        of = of == unknown || of == from ? from : several;
-      }
-      if (of >= 0) with[i] = of;
-    }
-    for (std::int32_t i = n; i-- > 0;) {
-      if (with[i] < 0 || with[i] > i) continue;
-      if (!kept[nodes_[i].out[0]]) with[i] = -1;
-      for (int k = 0; with[i] >= 0 && k < nodes_[i].inputs; ++k) kept[nodes_[i].in[k]] = 1;
-    }
-    found.set(static_cast<list<std::int32_t>&&>(with_list));
-    return found;
-  }
   constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates,
-                            const companions& with, std::int32_t* ready, std::int32_t* next) const {
+                            const update_companions& with, std::int32_t* ready, std::int32_t* next) const {
     list<std::int32_t> last_read_list(n_values, -1);
     list<std::int32_t> checked_list(n_values, -1);  // by tensor of ids: the dim for which an earlier node checks it
     std::int32_t *const last_read = last_read_list.data(), *const checked = checked_list.data();
     // Only tensors that updates overwrite matter.
     constexpr std::int32_t unread = -1, watched = -2;
     for (const std::int32_t u : updates)
-      for (int k = 0; k < nodes_[u].in_place; ++k) last_read[root(nodes_[u].in[k])] = watched;
+      for (int k = 0; k < nodes_[u].in_place; ++k) last_read[storage_of(values_, nodes_, nodes_[u].in[k])] = watched;
     std::int32_t may_fail = -1;
     for (std::int32_t i = 0; i < n; ++i) {
       if (!is_live[i]) continue;
@@ -196,7 +99,7 @@ class update_order {
       for (int k = updates_here ? it.in_place : 0; k < it.inputs; ++k) {
         const std::int32_t made = values_[it.in[k]].producer;
         if (made >= 0 && !traits(nodes_[made].kind).alias) continue;
-        if (const std::int32_t v = root(it.in[k]); last_read[v] != unread) last_read[v] = i;
+        if (const std::int32_t v = storage_of(values_, nodes_, it.in[k]); last_read[v] != unread) last_read[v] = i;
       }
       const int operand = traits(it.kind).ids;
       if (operand < 0) {
@@ -219,7 +122,8 @@ class update_order {
         if (made >= 0 && traits(nodes_[made].kind).of_addends) made = feedback[std::size_t(made)];
         if (made >= 0 && with.update_of(made) == i) continue;
         if (made > after) after = made;
-        if (k < it.in_place && last_read[root(it.in[k])] > after) after = last_read[root(it.in[k])];
+        if (k >= it.in_place) continue;
+        if (const std::int32_t read = last_read[storage_of(values_, nodes_, it.in[k])]; read > after) after = read;
       }
       for (std::int32_t c = with.first(i); c >= 0 && c < i; c = with.next(c))
         for (int k = 0; k < nodes_[c].inputs; ++k)
