@@ -263,8 +263,8 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
-/// Compile time: ranks, dims and element types; that the mesh has the axes; that the options go together; with expert groups, that `chunks`
-/// divides G, if G is known.
+/// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes; that the
+/// options go together; with expert groups, that `chunks` divides G, if G is known.
 /// Throws: as route, send_rows and chunks_of_token_groups.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">

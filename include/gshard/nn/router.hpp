@@ -63,8 +63,8 @@ constexpr void refuse_together(builder& b, std::string_view layer, set_option on
     if (one.is_set && other.is_set) b.fail(fault::options_conflict, layer, tensor_name(one.name).append(" and ").append(other.name).view());
 }
 
-/// The program fails unless x [G,S,M] has the dim M and the element type of wg [M,E], and mask [G,S] the dims and the type of x. The fault
-/// names the layer and the operand: 0 is x, 1 the mask.
+/// The program fails unless x [G,S,M] has the dim M and the element type of wg [M,E], float or double, and mask [G,S] the dims and the type
+/// of x. The fault names the layer and the operand: 0 is x, 1 the mask.
 constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view layer) {
   builder& b = *wg.owner;
   const auto check = [&](int operand, std::string_view name, symbol s, std::initializer_list<int> dims) {
@@ -72,7 +72,7 @@ constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view l
     const value& v = s.get();
     if (v.rank() != int(dims.size()))
       return b.fail(fault::rank_mismatch, tensor_name(name).append(" of ").append(layer).view(), {}, int(dims.size()), v.rank());
-    if (v.type != wg.get().type) b.fail(fault::wrong_type, layer, {}, operand);
+    if (v.type != wg.get().type || !((reals >> int(v.type)) & 1u)) b.fail(fault::wrong_type, layer, {}, operand);
     int d = 0;
     for (const int dim : dims) {
       if (v.dims[d] != dim) b.fail(fault::dims_differ, layer, std::string_view("GSM").substr(std::size_t(d), 1), operand, d);

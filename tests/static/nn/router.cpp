@@ -82,6 +82,18 @@ static_assert(names(of_layer("GSM", "GT"), fault::dims_differ, "moe", 1, 1, "S")
 static_assert(names(of_layer("GSM", "SG"), fault::dims_differ, "moe", 1, 0, "G"));
 static_assert(names(of_layer("GSM", "GS", gs::dtype::f64), fault::wrong_type, "moe", 0));
 static_assert(names(of_layer("GSM", "GS", gs::dtype::f32, gs::dtype::i32), fault::wrong_type, "moe", 1));
+// Layers compute in float or double, in a model whose element type is another one, too, and with products in bf16.
+constexpr bool refuses_type(gs::dtype type, bool bf16_products) {
+  const auto problem = [&](auto layer) {
+    return tracing::problem_of([&](auto& b, auto& m) {
+      b.options.bf16_products = bf16_products;
+      layer(m.with_type(type), input(b, "GSM", type), input(b, "GS", type));
+    });
+  };
+  return names(problem([](const auto& m, gs::symbol x, gs::symbol mask) { nn::moe<"x">(m, x, mask); }), fault::wrong_type, "moe", 0) &&
+         names(problem([](const auto& m, gs::symbol x, gs::symbol mask) { nn::route(m, x, mask); }), fault::wrong_type, "route", 0);
+}
+static_assert(refuses_type(gs::dtype::bf16, false) && refuses_type(gs::dtype::bf16, true) && refuses_type(gs::dtype::f16, false));
 static_assert(fails(fault::rank_mismatch, "x of route", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
 static_assert(fails(fault::dims_differ, "route", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
 
