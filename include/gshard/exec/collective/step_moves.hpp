@@ -192,7 +192,7 @@ class step_moves {
     std::uint32_t many = 0;
     for (std::size_t a = 0; a < mesh.size(); ++a)
       if (mesh[a] > 1) many |= 1u << a;
-    return replicas.beside(axes_, many);
+    return replicas.between_groups(axes_, many);
   }
   /// The bytes that nodes receive from others if equal elements travel once, in the groups that are part of a held device's group along
   /// `wide`.

@@ -129,8 +129,10 @@ class replicas_of_step {
     replicated_ = sums_ ? replicated_ & here : replicated_ | here;
     partial_ |= before.partial | after.partial;
   }
-  /// `axes`: those of the step. `many`: those with more than one device.
-  constexpr std::uint32_t beside(std::uint32_t axes, std::uint32_t many) const { return replicated_ & ~partial_ & ~axes & many; }
+  /// The axes along which several groups hold the same. `within`: the axes of the step's groups. `many`: those with more than one device.
+  constexpr std::uint32_t between_groups(std::uint32_t within, std::uint32_t many) const {
+    return replicated_ & ~partial_ & ~within & many;
+  }
 
  private:
   bool sums_;
@@ -152,7 +154,7 @@ constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, co
   std::uint32_t many = 0;
   for (int a = 0; a < max_axes; ++a)
     if (e.axis(a) > 1) many |= 1u << a;
-  return replicas.beside(step.attr.axes, many);
+  return replicas.between_groups(step.attr.axes, many);
 }
 
 /// Indices of every dim of a tensor.
