@@ -184,18 +184,23 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
   all.peer("no overlap", time, with(gs::overlap_mode::off), step);
 }
 
+// Slots for 1.25 times the choices, in one or two chunks, or without slots: rows for twice the choices, of which those in use travel.
 template <int Chunks>
+inline constexpr gs::nn::moe_options slots{.places = {1.25}, .second = gs::second_expert::always, .chunks = Chunks};
+inline constexpr gs::nn::moe_options rows{.second = gs::second_expert::always, .expert_groups = 8, .rows = {4}, .dropless = true};
+
+template <gs::nn::moe_options Options>
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
-  const auto y = gs::nn::moe<"expert">(m, x, mask, {.places = {1.25}, .second = gs::second_expert::always, .chunks = Chunks}).y;
+  const auto y = gs::nn::moe<"expert">(m, x, mask, Options).y;
   const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
   return std::tuple{y, d[0]};
 };
 
-template <int Chunks>
-double moe_in_chunks(contest& all, const std::string& what) {
+template <gs::nn::moe_options Options>
+double moe_layer(contest& all, const std::string& what) {
   using mesh = bench::expert_mesh;
   using tokens = gs::in<"GSM", gs::P<"expert", gs::none, gs::none>>;
-  using program = gs::program<moe_with_gradients<Chunks>, mesh, tokens, gs::in<"GS", gs::P<"expert", gs::none>>, tokens>;
+  using program = gs::program<moe_with_gradients<Options>, mesh, tokens, gs::in<"GS", gs::P<"expert", gs::none>>, tokens>;
   const gs::dims extents{{'G', 8}, {'S', 256}, {'M', 512}, {'F', 2048}, {'E', 8}};
   std::vector<float> x(std::size_t(8 * 256 * 512)), dy(x.size());
   const std::vector<float> mask(std::size_t(8 * 256), 1.0f);
@@ -207,8 +212,9 @@ double moe_in_chunks(contest& all, const std::string& what) {
   });
 }
 void moe(contest& all) {
-  const double whole = moe_in_chunks<1>(all, "MoE layer"), two = moe_in_chunks<2>(all, "MoE layer, 2 chunks");
-  if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", whole / two);
+  const double whole = moe_layer<slots<1>>(all, "MoE layer"), two = moe_layer<slots<2>>(all, "MoE layer, 2 chunks");
+  const double dropless = moe_layer<rows>(all, "MoE layer, dropless");
+  if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks, %.2fx dropless\n", "", whole / two, whole / dropless);
 }
 
 // Eight experts per token, once with a row per expert, and once with one per node: the experts of a node are a group; that in chunks, too.

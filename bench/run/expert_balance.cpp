@@ -106,19 +106,16 @@ struct contest {
     const gs::routing_workload w{
         .what = what, .seed = 4, .experts = experts, .ranks = ranks, .sources = int(groups), .tokens = tokens, .k = 2};
     double imbalance[2]{};
-    const auto share = [](const std::vector<double>& of_devices, double slots) {
-      return *std::ranges::max_element(of_devices) / (slots / ranks);
-    };
     const result before = run<program<Slots, false>>(w, [&](auto&, const std::vector<double>& load) {
       const auto even = gs::expert_placement::even(experts, {ranks, experts / ranks});
       imbalance[0] = even.imbalance(load);
-      return share(even.device_loads(load), double(groups) * experts * tokens * Slots / 100);
+      return even.filled_slots(load, double(groups) * tokens * Slots / 100);
     });
     const result after = run<program<ReplicaSlots, true>>(w, [&](auto& train, const std::vector<double>& load) {
       const gs::placed_experts placed(train.engine());
       placed.balance(load);
       imbalance[1] = placed.placement().imbalance(load);
-      return share(placed.placement().device_loads(load), double(groups) * replicas * tokens * ReplicaSlots / 100);
+      return placed.placement().filled_slots(load, double(groups) * tokens * ReplicaSlots / 100);
     });
     if (ranks_.devices()[0] != 0) return;
     const double measured = before.measured / after.measured, predicted = before.predicted / after.predicted;

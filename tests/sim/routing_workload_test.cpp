@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/sim/routing_workload.hpp>
 
+#include <gshard/exec/expert_placement.hpp>
 #include <gshard/kernel/moe/gating.hpp>
+#include <gshard/plan.hpp>
+#include <gshard/sim/dry_run.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace gs = gshard;
@@ -119,4 +124,39 @@ TEST_CASE("gating of the logits makes the choices") {
         for (std::size_t j = 0; j < 3; ++j) CHECK(slot[std::size_t(source * 64 + t) * 3 + j] / 64 == chosen[j]);
       }
   }
+}
+
+TEST_CASE("dry runs of all workloads: experts that are placed by their load take as long as those of an even load") {
+  static constexpr auto layer = [](auto& m, auto x, auto gates) {
+    const auto route = gs::top_k_gating(gates, {.k = 2, .places = {16}});  // a slot for every token
+    const auto wi = m.param("wi", "EMF", gs::P<"x", gs::none, gs::none>{}, gs::init::fan_in("M"));
+    return gs::einsum<"EGCM,EMF->EGCF">(gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x), wi);
+  };
+  using tokens = gs::P<"x", gs::none, gs::none>;
+  using experts = gs::program<layer, gs::mesh<gs::axis<"x">>, gs::in<"GSM", tokens>, gs::in<"GSE", tokens>>;
+  constexpr double places = 4 * 512;  // of an expert
+  constexpr gs::machine on{1e9, 1e12, 1e12, 0};  // arithmetic takes all of the time
+  const auto bound = experts::plan.bind({{'G', 4}, {'S', 512}, {'M', 512}, {'E', 16}, {'F', 512}}, std::array{4});
+  const auto seconds = [&](double filled) {
+    gs::dry_run_options options;
+    options.share.filled_slots = filled;
+    return gs::dry_run(experts::plan, bound, on, on, options).seconds;
+  };
+  const gs::expert_devices without{4, 4, 1}, with_replicas{4, 6, 1};
+  for (const workload what : gs::all_workloads) {
+    CAPTURE(std::string(name(what)));
+    const std::vector<std::int64_t> counts = of(what).loads(13);
+    const std::vector<double> load(counts.begin(), counts.end());
+    const double all = std::accumulate(load.begin(), load.end(), 0.0);
+    const auto even = gs::expert_placement::even(16, without);
+    // Slots are compared by the choices in them: of 6 replicas, each has 4 / 6 of an expert's slots.
+    const double before = seconds(even.filled_slots(load, places));
+    const double after = seconds(gs::expert_placement(load, with_replicas).filled_slots(load, places * 4 / 6));
+    const double least = seconds(all / (16 * places));
+    CHECK(before / least == doctest::Approx(even.imbalance(load)).epsilon(0.01));
+    CHECK(after / least < 1.05);
+    if (what == workload::hot_rank || what == workload::rotating_hotspot || what == workload::hot_expert_set) CHECK(before / after > 1.5);
+  }
+  CHECK(gs::expert_placement::even(16, without).filled_slots(std::vector<double>(16, 2 * places), places) == 1);  // some are refused
+  CHECK_THROWS_AS(gs::expert_placement::even(16, without).filled_slots(std::vector<double>(16, 1.0), 0), gs::error);
 }

@@ -376,6 +376,15 @@ class expert_placement {
     }
     return total > 0 ? most * on_.devices / total : 1;
   }
+  /// The share of its capacity slots that the busiest device fills, at most 1: `filled_slots` of a dry run. `places`: the capacity slots of
+  /// one replica, those of all token groups together.
+  /// Throws `gshard::error` if `places` is not above 0.
+  /// @see efficiency
+  double filled_slots(std::span<const double> load, double places) const {
+    if (!(places > 0)) throw error("expert_placement: a replica has " + std::to_string(places) + " capacity slots");
+    const std::vector<double> of_devices = device_loads(load);
+    return std::min(1.0, *std::ranges::max_element(of_devices) / (on_.slots * places));
+  }
 
   /// The same sets of experts on other devices, with as few replicas moved from `before` as possible: first between nodes, then between the
   /// devices of a node. A replica that stays on its device stays in its slot.

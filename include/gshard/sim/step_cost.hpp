@@ -38,7 +38,7 @@ struct efficiency {
   /// of this library do not.
   bool fusion = true;
   /// The share of its slots of experts that tokens fill on the busiest device, for which the others wait. Products skip empty slots.
-  /// @see expert_placement::device_loads
+  /// @see expert_placement::filled_slots
   double filled_slots = 1;
 
   /// Throws `gshard::error` if a share is not above 0 and at most 1.
