@@ -3,6 +3,7 @@
 
 #include <gshard/exec/beam_search.hpp>
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 
@@ -52,12 +53,13 @@ constexpr auto decoding_step = [](auto& m, auto ids, auto position) {
 };
 template <gs::fixed_string Letters>
 using ids_of = in<Letters, P<gs::axes<"data", "expert">, none, none>, std::int32_t>;
+using one_position = in<"GB", P<gs::axes<"data", "expert">, none>, std::int32_t>;
 template <bool Tied>
 using training = gs::program<train_step<Tied>, mesh, ids_of<"GBT">, ids_of<"GBT">, in<"">>;
 template <bool Tied>
 using whole = gs::program<all_logits<Tied>, mesh, ids_of<"GBT">>;
 template <bool Tied>
-using cached = gs::program<decoding_step<Tied>, mesh, in<"GB", P<gs::axes<"data", "expert">, none>, std::int32_t>, in<"", void, std::int32_t>>;
+using cached = gs::program<decoding_step<Tied>, mesh, one_position, in<"", void, std::int32_t>>;
 
 /// A language in which each token determines the next one: by its parity, 3 or 4 further on.
 std::int32_t after(std::int32_t id) { return 1 + (id - 1 + 3 + id % 2) % (std::int32_t(V) - 1); }
@@ -172,6 +174,48 @@ TEST_CASE("language_model_step: greedy decoding with a cache is that without, to
 
 namespace {
 
+/// Options for training, with chance and with a bias of the router.
+constexpr nn::language_model_options noisy{
+    .layers = 2,
+    .moe = {.swiglu = true, .router = {.balance = nn::balance::bias, .bias_rate = 0.1, .jitter = 0.2, .gumbel = 1, .evaluation_places = {3}}},
+    .dropout = 0.2};
+template <bool Evaluate>
+constexpr auto noisy_logits = [](auto& m, auto ids) {
+  nn::routing_summary routing;
+  return nn::language_model<"expert">(m, ids, Evaluate ? nn::for_evaluation(noisy) : noisy, routing);
+};
+constexpr auto noisy_step = [](auto& m, auto ids, auto position) { return nn::language_model_step<"expert">(m, ids, position, noisy); };
+
+}  // namespace
+
+TEST_CASE("language_model_step: with options for training it draws nothing and keeps the router's bias; its logits are those of evaluation") {
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
+    const auto on = gs::simulate<mesh>(devices);
+    const gs::parameter_store store(on, 3);
+    gs::executable<gs::program<noisy_logits<false>, mesh, ids_of<"GBT">>> training(on, extents, store);
+    gs::executable<gs::program<noisy_logits<true>, mesh, ids_of<"GBT">>> evaluated(on, extents, store);
+    gs::executable<gs::program<noisy_step, mesh, one_position, in<"", void, std::int32_t>>> step(on, extents, store);
+    const auto bias = [&] { return gs::to_global<float>(store, "model.layers.1.block_sparse_moe.bias"); };
+    const std::vector<std::int32_t> ids = batch(1).ids;
+    for (int i = 0; i < 3; ++i) training(ids);
+    const std::vector<float> trained = bias();
+    CHECK(*std::max_element(trained.begin(), trained.end()) > 0.05f);  // it chooses other experts than no bias
+    const std::vector<float> expected = gs::to_global(evaluated(ids));
+    std::vector<std::int32_t> now(G * B);
+    for (std::size_t t = 0; t < T; ++t) {
+      CAPTURE(t);
+      for (std::size_t row = 0; row < G * B; ++row) now[row] = ids[row * T + t];
+      const std::vector<float> logits = gs::to_global(step(now, std::array{std::int32_t(t)}));
+      CHECK(gs::to_global(step(now, std::array{std::int32_t(t)})) == logits);  // in another step of the store
+      for (std::size_t row = 0; row < G * B; ++row)
+        for (std::size_t v = 0; v < V; ++v) CHECK(logits[row * V + v] == doctest::Approx(expected[(row * T + t) * V + v]).epsilon(1e-4));
+    }
+    CHECK(bias() == trained);
+  }
+}
+
+namespace {
+
 constexpr auto beam_step = [](auto& m, auto ids, auto position, auto order) {
   const auto logits = nn::language_model_step<"expert">(m, ids, position, options<true>, order);
   return logits - gs::logsumexp<"GBV->GB">(logits);
@@ -181,7 +225,6 @@ constexpr auto beam_without_cache = [](auto& m, auto ids) {
   const auto logits = nn::language_model<"expert">(m, ids, options<true>, routing);
   return logits - gs::logsumexp<"GBTV->GBT">(logits);
 };
-using one_position = in<"GB", P<gs::axes<"data", "expert">, none>, std::int32_t>;
 using cached_beams = gs::program<beam_step, mesh, one_position, in<"", void, std::int32_t>, one_position>;
 using whole_beams = gs::program<beam_without_cache, mesh, ids_of<"GBT">>;
 

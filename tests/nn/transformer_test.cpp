@@ -121,8 +121,10 @@ TEST_CASE("transformer: with attention in blocks, it trains as with all scores, 
 
 namespace {
 
-constexpr gs::nn::transformer_options exact{
-    .dropout = 0, .moe = {.places = gs::capacity{4}, .second = gs::second_expert::always}};  // no expert is full
+constexpr gs::nn::transformer_options training{
+    .dropout = 0.2,
+    .moe = {.router = {.balance = gs::nn::balance::bias, .jitter = 0.1, .evaluation_places = {4}}}};  // in evaluation, no expert is full
+constexpr gs::nn::transformer_options exact = gs::nn::for_evaluation(training);
 
 constexpr auto memory_of = [](auto& m, auto source) {
   gs::nn::routing_summary routing;
@@ -140,7 +142,7 @@ constexpr auto whole_decoding = [](auto& m, auto source, auto memory, auto targe
 };
 constexpr auto cached_decoding = [](auto& m, auto source, auto now, auto position, auto order) {
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, now, position, gs::nn::real_tokens(m, source), exact, order);
+  const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, now, position, gs::nn::real_tokens(m, source), training, order);
   return gs::einsum<"GBM,VM->GBV">(y, table);
 };
 using one_position = in<"GB", P<"expert", none>, std::int32_t>;
@@ -148,6 +150,7 @@ using encoding = gs::program<memory_of, mesh, ids<"GBS">>;
 using whole = gs::program<whole_decoding, mesh, ids<"GBS">, in<"GBSM", P<"expert", none, none, none>>, ids<"GBT">>;
 using cached = gs::program<cached_decoding, mesh, ids<"GBS">, one_position, in<"", void, std::int32_t>, one_position>;
 static_assert(cached::plan.count(gs::op::all_to_all) == 2 && cached::plan.collectives() == 2);  // to the experts and back
+static_assert(cached::plan.count(gs::op::random) == 0);
 
 }  // namespace
 

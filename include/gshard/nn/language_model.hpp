@@ -36,7 +36,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// load_hugging_face reads such weights.
 struct language_model_options {
   int layers = 2;
-  int moe_every = 2;  ///< Every n-th layer has experts: of n = 2, layers 1, 3 and so on. 0: none has.
+  int moe_every = 2;  ///< Every n-th layer has experts: with n = 2, layers 1, 3 and so on, counted from 0. 0: none has.
   moe_options moe{.swiglu = true};  ///< Of layers with experts.
   double rotary_base = 10000;
   double epsilon = 1e-5;     ///< Of rms_norm.
@@ -135,14 +135,14 @@ constexpr symbol language_model(const parameter_scope& m, here ids, const langua
 /// first positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset. `order`, if given:
 /// sequence b continues that of row order[g,b] of its group. Beam search gives one.
 ///
-/// Logits are those of `language_model` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
-/// `second_expert::always`.
+/// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Logits are those of `language_model` with these
+/// options, up to rounding, if no expert is full: let options.moe.router.evaluation_places be {E}.
 /// Shapes: int32 ids [G,B], an int32 scalar, int32 order [G,B] -> [G,B,V].
 /// Communicates: as language_model, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims; that the mesh has the axis.
 /// Throws: as language_model; `gshard::error` on all processes, if the position is not in the cache: less than 0, or L or more; if
 /// a row of the order is less than 0, or B or more.
-/// @see language_model, sample_token, beam_search, decode_step
+/// @see language_model, for_evaluation, sample_token, beam_search, decode_step
 template <fixed_string ExpertAxis>
 constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol position, const language_model_options& options,
                                      symbol order = {}) {
@@ -151,7 +151,7 @@ constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol 
   const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
   const symbol in_cache = detail::checked_position(m, b.bound_dim('L'), position);
-  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), {in_cache, order}, options, routing));
+  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), {in_cache, order}, for_evaluation(options), routing));
 }
 
 /// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels it is 0, and so is its gradient.

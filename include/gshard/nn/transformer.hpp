@@ -43,6 +43,20 @@ struct transformer_options {
   param_dtype_option param_dtype{};  ///< In which weights of products and the embeddings of positions are stored; of experts, too.
 };
 
+/// for_evaluation(options): the options of a model without what belongs to training alone. Its dropout is 0. Its routers have
+/// `.training = false`: no noise, every second choice, slots by `.evaluation_places`, and a bias that stays. Steps of decoding use it.
+/// Shapes: none.
+/// Communicates: nothing.
+/// Compile time: that the type has `.dropout` and `.moe`.
+/// Throws: nothing.
+/// @see router_options, language_model_step, decode_step
+template <class Options>
+constexpr Options for_evaluation(Options options) {
+  options.dropout = 0;
+  options.moe.router.training = false;
+  return options;
+}
+
 /// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
 struct routing_summary {
   list<symbol> load, overflow;
@@ -287,18 +301,19 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
 /// one after the other, from 0, after `start_decoding` with the memory. `order`, if given: sequence b continues that of row
 /// order[g,b] of its group. Beam search gives one.
 ///
-/// Results are those of `decode` up to rounding, if no expert is full: let options.moe.places be {E}, and options.moe.second be
-/// `second_expert::always`.
+/// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Results are those of `decode` with these options,
+/// up to rounding, if no expert is full: let options.moe.router.evaluation_places be {E}.
 /// Shapes: table [V,M], int32 ids [G,B], an int32 scalar, memory_mask [G,B,S], int32 order [G,B] -> [G,B,M].
 /// Communicates: as decode, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims.
 /// Throws: as decode; `gshard::error` on all processes, if the position is not in the cache: less than 0, or T or more; if a row of the
 /// order is less than 0, or B or more.
-/// @see nn::decode, start_decoding, beam_search, language_model_step
+/// @see nn::decode, start_decoding, for_evaluation, beam_search, language_model_step
 template <fixed_string ExpertAxis>
 constexpr symbol decode_step(const parameter_scope& m, symbol table, here ids, symbol position, symbol memory_mask,
-                             const transformer_options& o, symbol order = {}) {
+                             const transformer_options& options, symbol order = {}) {
   builder& b = m.owner();
+  const transformer_options o = for_evaluation(options);
   const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
   const symbol in_cache = detail::checked_position(m, b.bound_dim('T'), position);

@@ -50,6 +50,33 @@ static_assert(beams.count(op::all_to_all) == 2 * 2 && beams.collectives() == 2 *
 static_assert(soundness::is_sound(beams));
 using one_row = in<"GB", P<none, all>, std::int32_t>;  // with its sequences sharded, caches travel
 static_assert(gs::program<continue_rows, mesh, one_row, in<"", void, std::int32_t>, one_row>::plan.collectives() > 2 * 2);
+// Decoding does not train: whatever the options for training, its plan has no random number, no other collective, and no update of a bias.
+inline constexpr nn::language_model_options noisy{
+    .layers = 4,
+    .moe = {.second = gs::second_expert::sampled, .swiglu = true, .router = {.balance = nn::balance::bias, .jitter = 0.1, .gumbel = 1}},
+    .tied_head = false,
+    .dropout = 0.1};
+template <nn::language_model_options O>
+constexpr auto one_step = [](auto& m, auto ids, auto position) { return nn::language_model_step<"expert">(m, ids, position, O); };
+template <nn::language_model_options O>
+constexpr auto whole = [](auto& m, auto ids) {
+  nn::routing_summary routing;
+  return nn::language_model<"expert">(m, ids, O, routing);
+};
+template <nn::language_model_options O>
+constexpr const gs::plan_view& step_of = gs::program<one_step<O>, mesh, one_position, in<"", void, std::int32_t>>::plan;
+template <nn::language_model_options O>
+constexpr const gs::plan_view& whole_of = gs::program<whole<O>, mesh, sequences>::plan;
+constexpr bool draws(const gs::plan_view& p) { return p.count(op::random) > 0; }
+constexpr bool updates(const gs::plan_view& p, std::string_view name) {
+  return std::any_of(p.parameters.begin(), p.parameters.end(),
+                     [&](const gs::parameter& q) { return q.name.view().ends_with(name) && q.updated >= 0; });
+}
+static_assert(draws(whole_of<noisy>) && updates(whole_of<noisy>, ".bias"));  // so the next lines can fail
+static_assert(!draws(step_of<noisy>) && !updates(step_of<noisy>, ".bias") && updates(step_of<noisy>, ".key_cache"));
+static_assert(step_of<noisy>.count(op::all_to_all) == 2 * 2 && step_of<noisy>.collectives() == 2 * 2);
+static_assert(!draws(whole_of<nn::for_evaluation(noisy)>) && !updates(whole_of<nn::for_evaluation(noisy)>, ".bias"));
+
 template <gs::fixed_string Letters, gs::dtype Type>
 inline constexpr gs::fault fault_of_order = tracing::problem_of([](auto& b, auto& m) {
                                        nn::language_model_step<"expert">(m, tracing::input(b, "GB", gs::dtype::i32),
