@@ -5,6 +5,7 @@
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/nn/ring_attention.hpp>
 #include <gshard/nn/rotary.hpp>
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
@@ -44,6 +45,7 @@ struct language_model_options {
   double dropout = 0;        ///< Of the results of attention and of feed-forward layers.
   remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
   param_dtype_option param_dtype{};               ///< In which weights of products and embeddings are stored; of experts, too.
+  axis_name sequence_axis{};  ///< Unless empty: a mesh axis that shards T, and attention is ring_attention, save in steps of decoding.
 };
 
 namespace detail {
@@ -52,9 +54,9 @@ constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const l
   return rms_norm(x, m.param("weight", "M", init::constant(1)), o.epsilon);
 }
 
-/// Attention of positions to those up to themselves. `at`: the position of a step of decoding, or nothing. With it, keys and values are
-/// added to the caches "key_cache" and "value_cache" [G,B,L,H,D], which hold those of earlier positions.
-constexpr symbol language_model_attention(const parameter_scope& m, symbol x, const decoding_position& at,
+/// Attention of positions [T] to those up to themselves. `at`: the first position of a step of decoding, or nothing. With it, keys and
+/// values are added to the caches "key_cache" and "value_cache" [G,B,L,H,D], which hold those of earlier positions.
+constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol positions, const decoding_position& at,
                                           const language_model_options& o) {
   const named_scope named(m, "attention");
   builder& b = m.owner();
@@ -65,16 +67,16 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, co
   const symbol wv = weight("v_proj", "HDM", "M"), wo = weight("o_proj", "MHRD", "HRD");
   if (b.failed()) return b.nothing();
   const bool cached = at.position.id >= 0;
-  symbol positions = gshard::detail::emit_indices(b, x.get().dims[2]);
-  if (cached) positions = here(positions) + at.position;
   const symbol q = rotary(einsum<"GBTM,HRDM->GBTHRD">(x, wq), positions, 2, o.rotary_base);
   symbol k = rotary(einsum<"GBTM,HDM->GBTHD">(x, wk), positions, 2, o.rotary_base), v = einsum<"GBTM,HDM->GBTHD">(x, wv);
   if (cached) {
     k = extend_cache(m, "key_cache", "GBLHD", k, at);
     v = extend_cache(m, "value_cache", "GBLHD", v, at);
   }
-  const attention_options options = cached ? attention_options{.position = at.position} : attention_options{.causal = true};
-  return einsum<"GBTHRD,MHRD->GBTM">(gshard::attention(q, k, v, options), wo);
+  const symbol y = cached                    ? gshard::attention(q, k, v, {.position = at.position})
+                   : o.sequence_axis.empty() ? gshard::attention(q, k, v, {.causal = true})
+                                             : emit_ring_attention(q, k, v, {.causal = true}, o.sequence_axis.view());
+  return einsum<"GBTHRD,MHRD->GBTM">(y, wo);
 }
 
 /// w2 (silu(w1 x) * (w3 x)).
@@ -86,6 +88,13 @@ constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x,
   return einsum<"GBTF,MF->GBTM">(swiglu(einsum<"GBTM,FM->GBTF">(x, gate), einsum<"GBTM,FM->GBTF">(x, up)), down);
 }
 
+/// The positions [T] of ids: from 0, or those of a step of decoding, which are all in the cache.
+constexpr symbol positions_from(const parameter_scope& m, int dim, const decoding_position& at) {
+  builder& b = m.owner();
+  const symbol counted = gshard::detail::emit_indices(b, dim);
+  return at.position.id < 0 || b.failed() ? counted : checked_position(m, b.bound_dim('L'), here(counted) + at.position);
+}
+
 template <fixed_string ExpertAxis>
 constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, const decoding_position& at, const language_model_options& o,
                                        routing_summary& routing) {
@@ -93,13 +102,15 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, con
   const symbol table = weight(model.scope("embed_tokens"), "weight", "VM", init::fan_in("M"), o.param_dtype);
   moe_options experts = o.moe;
   experts.param_dtype = experts.param_dtype.or_else(o.param_dtype);
-  const symbol mask = real_tokens(m, ids);
+  builder& b = m.owner();
+  if (!b.has(ids)) return b.nothing();
+  const symbol mask = real_tokens(m, ids), positions = positions_from(m, ids.get().dims[2], at);
   symbol x = scale_by<"M">(gather(table, ids), o.tied_head ? 0.5 : 0);
   for (int i = 0; i < o.layers; ++i) {
     const parameter_scope layer = model.scope("layers").scope(i);
     const remat recomputed(layer, o.saved);
     const symbol a = language_model_norm(layer.scope("input_layernorm"), x, o);
-    x = x + dropout(language_model_attention(layer.scope("self_attn"), a, at, o), o.dropout);
+    x = x + dropout(language_model_attention(layer.scope("self_attn"), a, positions, at, o), o.dropout);
     symbol f = language_model_norm(layer.scope("post_attention_layernorm"), x, o);
     if (o.moe_every > 0 && (i + 1) % o.moe_every == 0) {
       const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), merge_dims<1>(f), merge_dims<1>(mask), experts);
@@ -120,9 +131,10 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, con
 /// language_model<"expert">(m, ids, options, routing): the logits of the token after each position. Each position sees those up to itself.
 /// Id 0 is padding after the end of a sequence: experts do not compute it.
 /// Shapes: int32 ids [G,B,T] -> [G,B,T,V].
-/// Communicates: what its layers do: two all_to_all for each layer with experts.
+/// Communicates: what its layers do: two all_to_all for each layer with experts. With a sequence axis of n devices: 2 (n - 1)
+/// collective_permute for each layer, and two more all_to_all for each layer with experts.
 /// Compile time: ranks and dims; that the mesh has the axis.
-/// Throws: `gshard::error`, if an id is V or more, or D is odd.
+/// Throws: `gshard::error`, if an id is V or more, D is odd, or the sequence axis does not shard T evenly.
 /// @see language_model_options, language_model_step, token_loss
 template <fixed_string ExpertAxis>
 constexpr symbol language_model(const parameter_scope& m, here ids, const language_model_options& options, routing_summary& routing) {
@@ -132,15 +144,16 @@ constexpr symbol language_model(const parameter_scope& m, here ids, const langua
 
 /// language_model_step<"expert">(m, ids, position, options, order): the logits of the token after this one of each sequence, which is at
 /// the position. It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So the
-/// first positions of a sequence are fed one after the other, from 0. Batches follow each other without a reset. `order`, if given:
-/// sequence b continues that of row order[g,b] of its group. Beam search gives one.
+/// positions of a sequence are fed in order, from 0. Batches follow each other without a reset. With ids of T successive tokens, the
+/// position is that of the first: one step takes a whole prompt. `order`, if given: sequence b continues that of row order[g,b] of its
+/// group. Beam search gives one.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Logits are those of `language_model` with these
 /// options, up to rounding, if no expert is full: let options.moe.router.evaluation_places be {E}.
-/// Shapes: int32 ids [G,B], an int32 scalar, int32 order [G,B] -> [G,B,V].
-/// Communicates: as language_model, for one position. With an order and B sharded, also the caches: shard G instead.
+/// Shapes: int32 ids [G,B] or [G,B,T], an int32 scalar, int32 order [G,B] -> [G,B,V] or [G,B,T,V].
+/// Communicates: as language_model, for these positions. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims; that the mesh has the axis.
-/// Throws: as language_model; `gshard::error` on all processes, if the position is not in the cache: less than 0, or L or more; if
+/// Throws: as language_model; `gshard::error` on all processes, if a position is not in the cache: less than 0, or L or more; if
 /// a row of the order is less than 0, or B or more.
 /// @see language_model, for_evaluation, sample_token, beam_search, decode_step
 template <fixed_string ExpertAxis>
@@ -150,8 +163,10 @@ constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol 
   builder& b = m.owner();
   const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
-  const symbol in_cache = detail::checked_position(m, b.bound_dim('L'), position);
-  return squeeze<2>(detail::language_model_logits<ExpertAxis>(m, expand_dims<2>(ids), {in_cache, order}, for_evaluation(options), routing));
+  const auto logits = [&](symbol tokens) {
+    return detail::language_model_logits<ExpertAxis>(m, tokens, {position, order}, for_evaluation(options), routing);
+  };
+  return ids.rank() == 3 ? logits(ids) : squeeze<2>(logits(expand_dims<2>(ids)));
 }
 
 /// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels it is 0, and so is its gradient.

@@ -45,6 +45,26 @@ static_assert(soundness::is_sound(step));
 // Caches are sharded as the sequences are. So decoding sends tokens to their experts and back, and nothing else.
 static_assert(next.count(op::all_to_all) == 2 * 2 && next.collectives() == 2 * 2);
 static_assert(soundness::is_sound(next));
+// A prompt in one step sends as often as one token.
+inline constexpr auto prompt = [](auto& m, auto ids, auto position) {
+  return nn::language_model_step<"expert">(m, ids, position, options);
+};
+constexpr gs::plan_view prefill = gs::program<prompt, mesh, sequences, in<"", void, std::int32_t>>::plan;
+static_assert(prefill.count(op::all_to_all) == 2 * 2 && prefill.collectives() == 2 * 2);
+static_assert(soundness::is_sound(prefill));
+// A sequence that is sharded over four devices: keys and values travel three times in each layer, and nothing else does.
+template <int MoeEvery>
+inline constexpr auto long_sequence = [](auto& m, auto ids) {
+  nn::routing_summary routing;
+  return nn::language_model<"data">(m, ids, {.layers = 2, .moe_every = MoeEvery, .moe = {.swiglu = true}, .sequence_axis = "seq"}, routing);
+};
+using ring = gs::mesh<gs::axis<"data">, gs::axis<"seq", 4>>;
+template <int MoeEvery>
+constexpr gs::plan_view in_ring = gs::program<long_sequence<MoeEvery>, ring, in<"GBT", P<"data", none, "seq">, std::int32_t>>::plan;
+static_assert(in_ring<0>.count(op::collective_permute) == 2 * 2 * 3 && in_ring<0>.collectives() == 2 * 2 * 3);
+// A layer with experts has two more exchanges: its tokens are sharded by groups.
+static_assert(in_ring<2>.count(op::all_to_all) == 4 && in_ring<2>.collectives() == 2 * 2 * 3 + 4);
+static_assert(soundness::is_sound(in_ring<0>) && soundness::is_sound(in_ring<2>));
 // Rows change within their group, which one device holds.
 static_assert(beams.count(op::all_to_all) == 2 * 2 && beams.collectives() == 2 * 2);
 static_assert(soundness::is_sound(beams));
@@ -104,11 +124,11 @@ static_assert(!has(step, "model.layers.2.self_attn.key_cache") && has(next, "mod
 
 // Options of no meaning.
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-template <double Temperature>
+template <auto Temperature>  // a function: clang 16 takes no number
 constexpr bool has_no_samples = tracing::fails(gs::fault::bad_range, "sample_token", [](auto& b, auto& m) {
-  nn::sample_token(m, tracing::input(b, "GBV"), Temperature);
+  nn::sample_token(m, tracing::input(b, "GBV"), Temperature());
 });
-static_assert(has_no_samples<-1.0> && has_no_samples<nan>);
+static_assert(has_no_samples<[] { return -1.0; }> && has_no_samples<[] { return nan; }>);
 constexpr bool refuses_odd_heads = [] {
   const gs::diagnostic d = tracing::problem_of([](auto& b, auto&) {
     b.options.known.set('D', 5);
@@ -117,10 +137,10 @@ constexpr bool refuses_odd_heads = [] {
   return d.what == gs::fault::odd_extent && d.subject.view() == "rotary" && d.word.view() == "D" && d.first == 5;
 }();
 static_assert(refuses_odd_heads);
-template <double Base>
+template <auto Base>
 constexpr bool rotates_nothing = tracing::fails(gs::fault::bad_range, "rotary", [](auto& b, auto&) {
-  nn::rotary(tracing::input(b, "TD"), tracing::input(b, "T", gs::dtype::i32), 0, Base);
+  nn::rotary(tracing::input(b, "TD"), tracing::input(b, "T", gs::dtype::i32), 0, Base());
 });
-static_assert(rotates_nothing<0.0> && rotates_nothing<-2.0> && rotates_nothing<nan>);
+static_assert(rotates_nothing<[] { return 0.0; }> && rotates_nothing<[] { return -2.0; }> && rotates_nothing<[] { return nan; }>);
 
 }  // namespace
