@@ -50,7 +50,9 @@ inline void give_back(void* p) {
 
 // The other forms call these. g++ warns where it inlines but one of a pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocations::take(bytes, std::size_t(alignment)); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocations::take(bytes, std::size_t(alignment));
+}
 // Sanitizers have forms of their own for those that do not throw.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept try {
   return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);

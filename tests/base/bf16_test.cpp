@@ -31,7 +31,8 @@ TEST_CASE("bf16: the nearest, of two the even one") {
     const double found = to_float(near);
     if (std::isinf(found)) continue;
     for (const int step : {-1, 1})
-      if (const double other = to_float(bf16(int(near) + step)); !std::isnan(other)) CHECK(std::abs(found - double(x)) <= std::abs(other - double(x)));
+      if (const double other = to_float(bf16(int(near) + step)); !std::isnan(other))
+        CHECK(std::abs(found - double(x)) <= std::abs(other - double(x)));
   }
 }
 

@@ -22,8 +22,8 @@ TEST_CASE("facts are equal if all but their places are") {
   const facts all{{"the call", "save", "a.cpp:3"}, {"the step", "4"}};
   CHECK(gs::hash_of(all) == gs::hash_of({{"the call", "save", "b.cpp:4"}, {"the step", "4"}}));
   for (const facts& other : {facts{{"the call", "load"}, {"the step", "4"}}, facts{{"the call", "save"}, {"the step", "5"}},
-                             facts{{"the call", "save"}}, facts{{"the call", "savet"}, {"he step", "4"}}, facts{{"the call", "save"}, {"the seed", "4"}},
-                             facts{{"the step", "4"}, {"the call", "save"}}})
+                             facts{{"the call", "save"}}, facts{{"the call", "savet"}, {"he step", "4"}},
+                             facts{{"the call", "save"}, {"the seed", "4"}}, facts{{"the step", "4"}, {"the call", "save"}}})
     CHECK(gs::hash_of(all) != gs::hash_of(other));
 
   const gs::collective_call call(all);

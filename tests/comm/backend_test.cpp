@@ -25,7 +25,9 @@ class idle final : public gs::backend {
   std::vector<std::size_t> finished;
 
  private:
-  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override { return std::size_t(++calls); }
+  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override {
+    return std::size_t(++calls);
+  }
   void do_finish(std::size_t started) override {
     finished.push_back(started);
     if (started == 7) throw gs::error("the seventh fails");
@@ -132,7 +134,8 @@ TEST_CASE("backend: wrong arguments name the device held and reach nobody") {
                        doctest::Contains("exchange: device 4 sends itself"), gs::error);
   cases::gather_case g(extents, 4, 0);
   g.recv_bytes[2].pop_back();
-  CHECK_THROWS_WITH_AS(b.all_gather(4, cases::parts(g, b.devices())), "all_gather: device 2: recv has 2 entries for a group of 3", gs::error);
+  CHECK_THROWS_WITH_AS(b.all_gather(4, cases::parts(g, b.devices())), "all_gather: device 2: recv has 2 entries for a group of 3",
+                       gs::error);
   CHECK(b.calls == 0);
   CHECK_THROWS_AS(idle({2, 0}, {0}), gs::error);
 }

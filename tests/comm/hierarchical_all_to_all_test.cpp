@@ -41,8 +41,8 @@ std::vector<node_routes> routes_of(const std::vector<int>& nodes) {
 
 /// An exchange of p members, all here. `loses(step, from, to)`: a packet that does not arrive.
 template <class Loses>
-std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::vector<hierarchical_all_to_all>& members, cases::exchange_case& x,
-                                  std::int64_t block_bytes, Loses loses) {
+std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::vector<hierarchical_all_to_all>& members,
+                                  cases::exchange_case& x, std::int64_t block_bytes, Loses loses) {
   const std::size_t p = routes.size();
   const auto move = [&](int step, auto to, auto from) {
     for (std::size_t m = 0; m < p; ++m)
@@ -110,7 +110,8 @@ TEST_CASE("two levels: one member of a node is the relay for each other node, an
           members.insert(members.end(), other.members.begin(), other.members.end());
           const node_routes& there = routes[std::size_t(other.relay)];
           CHECK(other.members == there.mates());
-          CHECK(std::ranges::count_if(there.relayed(there.place()), [&](std::size_t k) { return there.peers()[k].relay == relays[o]; }) == 1);
+          const auto is_relayed_by_other = [&](std::size_t k) { return there.peers()[k].relay == relays[o]; };
+          CHECK(std::ranges::count_if(there.relayed(there.place()), is_relayed_by_other) == 1);
         }
         std::ranges::sort(members);
         REQUIRE(members.size() == p);

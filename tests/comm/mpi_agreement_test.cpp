@@ -22,7 +22,9 @@ namespace {
 bool last() { return rank() == ranks() - 1; }
 facts saving(const std::string& step) { return {{"the call", "save"}, {"the step", step}}; }
 /// "rank 0 has" for a group of the first n ranks.
-std::string first_have(int n) { return n == 1 ? "rank 0 has " : n == 2 ? "ranks 0 and 1 have " : "ranks 0 to " + std::to_string(n - 1) + " have "; }
+std::string first_have(int n) {
+  return n == 1 ? "rank 0 has " : n == 2 ? "ranks 0 and 1 have " : "ranks 0 to " + std::to_string(n - 1) + " have ";
+}
 }  // namespace
 
 TEST_CASE("mpi: calls that are equal but for their places begin") {
@@ -50,7 +52,8 @@ TEST_CASE("mpi: what differs is told to all in one sentence, and the backend can
   CHECK(contains(complaint([&] { b.begin(saving(std::to_string(rank()))); }), "rank 0 has 0, rank 1 has 1"));
   // Facts that do not show a difference, and a function of facts that throws.
   const auto same = [] { return saving("7"); };
-  CHECK(contains(complaint([&] { b.begin({std::uint64_t(last() ? 1 : 2), same}); }), "the processes disagree on numbers that have the same text"));
+  CHECK(contains(complaint([&] { b.begin({std::uint64_t(last() ? 1 : 2), same}); }),
+                 "the processes disagree on numbers that have the same text"));
   const auto throws = []() -> facts {
     if (last()) throw std::runtime_error("no memory");
     return saving("7");
@@ -98,7 +101,9 @@ TEST_CASE("mpi: a problem of some ranks is told to all") {
   CHECK(complaint([&] { b.begin(saving(std::to_string(rank())), mine); }) == mine);
   if (n > 2) {
     const std::string some = complaint([&] { b.agree({}, rank() > 0 ? mine : ""); });
-    CHECK(some == (rank() > 0 ? mine : n == 3 ? "rank 1 failed, and so did 2: id 1 is bad" : "rank 1 failed, and so did 2, 3: id 1 is bad"));
+    CHECK(some == (rank() > 0 ? mine
+                   : n == 3   ? "rank 1 failed, and so did 2: id 1 is bad"
+                              : "rank 1 failed, and so did 2, 3: id 1 is bad"));
   }
   CHECK(complaint([&] { b.begin(saving("7")); }).empty());
 }

@@ -33,5 +33,6 @@ TEST_CASE("mpi_connection: a function that throws on one process is an error of 
     if (rank() == 0) throw gs::error("no order");
     return {0};
   };
-  CHECK_THROWS_WITH_AS(gs::detail::connect(MPI_COMM_WORLD, mesh, {.choose_axis_order = fails}, {}), doctest::Contains("no order"), gs::error);
+  CHECK_THROWS_WITH_AS(gs::detail::connect(MPI_COMM_WORLD, mesh, {.choose_axis_order = fails}, {}), doctest::Contains("no order"),
+                       gs::error);
 }

@@ -11,7 +11,9 @@ namespace gs = gshard;
 TEST_CASE("mpi_options: every option is a fact of the backend") {
   const std::vector<int> mesh{2, 3}, other_mesh{3, 2};
   std::set<std::uint64_t> hashes;
-  const auto add = [&](const gs::mpi_options& options) { return hashes.insert(gs::hash_of(gs::detail::backend_facts(mesh, options))).second; };
+  const auto add = [&](const gs::mpi_options& options) {
+    return hashes.insert(gs::hash_of(gs::detail::backend_facts(mesh, options))).second;
+  };
   CHECK(add({}));
   CHECK(!add({}));
   CHECK(add({.message_limit = 7}));

@@ -115,8 +115,10 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
     for (const std::int64_t n : lengths) {
       CAPTURE(n);
       cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), c_sim = c;
-      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::readers<float>(c.data, mpi.devices()), cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
-      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::readers<float>(c_sim.data, sim.devices()), cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
+      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::readers<float>(c.data, mpi.devices()),
+                                   cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
+      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::readers<float>(c_sim.data, sim.devices()),
+                                   cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
       CHECK(cases::same_bits(c.data[me], c_sim.data[me]));
       CHECK(cases::same_bits(c.data[me], c.expected[me]));
     }
@@ -325,7 +327,9 @@ TEST_CASE("mpi: blocks for other nodes travel in small pieces, in at most 512 of
     }
     return all;
   };
-  const auto both_ways = [](int pieces_here, int here, int pieces_beyond, int beyond) { return 2 * (pieces_here * here + pieces_beyond * beyond); };
+  const auto both_ways = [](int pieces_here, int here, int pieces_beyond, int beyond) {
+    return 2 * (pieces_here * here + pieces_beyond * beyond);
+  };
   const int mates = n % 2 == 0 || rank + 1 < n ? 1 : 0, beyond = n - 1 - mates;  // in nodes of two
   CHECK(messages({.node_piece = 3}, 8) == both_ways(1, n - 1, 0, 0));  // these processes share memory
   CHECK(messages({.node_size = 2, .node_piece = 3}, 8) == both_ways(1, mates, 3, beyond));
@@ -333,7 +337,8 @@ TEST_CASE("mpi: blocks for other nodes travel in small pieces, in at most 512 of
   CHECK(messages({.node_size = 2, .node_piece = 1}, 2000) == both_ways(1, mates, 500, beyond));  // of four bytes
 }
 
-TEST_CASE("mpi: when a message of an exchange node by node cannot be started, those whose blocks were in it are told, too, and nobody waits") {
+TEST_CASE(
+    "mpi: when a message of an exchange node by node cannot be started, those whose blocks were in it are told, too, and nobody waits") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   const auto me = std::size_t(rank);
   for (const int size : {1, 2, 3, 4})
@@ -402,7 +407,8 @@ TEST_CASE("mpi: of several exchanges under way, one that fails tells it when it 
         for (int d = 0; d < n; ++d) {
           c.send_bytes[std::size_t(d)] = c.recv_bytes[std::size_t(d)] = cases::sizes(std::size_t(n), 8);
           c.send_offset[std::size_t(d)] = c.recv_offset[std::size_t(d)] = cases::sizes(std::size_t(n), 0);
-          for (std::size_t j = 0; j < std::size_t(n); ++j) c.send_offset[std::size_t(d)][j] = c.recv_offset[std::size_t(d)][j] = std::int64_t(8 * j);
+          for (std::size_t j = 0; j < std::size_t(n); ++j)
+            c.send_offset[std::size_t(d)][j] = c.recv_offset[std::size_t(d)][j] = std::int64_t(8 * j);
           c.send[std::size_t(d)] = cases::bytes(std::size_t(8 * n), std::byte(d));
           c.recv[std::size_t(d)].assign(std::size_t(8 * n), std::byte(d));
         }

@@ -70,7 +70,8 @@ TEST_CASE("mpi: a rank that cannot make its watch's thread is told to all, which
 TEST_CASE("mpi: deadlines that are negative or no numbers are refused; infinite ones are not") {
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    CHECK(contains(complaint([&] { gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.warn = wrong}}); }), "mpi_backend: deadlines of "));
+    CHECK(contains(complaint([&] { gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.warn = wrong}}); }),
+                   "mpi_backend: deadlines of "));
     CHECK(contains(complaint([&] { gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.fail = wrong}}); }), "must be at least 0"));
   }
   gs::mpi_backend b(MPI_COMM_WORLD, {ranks()}, {.deadlines = {.warn = infinite, .fail = infinite}});

@@ -24,5 +24,6 @@ TEST_CASE("rank_order: a list that is not an order of the axes is refused") {
   const rank_list mesh{2, 3};
   gs::detail::check_axis_order(mesh, rank_list{1, 0});
   for (const rank_list& wrong : {rank_list{0}, {0, 0}, {0, 2}, {0, 1, 2}, {-1, 0}})
-    CHECK_THROWS_WITH_AS(gs::detail::check_axis_order(mesh, wrong), doctest::Contains("is not an order of the 2 axes of the mesh 2x3"), gs::error);
+    CHECK_THROWS_WITH_AS(gs::detail::check_axis_order(mesh, wrong), doctest::Contains("is not an order of the 2 axes of the mesh 2x3"),
+                         gs::error);
 }

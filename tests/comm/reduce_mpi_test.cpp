@@ -107,7 +107,8 @@ TEST_CASE("all_reduce, mpi: ranks advance several sums at moments of their own")
       }
     };
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      reducers[i].start_all_reduce<float>(gs::reduction::sum, b, 1, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i], std::uint32_t(i + 1));
+      reducers[i].start_all_reduce<float>(gs::reduction::sum, b, 1, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i],
+                                          std::uint32_t(i + 1));
       advance(i + 1);
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -37,7 +37,8 @@ TEST_CASE_TEMPLATE("all_reduce: sums in the order of a binary tree over the memb
           CAPTURE(axes);
           CAPTURE(n);
           cases::sum_case<T> c(extents, axes, n, std::uint64_t(n));
-          reduce.all_reduce<T>(gs::reduction::sum, b, axes, cases::readers<T>(c.data, b.devices()), cases::pointers(c.data, b.devices()), cases::on_each(b, n), n);
+          reduce.all_reduce<T>(gs::reduction::sum, b, axes, cases::readers<T>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
+                               cases::on_each(b, n), n);
           for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
         }
       }
@@ -91,7 +92,8 @@ TEST_CASE("all_reduce: sums that advance while others are in flight get the same
     const auto from = [&](std::size_t k) { return cases::readers<float>(sums[k].data, b.devices()); };
     const auto to = [&](std::size_t k) { return cases::pointers(sums[k].data, b.devices()); };
     for (std::size_t k = 0; k < 3; ++k)
-      reducers[k].start_all_reduce<float>(gs::reduction::sum, b, 1, from(k), to(k), cases::on_each(b, sizes[k]), sizes[k], std::uint32_t(k));
+      reducers[k].start_all_reduce<float>(gs::reduction::sum, b, 1, from(k), to(k), cases::on_each(b, sizes[k]), sizes[k],
+                                          std::uint32_t(k));
     for (std::int64_t calls = cases::below(r, 60); calls > 0; --calls) {
       const auto k = std::size_t(cases::below(r, 3));
       reducers[k].advance_all_reduce<float>(b, from(k), to(k));
@@ -156,7 +158,8 @@ TEST_CASE_TEMPLATE("all_reduce: every reduction", T, float, double, std::int32_t
     for (const std::int64_t limit : {by_gather, by_blocks}) {
       rows data = before;
       gs::reducer reduce(limit);
-      reduce.all_reduce<T>(what, b, 0b10, cases::readers<T>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, 2), 2);
+      reduce.all_reduce<T>(what, b, 0b10, cases::readers<T>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, 2),
+                           2);
       CHECK(data == rows{first, first, first, second, second, second});
     }
   };
@@ -170,10 +173,12 @@ TEST_CASE("all_reduce: sends what it says") {
   gs::simulated b({4});
   gs::reducer reduce(by_size);
   cases::sum_case<float> big({4}, 1, 8000, 1), small({4}, 1, 100, 1);
-  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(big.data, b.devices()), cases::pointers(big.data, b.devices()), cases::on_each(b, 8000), 8000);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(big.data, b.devices()), cases::pointers(big.data, b.devices()),
+                           cases::on_each(b, 8000), 8000);
   CHECK(b.received()[2] == gs::traffic{1, 3 * 8000, 1, 3 * 8000});
   b.reset_received();
-  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(small.data, b.devices()), cases::pointers(small.data, b.devices()), cases::on_each(b, 100), 100);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(small.data, b.devices()),
+                           cases::pointers(small.data, b.devices()), cases::on_each(b, 100), 100);
   CHECK(b.received()[2] == gs::traffic{0, 0, 1, 3 * 400});
 }
 
@@ -182,10 +187,12 @@ TEST_CASE("all_reduce: the largest shard of the mesh decides for all devices") {
   gs::simulated b({4});
   gs::reducer reduce(by_size);
   cases::sum_case<float> c({4}, 1, 100, 1);
-  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 8000);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()),
+                           cases::on_each(b, 100), 8000);
   CHECK(b.received()[2] == gs::traffic{1, 3 * 100, 1, 3 * 100});
   for (std::size_t d = 0; d < c.data.size(); ++d) CHECK(cases::same_bits(c.data[d], c.expected[d]));
-  CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()), cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
+  CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(c.data, b.devices()),
+                                                cases::pointers(c.data, b.devices()), cases::on_each(b, 100), 99),
                        "all_reduce: a device with 100 elements; the maximum is 99", gs::error);
 }
 
@@ -206,10 +213,12 @@ TEST_CASE("all_reduce: one device needs no others, and mistakes are named") {
   gs::loopback b;
   gs::reducer reduce(by_size);
   std::vector<std::vector<float>> data{{1, 2, 3}};
-  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, 3), 3);
+  reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(data, b.devices()), cases::pointers(data, b.devices()),
+                           cases::on_each(b, 3), 3);
   CHECK(data == std::vector<std::vector<float>>{{1, 2, 3}});
   CHECK_THROWS_WITH_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, {}, {}, cases::on_each(b, 3), 3),
                        "all_reduce: data has 0 entries for 1 local devices", gs::error);
-  CHECK_THROWS_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(data, b.devices()), cases::pointers(data, b.devices()), cases::on_each(b, -1), 3),
+  CHECK_THROWS_AS(reduce.all_reduce<float>(gs::reduction::sum, b, 1, cases::readers<float>(data, b.devices()),
+                                           cases::pointers(data, b.devices()), cases::on_each(b, -1), 3),
                   gs::error);
 }

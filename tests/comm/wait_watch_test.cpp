@@ -130,7 +130,8 @@ TEST_CASE("wait_watch: ranks at the same step, or beyond it, are not absent; the
   REQUIRE(kept.has(1));
   const std::string text = kept.reports()[0];
   CAPTURE(text);
-  CHECK(contains(text, " in an exchange of blocks of 64 bytes, without the messages of ranks 1 and 2, collective call 3, step 1 all_to_all\n"));
+  CHECK(contains(text,
+                 " in an exchange of blocks of 64 bytes, without the messages of ranks 1 and 2, collective call 3, step 1 all_to_all\n"));
   CHECK(text.ends_with("\n  absent: rank 2\n"));
   waits[0].reset();
   const gs::wait_watch::wait later(all[0].get(), "a barrier");
@@ -188,7 +189,8 @@ TEST_CASE("wait_watch: a wait for a rank that has left ends early, unless the ra
   all[0]->in_call(6);
   const gs::wait_watch::wait next(all[0].get(), "an agreement of all ranks");
   REQUIRE(kept.has(1));
-  CHECK(kept.reports()[0].starts_with("gshard: rank 0 gives up: rank 2 has destroyed its cluster, so that it makes no further call after call 5\n"));
+  CHECK(kept.reports()[0].starts_with(
+      "gshard: rank 0 gives up: rank 2 has destroyed its cluster, so that it makes no further call after call 5\n"));
   all[1]->leave("has called exit");
   for (int i = 0; i < 300 && all[0]->refusal(6).find("rank 1 failed") == std::string::npos; ++i) pause(1);
   CHECK(all[1]->refusal(5).starts_with("rank 0 failed: it gave up: "));

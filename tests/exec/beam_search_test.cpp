@@ -112,8 +112,9 @@ TEST_CASE("beam_search: finds different sequences with their probabilities, and 
       for (const auto& h : all) best = std::max(best, score(h));
       for (const std::size_t width : {std::size_t(1), std::size_t(3), all.size(), all.size() + 5}) {
         CAPTURE(width);
-        const gs::beam_search search = decode(of, {beginning}, 1, width, {.width = width, .end = language::end, .length_exponent = exponent},
-                                              steps + int(beginning.size()) - 1);
+        const gs::beam_search search =
+            decode(of, {beginning}, 1, width, {.width = width, .end = language::end, .length_exponent = exponent},
+                   steps + int(beginning.size()) - 1);
         REQUIRE(search.sequences() == 1);
         REQUIRE(search.beam(0).size() == std::min(width, all.size()));
         std::map<ids, double> seen;

@@ -30,7 +30,8 @@ struct moved {
   std::vector<std::string> bytes;  // of the outputs on one device
   std::int64_t between = 0;
 };
-moved run(const gs::plan_tables& plan, const std::shared_ptr<gs::backend>& b, const gs::dims& dims, const run_graph::arrays& sources, int device) {
+moved run(const gs::plan_tables& plan, const std::shared_ptr<gs::backend>& b, const gs::dims& dims, const run_graph::arrays& sources,
+          int device) {
   const gs::any_cluster on(plan.mesh, b);
   gs::executor run(plan.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
   for (std::size_t i = 0; i < sources.size(); ++i) run_graph::scatter(on, run.input(i), sources[i]);

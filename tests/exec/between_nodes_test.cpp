@@ -26,7 +26,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// Nodes of the devices of a mesh of one axis, or of two: then rows are on the same nodes, on nodes of their own, or in pairs, always alike.
+/// Nodes of the devices of a mesh of one axis, or of two: then rows are on the same nodes, on nodes of their own, or in pairs.
 std::vector<int> random_nodes(const std::vector<int>& mesh, cases::rng& r) {
   const int rows = mesh.size() == 1 ? 1 : mesh[0], row = mesh.back(), together = 1 + int(cases::below(r, 3));
   std::vector<int> in_row, nodes;
@@ -47,7 +47,8 @@ counted run(const gs::plan_tables& plan, const std::vector<int>& mesh, const gs:
   for (std::size_t i = 0; i < sources.size(); ++i) run_graph::scatter(on, run.input(i), sources[i]);
   run.run({});
   const std::span<const std::int64_t> bytes = run.between_nodes_in_run();
-  counted found{gs::bytes_between_nodes(plan.view(), plan.view().bind(dims, mesh), nodes.node), std::accumulate(bytes.begin(), bytes.end(), std::int64_t(0))};
+  counted found{gs::bytes_between_nodes(plan.view(), plan.view().bind(dims, mesh), nodes.node),
+                std::accumulate(bytes.begin(), bytes.end(), std::int64_t(0))};
   for (std::size_t i = 0; i < plan.outputs.size() && !sources.empty(); ++i) found.results.push_back(run_graph::collect(on, run.output(i)));
   return found;
 }
@@ -85,7 +86,8 @@ std::int64_t least_bytes(const gs::plan_view& plan, const gs::node& step, const 
 }
 
 /// The bytes between nodes of a large sum if groups of replicas on the same nodes sum once. A node sends a partial sum, and gets the sum.
-std::int64_t bytes_of_sum(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& mesh, const std::vector<int>& node) {
+std::int64_t bytes_of_sum(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& mesh,
+                          const std::vector<int>& node) {
   const gs::value &before = plan.at(step.input(0)), &after = plan.at(step.output(0));
   std::set<std::vector<int>> known;
   std::int64_t bytes = 0;
@@ -98,7 +100,8 @@ std::int64_t bytes_of_sum(const gs::plan_view& plan, const gs::node& step, const
     for (int m = 0; m < group.size(); ++m) {
       nodes.insert(node[std::size_t(group.device(m))]);
       what.push_back(node[std::size_t(group.device(m))]);
-      if (m == 0 || !gs::detail::is_all_reduce(step.kind)) for_each_element(plan, after, e, group.device(m), [&](std::int64_t) { ++elements; });
+      if (m == 0 || !gs::detail::is_all_reduce(step.kind))
+        for_each_element(plan, after, e, group.device(m), [&](std::int64_t) { ++elements; });
     }
     const std::uint32_t parts = (before.layout.used() | after.layout.used() | before.layout.partial) & ~step.attr.axes;
     for (std::size_t a = 0; a < mesh.size(); ++a) what.push_back((parts >> a) & 1u ? gs::coordinates_of(mesh, device)[a] : 0);
@@ -117,8 +120,8 @@ bool is_plain_move(const gs::plan_view& plan, const gs::node& n) {
 }  // namespace
 
 TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those that are counted, and the fewest possible") {
-  const run_graph::traced t =
-      run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) { return gs::list<gs::symbol>{run_graph::lay_out(x[0])}; });
+  const run_graph::traced t = run_graph::trace(
+      {{"AB"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) { return gs::list<gs::symbol>{run_graph::lay_out(x[0])}; });
   cases::rng r(18);
   std::vector<int> cases_of(std::size_t(gs::op::count_), 0);
   int compared = 0, sums = 0;
@@ -129,7 +132,9 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
     const std::vector<gs::dims> sizes{{{'A', 840}, {'B', 840}}, {{'A', 7}, {'B', 11}}, {{'A', 101}, {'B', 3}}};
     const gs::dims& dims = sizes[std::size_t(cases::below(r, 3))];
     const gs::plan_tables plan = run_graph::plan(
-        t, {.mesh = mesh, .dims = dims, .layouts = {from[std::size_t(cases::below(r, int(from.size())))], to[std::size_t(cases::below(r, int(to.size())))]}});
+        t, {.mesh = mesh,
+            .dims = dims,
+            .layouts = {from[std::size_t(cases::below(r, int(from.size())))], to[std::size_t(cases::below(r, int(to.size())))]}});
     for (const gs::node& n : plan.steps) ++cases_of[std::size_t(n.kind)];
     const gs::node_map nodes{random_nodes(mesh, r), gs::summation::by_node};
     CAPTURE(i);
@@ -149,10 +154,11 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
   }
   CHECK(compared > 300);
   CHECK(sums > 50);
-  for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 5);
+  for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute})
+    CHECK(cases_of[std::size_t(kind)] > 5);
 }
 
-TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random groupings of devices on any nodes, travel once to a node that lacks them") {
+TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random groupings of devices, travel once to a node that lacks them") {
   const run_graph::traced t = run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) {
     const gs::symbol y = run_graph::lay_out(x[0]);
     return gs::list<gs::symbol>{gs::pad(y, 0, 2, -1), gs::roll(y, 1, 2), run_graph::lay_out(gs::reverse(gs::pad(y, 1, 3, 2), 0))};
@@ -197,10 +203,11 @@ TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random grou
 TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on nodes of any number of devices") {
   cases::rng r(4);
   for (const int groups : {1, 2, 3}) {
-    const run_graph::traced t = run_graph::trace({{"GSM"}, {"GS"}, {"GSM"}}, [=](const gs::parameter_scope& m, std::span<const gs::symbol> x) {
-      const gs::symbol y = gs::nn::moe<"x">(m, x[0], x[1], {.k = 3, .expert_groups = groups}).y;
-      return gs::list<gs::symbol>{y, gs::gradients(gs::sum(y * x[2]), std::array{x[0]})[0]};
-    });
+    const run_graph::traced t =
+        run_graph::trace({{"GSM"}, {"GS"}, {"GSM"}}, [=](const gs::parameter_scope& m, std::span<const gs::symbol> x) {
+          const gs::symbol y = gs::nn::moe<"x">(m, x[0], x[1], {.k = 3, .expert_groups = groups}).y;
+          return gs::list<gs::symbol>{y, gs::gradients(gs::sum(y * x[2]), std::array{x[0]})[0]};
+        });
     const gs::dims dims{{'G', 7}, {'S', 6}, {'M', 5}, {'E', 6}, {'F', 4}};
     for (int i = 0; i < 10; ++i) {
       const std::vector<int> mesh{2 + int(cases::below(r, 5))};

@@ -16,7 +16,8 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-const std::vector<gs::dims> broadcast_sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 1}, {'B', 2}, {'C', 4}}};
+const std::vector<gs::dims> broadcast_sizes{
+    {{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 1}, {'B', 2}, {'C', 4}}};
 
 }  // namespace
 
@@ -45,7 +46,8 @@ TEST_CASE("one dim of a square matrix is broadcast along the other") {
                  {broadcast_sizes});
   every_sharding(trace({{"AA"}, {"A"}},
                        [](const scope&, given x) {
-                         const symbol rows = lay_out(broadcast<"q,qk->qk">(x[1], x[0])), columns = lay_out(broadcast<"k,qk->qk">(x[1], x[0]));
+                         const symbol rows = lay_out(broadcast<"q,qk->qk">(x[1], x[0])),
+                                      columns = lay_out(broadcast<"k,qk->qk">(x[1], x[0]));
                          return symbols{rows, columns, gs::select(gs::less(rows, columns), x[0], rows)};
                        }),
                  {.dims = broadcast_sizes, .most = 400});

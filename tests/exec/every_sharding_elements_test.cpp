@@ -56,7 +56,10 @@ TEST_CASE("data movement of every element type") {
     check_moves(dtype(t), [](symbol x, symbol) { return symbols{gs::reverse(x, 1), gs::roll(x, 0, 1)}; });
     check_moves(dtype(t), [](symbol x, symbol) { return symbols{gs::concat(symbols{x, gs::reverse(x, 0)}, 1)}; });
     check_moves(dtype(t), [](symbol x, symbol ids) { return symbols{gs::gather(x, ids)}; });
-    check_moves(dtype(t), [](symbol x, symbol) { return symbols{gs::merge_dims(x, 0), gs::broadcast<"AB,A->BA">(x, einsum<"ab->a">(gs::is_complex(x.get().type) ? x : gs::cast(x, dtype::f64)))}; });
+    check_moves(dtype(t), [](symbol x, symbol) {
+      return symbols{gs::merge_dims(x, 0),
+                     gs::broadcast<"AB,A->BA">(x, einsum<"ab->a">(gs::is_complex(x.get().type) ? x : gs::cast(x, dtype::f64)))};
+    });
   }
 }
 

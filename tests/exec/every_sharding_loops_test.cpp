@@ -63,7 +63,8 @@ TEST_CASE("a count may be an integer") {
   const auto t = trace({{"A"}, {"", gs::dtype::i32}}, [](const scope&, given x) {
     return symbols{gs::repeat(x[1], [](symbol y) { return y + y; }, x[0])};
   });
-  for (const int count : {0, 1, 5}) CHECK(serially(t, {{'A', 2}}, {{1, 3}, {double(count)}})[0] == array{std::ldexp(1.0, count), std::ldexp(3.0, count)});
+  for (const int count : {0, 1, 5})
+    CHECK(serially(t, {{'A', 2}}, {{1, 3}, {double(count)}})[0] == array{std::ldexp(1.0, count), std::ldexp(3.0, count)});
 }
 
 TEST_CASE("a loop ends when its condition is false") {
@@ -121,7 +122,9 @@ TEST_CASE("power iteration, in every layout") {
   };
   every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-9, .most = 400, .prepare = prepare});
   // The matrix travels block by block in every iteration.
-  every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});
+  every_sharding(
+      t,
+      {.dims = loop_sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});
 }
 
 TEST_CASE("carried values that are exchanged, and sums that are partial at the end of an iteration") {
@@ -163,7 +166,8 @@ TEST_CASE("any operation in a body") {
       const symbol rows = gs::softmax(gs::layer_norm(s, x[1], x[1]));
       const symbol rolled = gs::cumsum(gs::roll(rows, 1, 1), 0);
       const symbol seen = gs::logsumexp<"ab->">(rolled);
-      return std::tuple(rolled + gs::cast(ids, gs::dtype::f64), gs::roll(ids, 0, 1), gs::map<[](auto a, auto b) { return a < b ? b : a; }>(most, seen));
+      return std::tuple(rolled + gs::cast(ids, gs::dtype::f64), gs::roll(ids, 0, 1),
+                        gs::map<[](auto a, auto b) { return a < b ? b : a; }>(most, seen));
     };
     const auto [s, ids, most] = gs::repeat(x[3], turn, x[0], x[2], x[3]);
     return symbols{lay_out(s), ids, most};
@@ -173,7 +177,8 @@ TEST_CASE("any operation in a body") {
 
 TEST_CASE("every iteration draws its own random numbers, the same in every sharding") {
   const auto t = trace({{"AB"}, {""}}, [](const scope&, given x) {
-    return symbols{lay_out(gs::repeat(x[1], [](symbol s) { return s + s + gs::dropout(gs::map<[](auto v) { return v - v + 1; }>(s), 0.5); }, x[0]))};
+    return symbols{lay_out(gs::repeat(
+        x[1], [](symbol s) { return s + s + gs::dropout(gs::map<[](auto v) { return v - v + 1; }>(s), 0.5); }, x[0]))};
   });
   every_sharding(t, {.dims = loop_sizes, .most = 200, .prepare = [](arrays& x) { x[1] = {4}; }});
   // A mask per iteration, as bits of a number: equal masks would make all numbers equal to 0 or 2 * 15.
@@ -192,7 +197,8 @@ TEST_CASE("every iteration of nested loops draws its own random numbers") {
     return symbols{gs::repeat(x[2], [&](symbol sum, symbol power) { return gs::repeat(x[2], inner, sum, power); }, x[0], x[3])[0]};
   });
   const gs::dims dims{{'A', 32}};
-  const run_graph::array found = run_graph::run(t, run_graph::serial(t, dims), {run_graph::array(32, 0), run_graph::array(32, 0.5), {turns}, {1}})[0];
+  const run_graph::array found =
+      run_graph::run(t, run_graph::serial(t, dims), {run_graph::array(32, 0), run_graph::array(32, 0.5), {turns}, {1}})[0];
   std::set<std::uint64_t> masks;
   for (int k = 0; k < turns * turns; ++k) {
     std::uint64_t mask = 0;

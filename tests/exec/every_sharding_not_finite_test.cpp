@@ -184,7 +184,8 @@ TEST_CASE("not finite: gradients of extrema and products") {
   });
   CHECK(are_same(found[0], {quiet_nan, infinity, quiet_nan, quiet_nan, 2}));
   CHECK(are_same(found[1], {quiet_nan, infinity, quiet_nan, quiet_nan, 0}));
-  CHECK(are_same(found[2], {quiet_nan, quiet_nan, quiet_nan, 1, 0, 0, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, 0, 0, 1}));
+  CHECK(are_same(found[2],
+                 {quiet_nan, quiet_nan, quiet_nan, 1, 0, 0, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, quiet_nan, 0, 0, 1}));
   for (std::size_t i = 0; i < 3; ++i) CHECK((std::isnan(found[3][i]) && std::isnan(found[3][6 + i]) && std::isnan(found[3][9 + i])));
   CHECK(are_same({found[3].begin() + 12, found[3].end()}, {0, 0, 0}));
 }

@@ -174,7 +174,11 @@ TEST_CASE("sort and top_k") {
     };
   };
   for (const int dim : {0, 1}) every_sharding(trace({{"BA"}, {"BA"}}, program(dim)), {.dims = row_sizes, .most = 150});
-  every_sharding(trace({{"AB"}}, [](const scope&, given x) { return symbols{gs::top_k(x[0], 2).ids, gs::top_k(x[0], 2).values}; }), {row_sizes});
+  every_sharding(trace({{"AB"}},
+                       [](const scope&, given x) {
+                         return symbols{gs::top_k(x[0], 2).ids, gs::top_k(x[0], 2).values};
+                       }),
+                 {row_sizes});
 }
 
 TEST_CASE("dropout drops the same elements everywhere") {

@@ -68,7 +68,8 @@ TEST_CASE("a scan and its gradients are those of the unrolled loop") {
   const auto scanned = trace({{"TBM"}, {"BM"}, {"MM"}}, [](const scope&, given x) { return with_gradients(network(x[0], x[1], x[2]), x); });
   for (const int steps : {1, 2, 4}) {
     const gs::dims dims{{'T', steps}, {'B', 3}, {'M', 2}};
-    const auto plain = trace({{"TBM"}, {"BM"}, {"MM"}}, [steps](const scope&, given x) { return with_gradients(unrolled(steps, x[0], x[1], x[2]), x); });
+    const auto plain =
+        trace({{"TBM"}, {"BM"}, {"MM"}}, [steps](const scope&, given x) { return with_gradients(unrolled(steps, x[0], x[1], x[2]), x); });
     const arrays inputs = run_graph::random_sources(scanned, dims, 1);
     const arrays found = serially(scanned, dims, inputs), expected = serially(plain, dims, inputs);
     CHECK(found[0] == expected[0]);
@@ -150,7 +151,8 @@ TEST_CASE("the step's index, states of several types, and outputs that nobody re
 
 TEST_CASE("a recurrent network, in every sharding") {
   const gs::sharding_check how{.sizes = {{{'T', 3}, {'B', 4}, {'M', 6}}, {{'T', 2}, {'B', 3}, {'M', 5}}}, .tolerance = 1e-11};
-  CHECK(gs::check_shardings([](const scope&, symbol xs, symbol start, symbol w) { return network(xs, start, w)[1]; }, {"TBM", "BM", "MM"}, how) == "");
+  CHECK(gs::check_shardings([](const scope&, symbol xs, symbol start, symbol w) { return network(xs, start, w)[1]; }, {"TBM", "BM", "MM"},
+                            how) == "");
   CHECK(gs::check_shardings([](const scope&, symbol xs, symbol start, symbol w) { return network(xs, run_graph::lay_out(start), w)[0]; },
                             {"TBM", "BM", "MM"}, how) == "");
 }

@@ -204,12 +204,14 @@ TEST_CASE("reshape: dims merge and split") {
 }
 
 TEST_CASE("reshape: any dim is taken apart, dims of extent 1 come and go") {
-  const std::vector<gs::dims> parts{{{'A', 6}, {'B', 12}, {'P', 2}, {'Q', 3}, {'U', 1}}, {{'A', 5}, {'B', 3}, {'P', 5}, {'Q', 1}, {'U', 1}}};
-  every_sharding(trace({{"AB"}, {"UB"}},
-                       [](const scope&, given x) {
-                         return symbols{lay_out(gs::split_dim<0>(x[0], "PQ")), lay_out(gs::expand_dims<1>(x[0])), lay_out(gs::squeeze<0>(x[1]))};
-                       }),
-                 {.dims = parts, .pending_sources = true});
+  const std::vector<gs::dims> parts{{{'A', 6}, {'B', 12}, {'P', 2}, {'Q', 3}, {'U', 1}},
+                                    {{'A', 5}, {'B', 3}, {'P', 5}, {'Q', 1}, {'U', 1}}};
+  every_sharding(
+      trace({{"AB"}, {"UB"}},
+            [](const scope&, given x) {
+              return symbols{lay_out(gs::split_dim<0>(x[0], "PQ")), lay_out(gs::expand_dims<1>(x[0])), lay_out(gs::squeeze<0>(x[1]))};
+            }),
+      {.dims = parts, .pending_sources = true});
 }
 
 TEST_CASE("iota") {

@@ -67,7 +67,8 @@ TEST_CASE("concat") {
 }
 
 TEST_CASE("convolutions in one dim: stride, padding, window dilation, base dilation") {
-  const std::vector<gs::dims> images{{{'B', 2}, {'X', 12}, {'I', 3}, {'O', 4}, {'K', 3}}, {{'B', 1}, {'X', 7}, {'I', 2}, {'O', 3}, {'K', 2}}};
+  const std::vector<gs::dims> images{{{'B', 2}, {'X', 12}, {'I', 3}, {'O', 4}, {'K', 3}},
+                                     {{'B', 1}, {'X', 7}, {'I', 2}, {'O', 3}, {'K', 2}}};
   using w = gs::conv_window;
   for (const w how : {w{}, w{1, 1, 1}, w{2, 1, 0}, w{1, 2, 2, 2}, w{1, 1, 1, 1, 2}, w{2, 2, 1, 1, 3}, w{3, 0, 2, 2, 2}})
     every_sharding(trace({{"BXI"}, {"KIO"}},

@@ -119,7 +119,8 @@ TEST_CASE("mpi: a hook that throws on one rank does not stop the others") {
   check_last_failed(complaint([&] { run(std::vector<float>(3, 1.0f)); }), "the hook's");
 }
 
-TEST_CASE("mpi: a run agrees once, and once more before it updates parameters and after it has checked them; an operation on tensors once") {
+TEST_CASE(
+    "mpi: a run agrees once, and once more before it updates parameters and after it has checked them; an operation on tensors once") {
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   const auto count = [](auto f) {
     rounds::made = 0;

@@ -63,15 +63,16 @@ bool same_bits(const gs::detail::bound_value& mpi, const gs::detail::bound_value
 using backends = std::vector<std::shared_ptr<gs::mpi_backend>>;
 backends all_on(const std::vector<int>& mesh) {
   backends all;
-  for (const gs::mpi_options& how :
-       {gs::mpi_options{}, gs::mpi_options{.by_node = gs::node_routing::always, .node_size = 2}, gs::mpi_options{.node_size = 1}, gs::mpi_options{.shared_memory = true}})
+  for (const gs::mpi_options& how : {gs::mpi_options{}, gs::mpi_options{.by_node = gs::node_routing::always, .node_size = 2},
+                                     gs::mpi_options{.node_size = 1}, gs::mpi_options{.shared_memory = true}})
     all.push_back(std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh, how));
   return all;
 }
 
 /// Runs a program some steps under MPI and simulated, and compares outputs, parameters and what was sent. `real` are on the
 /// setting's mesh: communicators take long to make.
-void compare(const backends& real, const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs, std::uint32_t steps) {
+void compare(const backends& real, const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs,
+             std::uint32_t steps) {
   INFO(run_graph::text_of(s));
   const gs::plan_tables p = run_graph::plan(t, s);
   bound simulated(p, std::make_shared<gs::simulated>(s.mesh), s.dims);
@@ -181,7 +182,9 @@ TEST_CASE("mpi: einsums that loop") {
     const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}, {'C', 7}}, gs::dims{{'A', 24}, {'B', 40}, {'C', 16}}})
       for (std::size_t i = 0; i < layouts.size() * layouts.size(); ++i) {
-        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {layouts[i / layouts.size()], layouts[i % layouts.size()], layouts[i % 5 % layouts.size()]}};
+        run_graph::setting s{.mesh = mesh,
+                             .dims = dims,
+                             .layouts = {layouts[i / layouts.size()], layouts[i % layouts.size()], layouts[i % 5 % layouts.size()]}};
         s.options = {.known = dims, .uneven = true, .loop_bytes = 0};
         loops += run_graph::plan(t, s).view().count(gs::op::looped_einsum);
         compare({real[i % 2]}, t, s, run_graph::random_sources(t, dims, 1), 2);
@@ -284,7 +287,8 @@ TEST_CASE("mpi: regions of verbs on shards, and their gradients, to the same bit
 }
 
 TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simulated") {
-  run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * run_graph::lay_out(x[0]))}; });
+  run_graph::traced t =
+      run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * run_graph::lay_out(x[0]))}; });
   for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back(ranks() - 1 - i);
   for (int i = 0; i < ranks(); ++i) t.graph.orders.push_back((i + 1) % ranks());
   for (const std::vector<int>& mesh : meshes()) {
@@ -292,7 +296,8 @@ TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simu
     const auto all = run_graph::all_layouts(2, int(mesh.size()));
     for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 12}, {'B', 8}}})
       for (std::size_t i = 0; i < all.size() * all.size(); ++i) {
-        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {all[i / all.size()], all[i % all.size()], all[i / all.size()]}, .known_axes = "xy"};
+        run_graph::setting s{
+            .mesh = mesh, .dims = dims, .layouts = {all[i / all.size()], all[i % all.size()], all[i / all.size()]}, .known_axes = "xy"};
         s.options.uneven = true;
         for (std::size_t k = 0; k < 3; ++k)
           if (s.layouts[k].used()) s.layouts[k].order = std::uint8_t((i + k) % 3);
@@ -371,7 +376,8 @@ TEST_CASE("mpi: when one process fails in an iteration, or finds another conditi
       };
       const auto turn = [&](symbol s, symbol n) {
         const symbol next = in_condition ? s : s + rows(n);
-        return std::tuple(next + 0.0 * gs::map<[](auto a, auto b) { return a - a + b; }>(s, gs::sum(next)), gs::map<[](auto k) { return k + 1; }>(n));
+        return std::tuple(next + 0.0 * gs::map<[](auto a, auto b) { return a - a + b; }>(s, gs::sum(next)),
+                          gs::map<[](auto k) { return k + 1; }>(n));
       };
       return symbols{gs::while_loop(goes_on, turn, x[3], x[2] - x[2])[0]};
     });

@@ -178,7 +178,8 @@ TEST_CASE("gradients: reductions of diagonals") {
 TEST_CASE("gradients: broadcasts") {
   check_gradients({{"A"}, {"AA"}}, [](given x) { return weigh(gs::broadcast<"q,qk->qk">(x[0], x[1]), x[1]); });
   check_gradients({{"A"}, {"AA"}}, [](given x) { return weigh(lay_out(gs::broadcast<"k,qk->qk">(x[0], x[1])), x[1]); });
-  check_gradients({{"AB"}, {"CBA"}}, [](given x) { return weigh(lay_out(gs::broadcast<"ab,cba->bca">(x[0], x[1])), einsum<"cba->bca">(x[1])); });
+  check_gradients({{"AB"}, {"CBA"}},
+                  [](given x) { return weigh(lay_out(gs::broadcast<"ab,cba->bca">(x[0], x[1])), einsum<"cba->bca">(x[1])); });
   check_gradients({{"AB"}, {"BA"}}, [](given x) { return weigh(lay_out(gs::broadcast<"ab->ba">(x[0])), x[1]); });
   check_gradients({{"AA"}}, [](given x) {
     const symbol top = gs::logsumexp<"qk->q">(x[0]);

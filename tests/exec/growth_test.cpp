@@ -128,7 +128,8 @@ TEST_CASE("growth: devices receive what the plan says") {
     gs::executor step(plan, gs::all_kernels, on, sizes(n, 4, n), gs::parameter_store(on));
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t d = 0; d < on.devices().size(); ++d)
-        for (std::int64_t k = 0; k < step.input(i).elements(d); ++k) step.input(i).as<std::int32_t>(d)[k] = std::int32_t(1 + (k * 7 + std::int64_t(d)) % 63);
+        for (std::int64_t k = 0; k < step.input(i).elements(d); ++k)
+          step.input(i).as<std::int32_t>(d)[k] = std::int32_t(1 + (k * 7 + std::int64_t(d)) % 63);
     for (std::size_t d = 0; d < on.devices().size(); ++d) *step.input(3).as<float>(d) = 1e-3f;
     step.run({});
     const gs::extents e = plan.bind(sizes(n, 4, n), std::array{n});

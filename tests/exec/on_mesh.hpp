@@ -188,7 +188,8 @@ inline std::string failure(const place& on, const std::vector<input>& inputs, co
   run_graph::arrays expected;
   try {
     expected = run_graph::run(without_axes(p.program), run_graph::serial(p.program, on.dims), p.sources);
-    if (const std::string said = right ? right(p.sources, expected) : std::string(); !said.empty()) return std::string(on_one_device) + said;
+    if (const std::string said = right ? right(p.sources, expected) : std::string(); !said.empty())
+      return std::string(on_one_device) + said;
   } catch (const std::exception& e) {
     return std::string(on_one_device) + e.what();
   }

@@ -40,11 +40,13 @@ void check(const Cluster& on) {
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = float(i);
   gs::set_global<float>(store, "in", data);
   CHECK(gs::to_global<float>(store, "in") == data);
-  CHECK_THROWS_WITH_AS(gs::set_global<float>(store, "in", std::vector<float>(14)), "parameter \"in\": 14 elements for a tensor of 15", gs::error);
+  CHECK_THROWS_WITH_AS(gs::set_global<float>(store, "in", std::vector<float>(14)), "parameter \"in\": 14 elements for a tensor of 15",
+                       gs::error);
   const Eigen::MatrixXf columns = Eigen::Map<const Eigen::Matrix<float, 3, 5, Eigen::RowMajor>>(data.data());
   gs::set_global<float>(store, "in", 2 * columns);
   CHECK(gs::to_global<float>(store, "in")[1] == 2.0f);
-  CHECK_THROWS_WITH_AS(gs::set_global<float>(store, "in", columns.transpose()), "parameter \"in\": an array [5,3] for a tensor of [3,5]", gs::error);
+  CHECK_THROWS_WITH_AS(gs::set_global<float>(store, "in", columns.transpose()), "parameter \"in\": an array [5,3] for a tensor of [3,5]",
+                       gs::error);
   gs::set_global<float>(store, "in", columns);
   CHECK_THROWS_WITH_AS(gs::to_global<double>(store, "in"), "parameter \"in\": its elements have another type", gs::error);
   CHECK(gs::to_global<float>(store, "in") == data);

@@ -124,7 +124,8 @@ TEST_CASE("parameters of every element type start from their numbers, and nothin
         const std::string start = what == gs::initializer::kind::normal ? "normal random numbers" : "0.5";
         CHECK_THROWS_WITH_AS(
             store.demand(p, wanted, {}),
-            ("parameter \"w\": its elements are " + std::string(gs::cpp_name(type)) + ", which cannot start as " + start).c_str(), gs::error);
+            ("parameter \"w\": its elements are " + std::string(gs::cpp_name(type)) + ", which cannot start as " + start).c_str(),
+            gs::error);
         CHECK(store.entries().empty());
         continue;
       }
@@ -134,7 +135,8 @@ TEST_CASE("parameters of every element type start from their numbers, and nothin
         if constexpr (std::is_floating_point_v<T> || gs::traits(gs::dtype_of<T>).arithmetic == gs::arithmetic_of::storage)
           if (what == gs::initializer::kind::normal) {
             std::vector<T> numbers(15);
-            gs::kernel::fill_normal<T>(numbers.data(), wanted.places[0], scale, {42, 0xffffffffu, gs::fnv1a<std::uint32_t>().add("w").value()});
+            gs::kernel::fill_normal<T>(numbers.data(), wanted.places[0], scale,
+                                       {42, 0xffffffffu, gs::fnv1a<std::uint32_t>().add("w").value()});
             CHECK(std::memcmp(numbers.data(), e.value.data[0], 15 * sizeof(T)) == 0);
             return;
           }

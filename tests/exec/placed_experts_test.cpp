@@ -22,7 +22,8 @@ using namespace experts_in_training;
 const auto nothing = [](auto&&...) {};
 
 /// The rows of replicas, which are equal, by expert.
-std::vector<std::vector<double>> rows_of_experts(const gs::parameter_store& store, const std::string& name, const std::vector<int>& expert) {
+std::vector<std::vector<double>> rows_of_experts(const gs::parameter_store& store, const std::string& name,
+                                                 const std::vector<int>& expert) {
   const std::vector<double> all = gs::to_global<double>(store, name);
   const std::size_t width = all.size() / expert.size();
   std::vector<std::vector<double>> rows(E);

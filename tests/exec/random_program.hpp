@@ -31,7 +31,7 @@ using symbols = gs::list<symbol>;
 using on_mesh::place;
 
 enum class verb : std::uint8_t {
-  input,          // text: dims; number: dtype, letter of the extent that ids are below, least id, what the numbers are made of, special ones
+  input,          // text: dims; number: dtype, letter of the extent that ids are below, least id, what the numbers are, special ones
   einsum,         // text: the equation
   mean,           // text: the equation
   logsumexp,      // text: the equation
@@ -177,7 +177,8 @@ inline symbol over_equation(gs::builder& b, const step& s, symbol x) {
   if (b.failed()) return b.nothing();
   switch (s.what) {
     case verb::reduce: return gs::detail::emit_reduce(x, gs::reduction(s.number[0]), e.operands[0], e.output, s.text);
-    case verb::argmax: return gs::detail::emit_argmax(x, s.number[0] ? gs::reduction::min : gs::reduction::max, e.operands[0], e.output, s.text);
+    case verb::argmax:
+      return gs::detail::emit_argmax(x, s.number[0] ? gs::reduction::min : gs::reduction::max, e.operands[0], e.output, s.text);
     case verb::logsumexp: return gs::detail::emit_logsumexp(x, e.operands[0], e.output, s.text);
     default: {
       const symbol total = gs::detail::emit_einsum(b, gs::list_view(&x, 1), gs::list_view(e.operands.data(), 1), e.output, s.text);
@@ -279,7 +280,8 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::cast: return gs::cast(x[0], gs::dtype(n[0]));
     case verb::annotate: return on_mesh::annotate(x[0], s.layout);
     case verb::check_finite: return gs::check_finite(x[0], "x");
-    case verb::one_hot: return b.failed() ? b.nothing() : gs::detail::emit_equal_index(x[0], b.dims_of(s.text, "one_hot")[0], gs::dtype::f64);
+    case verb::one_hot:
+      return b.failed() ? b.nothing() : gs::detail::emit_equal_index(x[0], b.dims_of(s.text, "one_hot")[0], gs::dtype::f64);
     case verb::attention: return attention(n, x);
     case verb::experts: return experts(n, x);
     case verb::scan: return scan(n[0], n[1], x[0], x[1], x[2], s.layout);
@@ -314,7 +316,8 @@ inline run_graph::model model_of(const recipe& r) {
 inline std::vector<on_mesh::input> inputs_of(const recipe& r) {
   std::vector<on_mesh::input> list;
   for (const step& s : r.steps)
-    if (s.what == verb::input) list.push_back({{s.text, gs::dtype(s.number[0]), char(s.number[1]), s.number[2]}, s.layout, s.number[3], s.number[4]});
+    if (s.what == verb::input)
+      list.push_back({{s.text, gs::dtype(s.number[0]), char(s.number[1]), s.number[2]}, s.layout, s.number[3], s.number[4]});
   return list;
 }
 

@@ -62,7 +62,8 @@ class analysis {
   std::vector<std::int64_t> extents_of(symbol x) const {
     std::vector<std::int64_t> e, of;
     for (const gs::dim& d : b_.program.dims)
-      e.push_back(d.what == gs::dim::kind::bound ? dims_.find(d.letter) : gs::derived_extent(d, gs::list_view<std::int64_t>(e.data(), e.size())));
+      e.push_back(d.what == gs::dim::kind::bound ? dims_.find(d.letter)
+                                                 : gs::derived_extent(d, gs::list_view<std::int64_t>(e.data(), e.size())));
     for (int d = 0; d < x.rank(); ++d) of.push_back(e[std::size_t(x.get().dims[d])]);
     return of;
   }

@@ -16,7 +16,8 @@ namespace random_program::detail {
 /// A recipe that grows, and the program it is so far. Tensors are steps.
 class draft {
  public:
-  explicit draft(std::uint32_t seed, const std::vector<int>& mesh) : gen_(seed), r_{seed, place_of(gen_, mesh), {}, {}, {}, {}}, known_(r_.on) {}
+  explicit draft(std::uint32_t seed, const std::vector<int>& mesh)
+      : gen_(seed), r_{seed, place_of(gen_, mesh), {}, {}, {}, {}}, known_(r_.on) {}
 
  protected:
   std::mt19937 gen_;
@@ -49,7 +50,9 @@ class draft {
   bool is_ids(int v, std::int64_t n) const { return is_labels(v, n) && !of(v).negative; }
   /// Whether an elementwise verb may read v beside a tensor of the dims of `to`.
   bool broadcasts(int v, int to) const { return is_real(v) && type(v) == type(to) && rank(v) <= rank(to) && broadcasts(dims(v), dims(to)); }
-  static bool broadcasts(const gs::dim_list& x, const gs::dim_list& to) { return x.same(to) || (x.size() < to.size() && ways_to_match(x, to) == 1); }
+  static bool broadcasts(const gs::dim_list& x, const gs::dim_list& to) {
+    return x.same(to) || (x.size() < to.size() && ways_to_match(x, to) == 1);
+  }
   /// Whether all dims are letters, and which.
   bool letters_of(const gs::dim_list& dims, std::string* text) const {
     for (int d = 0; d < dims.size(); ++d) {
@@ -159,8 +162,9 @@ class draft {
   static int below(std::mt19937& gen, int n) { return int(gen() % unsigned(n)); }
   /// A mesh, or this one, and extents.
   static place place_of(std::mt19937& gen, const std::vector<int>& mesh) {
-    static const std::vector<std::vector<int>> meshes{{2},    {3},    {4},    {5},    {8},    {16},      {2, 2},    {4, 3},       {3, 2},      {2, 4},
-                                                      {4, 4}, {2, 8}, {5, 3}, {1, 4}, {7, 2}, {2, 2, 2}, {3, 2, 2}, {2, 1, 3}, {2, 4, 2}, {2, 2, 2, 2}, {1, 2, 2, 3}};
+    static const std::vector<std::vector<int>> meshes{{2},    {3},       {4},       {5},       {8},       {16},         {2, 2},
+                                                      {4, 3}, {3, 2},    {2, 4},    {4, 4},    {2, 8},    {5, 3},       {1, 4},
+                                                      {7, 2}, {2, 2, 2}, {3, 2, 2}, {2, 1, 3}, {2, 4, 2}, {2, 2, 2, 2}, {1, 2, 2, 3}};
     place on{.mesh = meshes[std::size_t(below(gen, int(meshes.size())))]};
     if (!mesh.empty()) on.mesh = mesh;
     for (const char c : {'A', 'B', 'C', 'D'}) on.dims.set(c, 1 + below(gen, below(gen, 2) ? 9 : 4));

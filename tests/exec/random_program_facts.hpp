@@ -242,7 +242,8 @@ inline std::optional<facts> after_attention(const attention_settings& how, const
 inline std::optional<facts> after_experts(const expert_settings& how, const std::vector<known>& x) {
   const facts &tokens = x[0].of, &logits = x[1].of, &w = x[2].of;
   // Which experts are chosen depends on no rounding. Of numbers next to 0, gates are equal.
-  if (!logits.exact || logits.special() || logits.tiny || x[1].extent(2) == 0 || (how.masked && (!x[3].of.exact || x[3].of.special()))) return {};
+  if (!logits.exact || logits.special() || logits.tiny || x[1].extent(2) == 0 || (how.masked && (!x[3].of.exact || x[3].of.special())))
+    return {};
   if (tokens.huge || tokens.infinite || w.huge || w.infinite) return {};
   if (how.token_chunks > 1 && (x[0].extent(0) == 0 || x[0].extent(0) % how.token_chunks != 0)) return {};
   const std::int64_t of_token = how.experts_choose() ? x[1].extent(2) : how.k;

@@ -55,7 +55,10 @@ class layers : public movement {
   }
 
   bool experts() {
-    const auto fits = [&](int v) { return is_exact(v) && is_f64(v) && !of(v).special() && !of(v).tiny && rank(v) == 3 && letters_of(dims(v), nullptr) && extent(v, 2) > 0; };
+    const auto fits = [&](int v) {
+      return is_exact(v) && is_f64(v) && !of(v).special() && !of(v).tiny && rank(v) == 3 && letters_of(dims(v), nullptr) &&
+             extent(v, 2) > 0;
+    };
     int logits = any(fits);
     if (logits < 0 || below(3) == 0) {
       const int before = special_;

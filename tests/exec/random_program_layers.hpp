@@ -112,7 +112,15 @@ struct expert_settings {
   int token_chunks;      // chunks of token groups, if experts are in groups
 
   explicit expert_settings(const std::vector<int>& n)
-      : k(n[0]), route(expert_route(n[1])), parts(std::max(n[2], 1)), places(n[3]), rows(n[4]), norm(gs::gate_norm(n[5])), result(n[6]), masked(n[7] != 0), token_chunks(std::max(n[8], 1)) {}
+      : k(n[0]),
+        route(expert_route(n[1])),
+        parts(std::max(n[2], 1)),
+        places(n[3]),
+        rows(n[4]),
+        norm(gs::gate_norm(n[5])),
+        result(n[6]),
+        masked(n[7] != 0),
+        token_chunks(std::max(n[8], 1)) {}
   bool experts_choose() const { return k == 0; }
   bool in_groups() const { return route == expert_route::rows || route == expert_route::groups; }
 };

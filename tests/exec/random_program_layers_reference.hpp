@@ -24,7 +24,8 @@ template <class T>
 class attention_by_definition {
  public:
   /// x: the operands. `keys`: the dims of k without heads and depth. `position`: those of the position, if there is one.
-  attention_by_definition(const std::vector<int>& number, std::vector<const tensor<T>*> x, const gs::dim_list& keys, const gs::dim_list& position)
+  attention_by_definition(const std::vector<int>& number, std::vector<const tensor<T>*> x, const gs::dim_list& keys,
+                          const gs::dim_list& position)
       : how_(number), x_(std::move(x)), position_dims_(how_.position >= 0 ? matched(position, keys) : std::vector<int>()) {}
 
   /// `key`: of the random numbers of dropout.
@@ -61,7 +62,9 @@ class attention_by_definition {
   line line_of(index of_query) const {
     const tensor<T>&q = *x_[0], &k = *x_[1];
     const std::size_t batch = k.extents.size() - 3;
-    line l{.batch = index(of_query.begin(), of_query.begin() + std::ptrdiff_t(batch)), .query = of_query[batch], .head = of_query[batch + 1],
+    line l{.batch = index(of_query.begin(), of_query.begin() + std::ptrdiff_t(batch)),
+           .query = of_query[batch],
+           .head = of_query[batch + 1],
            .repeat = of_query.size() > batch + 2 ? of_query[batch + 2] : 0};
     const std::int64_t depth = k.extents.back();
     of_query.push_back(0);
@@ -92,7 +95,8 @@ class attention_by_definition {
     for (T& v : l.score) sum = sum + (v = gs::exp(v - most));
     const index outer(q.extents.begin(), q.extents.begin() + std::ptrdiff_t(batch));
     const std::int64_t repeats = at.size() > batch + 3 ? q.extent(batch + 2) : 1;
-    const std::int64_t row = ((std::int64_t(linear(l.batch, outer)) * q.extent(batch + 1) + l.head) * repeats + l.repeat) * q.extent(batch) + l.query;
+    const std::int64_t row =
+        ((std::int64_t(linear(l.batch, outer)) * q.extent(batch + 1) + l.head) * repeats + l.repeat) * q.extent(batch) + l.query;
     for (std::size_t j = 0; j < l.score.size(); ++j) {
       const bool kept = gs::uniform01(key, std::uint64_t(row * k.extent(batch) + l.key[j])) >= float(how_.dropout);
       l.score[j] = l.score[j] / sum * T(kept ? 1 / (1 - how_.dropout) : 0);  // NaN stays NaN
@@ -106,9 +110,17 @@ template <class T>
 class scan_by_definition {
  public:
   /// `loop`: the number of the loop in the program, from 1. `key`: of its random numbers.
-  scan_by_definition(int body, const tensor<T>& start, const tensor<T>& xs, const tensor<T>& y, std::vector<int> of_row, std::vector<int> of_y,
-                     std::uint32_t loop, gs::random_key key)
-      : body_(body), state_(start), other_(start), xs_(xs), y_(y), of_row_(std::move(of_row)), of_y_(std::move(of_y)), loop_(loop), key_(key) {}
+  scan_by_definition(int body, const tensor<T>& start, const tensor<T>& xs, const tensor<T>& y, std::vector<int> of_row,
+                     std::vector<int> of_y, std::uint32_t loop, gs::random_key key)
+      : body_(body),
+        state_(start),
+        other_(start),
+        xs_(xs),
+        y_(y),
+        of_row_(std::move(of_row)),
+        of_y_(std::move(of_y)),
+        loop_(loop),
+        key_(key) {}
 
   tensor<T> run(int which, const std::vector<std::int64_t>& extents) {
     tensor<T> all{extents, {}};

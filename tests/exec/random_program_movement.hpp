@@ -221,7 +221,8 @@ class movement : public arithmetic {
     if (type(x) != gs::dtype::f64) return add(to(x, gs::dtype::f64));
     // No gradient flows through float, which would round it. Half precision is only moved.
     if (!of(x).exact || !add({verb::stop_gradient, {x}})) return false;
-    return add(to(newest(), std::array{gs::dtype::i32, gs::dtype::f32, gs::dtype::f32, gs::dtype::f16, gs::dtype::bf16}[std::size_t(below(5))]));
+    return add(
+        to(newest(), std::array{gs::dtype::i32, gs::dtype::f32, gs::dtype::f32, gs::dtype::f16, gs::dtype::bf16}[std::size_t(below(5))]));
   }
   bool check_finite() {
     const int x = any([&](int v) { return is_f64(v) && !of(v).special(); });

@@ -275,7 +275,8 @@ class interpreter {
     return along(x, std::size_t(dim), extents, [&](const std::vector<T>& row) {
       std::vector<std::size_t> order(row.size());
       std::iota(order.begin(), order.end(), std::size_t(0));
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return before(value(row[a]), value(row[b]), descending); });
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return before(value(row[a]), value(row[b]), descending); });
       std::vector<T> sorted;
       for (const std::size_t i : order) sorted.push_back(ids ? T(double(i)) : row[i]);
       return sorted;

@@ -92,7 +92,8 @@ class shrinker {
     r.steps = std::move(left);
     gs::dims dims;
     for (std::size_t i = 0; i < r.on.dims.count; ++i)
-      if (letters.find(r.on.dims.entries[i].letter) != std::string::npos) dims.set(r.on.dims.entries[i].letter, r.on.dims.entries[i].extent);
+      if (letters.find(r.on.dims.entries[i].letter) != std::string::npos)
+        dims.set(r.on.dims.entries[i].letter, r.on.dims.entries[i].extent);
     r.on.dims = dims;
   }
 

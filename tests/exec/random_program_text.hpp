@@ -39,7 +39,9 @@ inline std::string spec(const gs::sharding& s) {
   for (int d = 0; d < s.rank; ++d) {
     std::vector<std::string> axes;
     for (int i = 0; i < s[d].size(); ++i) axes.push_back(axis(s[d][i]));
-    entries.push_back(axes.empty() ? (s.is_open(d) ? "gs::any" : "gs::none") : axes.size() == 1 ? axes[0] : "gs::axes<" + joined(axes) + ">");
+    entries.push_back(axes.empty()       ? (s.is_open(d) ? "gs::any" : "gs::none")
+                      : axes.size() == 1 ? axes[0]
+                                         : "gs::axes<" + joined(axes) + ">");
   }
   for (int a = 0; a < gs::max_axes; ++a)
     if (s.is_partial(a)) left.push_back(axis(a));
@@ -85,7 +87,8 @@ inline std::string code_of(const step& s) {
     case verb::einsum: return over("einsum");
     case verb::mean: return over("mean");
     case verb::logsumexp: return over("logsumexp");
-    case verb::reduce: return over(n[0] == int(gs::reduction::max) ? "reduce_max" : n[0] == int(gs::reduction::min) ? "reduce_min" : "reduce_prod");
+    case verb::reduce:
+      return over(n[0] == int(gs::reduction::max) ? "reduce_max" : n[0] == int(gs::reduction::min) ? "reduce_min" : "reduce_prod");
     case verb::argmax: return over(n[0] ? "argmin" : "argmax");
     case verb::map: return detail::call("map<" + std::string(functions[std::size_t(n[0])].text) + ">", x);
     case verb::relu: return with("relu", {});
@@ -128,7 +131,8 @@ inline std::string code_of(const step& s) {
     case verb::attention:
       return "random_program::attention({" + joined({at(0), at(1), at(2), at(3), at(4)}) + "}, std::array{" + joined(x) + "})";
     case verb::experts:
-      return "random_program::experts({" + joined({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8)}) + "}, std::array{" + joined(x) + "})";
+      return "random_program::experts({" + joined({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8)}) + "}, std::array{" +
+             joined(x) + "})";
     case verb::scan:
       return "random_program::scan(" + joined({at(0), at(1)}) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
     case verb::loop: return "random_program::loop(" + at(0) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
@@ -153,7 +157,8 @@ inline std::string code_of(const recipe& r) {
       std::string what = quoted(s.text);
       if (gs::dtype(s.number[0]) == gs::dtype::i32)
         what += std::string(", gs::dtype::i32, '") + char(s.number[1]) + "', " + std::to_string(s.number[2]);
-      inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) + (s.number[4] ? ", " + std::to_string(s.number[4]) : "") + "}");
+      inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) +
+                       (s.number[4] ? ", " + std::to_string(s.number[4]) : "") + "}");
     }
     body += "    const symbol v" + std::to_string(i) + " = " + code + ";\n";
   }
@@ -167,10 +172,10 @@ inline std::string code_of(const recipe& r) {
   if (!wanted.empty())
     body += "    const auto g = on_mesh::gradients_of(std::array{" + joined(terms) + "}, std::array{" + joined(wanted) + "});\n";
   body += "    return gs::list<symbol>{" + joined(results) + "};\n";
-  return "TEST_CASE(\"seed " + std::to_string(r.seed) + "\") {\n  CHECK(on_mesh::failure({.mesh = {" + joined(mesh) + "}, .dims = {" + joined(dims) +
-         "}, .known_axes = " + quoted(r.on.known_axes) + ", .known_dims = " + quoted(r.on.known_dims) + ", .keep_pending = " +
-         truth(r.on.keep_pending) + "},\n      {" + joined(inputs) + "},\n      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {\n" +
-         body + "  }) == \"\");\n}\n";
+  return "TEST_CASE(\"seed " + std::to_string(r.seed) + "\") {\n  CHECK(on_mesh::failure({.mesh = {" + joined(mesh) + "}, .dims = {" +
+         joined(dims) + "}, .known_axes = " + quoted(r.on.known_axes) + ", .known_dims = " + quoted(r.on.known_dims) +
+         ", .keep_pending = " + truth(r.on.keep_pending) + "},\n      {" + joined(inputs) +
+         "},\n      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {\n" + body + "  }) == \"\");\n}\n";
 }
 
 }  // namespace random_program

@@ -45,16 +45,15 @@ class writer : layers {
 
   bool operation() {
     static constexpr std::array<trial, most_trials> trials{
-        &writer::einsum,   &writer::einsum,  &writer::einsum,    &writer::einsum,     &writer::annotate, &writer::annotate, &writer::annotate,
-        &writer::map,      &writer::map,     &writer::linear,    &writer::linear,     &writer::scale,    &writer::over,     &writer::over,
-        &writer::extremum, &writer::softmax, &writer::softmax,   &writer::layer_norm, &writer::merge,    &writer::split,    &writer::split,
-        &writer::slice,    &writer::slice,   &writer::pad,       &writer::pad,        &writer::reverse,  &writer::roll,     &writer::concat,
-        &writer::cumsum,   &writer::sort,    &writer::top_k,     &writer::gather,     &writer::scatter,  &writer::iota,     &writer::conv,
-        &writer::conv,     &writer::pool,    &writer::dropout,   &writer::cast,       &writer::argmax,   &writer::cross_entropy,
-        &writer::loop,     &writer::loop,    &writer::mismatched, &writer::dynamic_slice, &writer::dynamic_slice, &writer::dynamic_update,
-        &writer::relu,     &writer::larger_or_smaller,            &writer::broadcast, &writer::check_finite,
-        &writer::attention, &writer::attention, &writer::attention, &writer::scan, &writer::scan, &writer::scan,   &writer::one_hot,
-        &writer::experts,  &writer::experts, &writer::experts,   &writer::experts};
+        &writer::einsum, &writer::einsum, &writer::einsum, &writer::einsum, &writer::annotate, &writer::annotate, &writer::annotate,
+        &writer::map, &writer::map, &writer::linear, &writer::linear, &writer::scale, &writer::over, &writer::over, &writer::extremum,
+        &writer::softmax, &writer::softmax, &writer::layer_norm, &writer::merge, &writer::split, &writer::split, &writer::slice,
+        &writer::slice, &writer::pad, &writer::pad, &writer::reverse, &writer::roll, &writer::concat, &writer::cumsum, &writer::sort,
+        &writer::top_k, &writer::gather, &writer::scatter, &writer::iota, &writer::conv, &writer::conv, &writer::pool, &writer::dropout,
+        &writer::cast, &writer::argmax, &writer::cross_entropy, &writer::loop, &writer::loop, &writer::mismatched, &writer::dynamic_slice,
+        &writer::dynamic_slice, &writer::dynamic_update, &writer::relu, &writer::larger_or_smaller, &writer::broadcast,
+        &writer::check_finite, &writer::attention, &writer::attention, &writer::attention, &writer::scan, &writer::scan, &writer::scan,
+        &writer::one_hot, &writer::experts, &writer::experts, &writer::experts, &writer::experts};
     const std::size_t at = std::size_t(below(int(trials.size())));
     // Each program does without many of the verbs, so that the others meet more often.
     if (below(8) > 0 && left_out_[at]) return false;

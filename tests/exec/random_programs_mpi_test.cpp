@@ -160,7 +160,8 @@ TEST_CASE("mpi: random programs compute the same bits as simulated") {
     if (said.empty()) continue;
     ++failures;
     const recipe small = random_program::shrunk(r, failure);
-    FAIL_CHECK("seed " << seed << std::string(shared_memory ? ", shared memory: " : ": ") << said << "\nsmall program: " << failure(small) << "\n"
+    FAIL_CHECK("seed " << seed << std::string(shared_memory ? ", shared memory: " : ": ") << said << "\nsmall program: " << failure(small)
+                       << "\n"
                        << random_program::code_of(small));
   }
 }

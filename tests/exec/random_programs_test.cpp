@@ -28,7 +28,8 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
     if (said.empty()) continue;
     ++failures;
     const random_program::recipe small = random_program::shrunk(r, random_program::failure);
-    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << random_program::failure(small) << "\n" << random_program::code_of(small));
+    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << random_program::failure(small) << "\n"
+                       << random_program::code_of(small));
   }
   if (seeds.count >= 500)
     for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
@@ -58,7 +59,8 @@ TEST_CASE("a NaN that a query does not see is the same on every mesh: nowhere") 
   };
   const auto none = gs::P<gs::none, gs::none, gs::none>{};
   CHECK(on_mesh::failure({.mesh = {2}, .dims = {{'Q', 4}, {'H', 1}, {'D', 2}}},
-                         {{{"QHD"}, on_mesh::layout_of(gs::P<"x", gs::none, gs::none>{}), 1}, {{"QHD"}, on_mesh::layout_of(none), 5, on_mesh::not_a_number}},
+                         {{{"QHD"}, on_mesh::layout_of(gs::P<"x", gs::none, gs::none>{}), 1},
+                          {{"QHD"}, on_mesh::layout_of(none), 5, on_mesh::not_a_number}},
                          causal) == "");
 }
 
@@ -100,11 +102,14 @@ TEST_CASE("a failure is made small and printed as code") {
 }
 
 TEST_CASE("a dim whose extent is not known does not make an exchange look empty") {
-  CHECK(on_mesh::failure({.mesh = {1, 1, 2}, .dims = {{'A', 2}, {'B', 1}, {'L', 1}}, .known_axes = "z", .known_dims = "AB", .keep_pending = false},
-      {{{"BA"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 2963406}, {{"LA"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 6593024}},
-      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {
-    return gs::list<symbol>{gs::annotate(gs::roll(gs::conv<"PQ,pZ->ZP">(x[0], x[1], {{1, 0, 0, 1, 1}}), 0, 1), gs::P<"z", gs::none>{})};
-  }) == "");
+  CHECK(on_mesh::failure(
+            {.mesh = {1, 1, 2}, .dims = {{'A', 2}, {'B', 1}, {'L', 1}}, .known_axes = "z", .known_dims = "AB", .keep_pending = false},
+            {{{"BA"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 2963406},
+             {{"LA"}, on_mesh::layout_of(gs::P<gs::none, gs::none>{}), 6593024}},
+            []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {
+              return gs::list<symbol>{
+                  gs::annotate(gs::roll(gs::conv<"PQ,pZ->ZP">(x[0], x[1], {{1, 0, 0, 1, 1}}), 0, 1), gs::P<"z", gs::none>{})};
+            }) == "");
 }
 
 TEST_CASE("a mean over two dims that are one index divides by its extent once") {
@@ -129,7 +134,8 @@ TEST_CASE("the gradient of pooling reads taps of which less was fetched than of 
 TEST_CASE("reductions of a diagonal have gradients along it alone") {
   const run_graph::traced t = run_graph::trace({{"AA"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
     gs::list<symbol> results;
-    for (const symbol& y : {gs::reduce_max<"aa->">(x[0]), gs::reduce_max<"aa->a">(x[0]), gs::reduce_prod<"aa->">(x[0]), gs::logsumexp<"aa->">(x[0])})
+    for (const symbol& y :
+         {gs::reduce_max<"aa->">(x[0]), gs::reduce_max<"aa->a">(x[0]), gs::reduce_prod<"aa->">(x[0]), gs::logsumexp<"aa->">(x[0])})
       results.push_back(gs::gradients(gs::sum(y), x)[0]);
     results.push_back(gs::argmax<"aa->">(x[0]));
     return results;

@@ -53,8 +53,8 @@ run_graph::arrays counted_run(const run_graph::traced& t, const run_graph::setti
 }
 
 /// Inputs come in whole; `region` annotates them.
-void compare(const std::vector<std::string_view>& letters, const std::vector<std::vector<int>>& meshes, const std::function<symbol(given, const std::vector<int>&)>& region,
-             const body& whole) {
+void compare(const std::vector<std::string_view>& letters, const std::vector<std::vector<int>>& meshes,
+             const std::function<symbol(given, const std::vector<int>&)>& region, const body& whole) {
   for (const gs::dtype type : {gs::dtype::f32, gs::dtype::f64}) {
     std::vector<run_graph::input> inputs;
     for (const std::string_view l : letters) inputs.push_back({l, type});
@@ -93,9 +93,13 @@ TEST_CASE("a stencil with halos is that of the whole line") {
     }, annotate<P<"x", none>>(x[0]));
   }, [](given x) { return gs::roll(x[0], 0, 2) - x[0]; });
   // A halo as wide as a shard.
-  compare({"BM"}, {{3}}, [](given x, const auto&) {
-    return per_shard<"x", P<"x", none>>([](symbol t) { return gs::pad(gs::halo<"x", 4, 0>(t, 1), 1, 0, -4); }, annotate<P<"x", none>>(x[0]));
-  }, [](given x) { return gs::pad(x[0], 0, 4, -4); });
+  compare(
+      {"BM"}, {{3}},
+      [](given x, const auto&) {
+        return per_shard<"x", P<"x", none>>([](symbol t) { return gs::pad(gs::halo<"x", 4, 0>(t, 1), 1, 0, -4); },
+                                            annotate<P<"x", none>>(x[0]));
+      },
+      [](given x) { return gs::pad(x[0], 0, 4, -4); });
 }
 
 TEST_CASE("a stencil of a plane: regions of two axes in each other") {
@@ -155,7 +159,8 @@ TEST_CASE("a matmul that gathers rows by shifts around a ring") {
       const auto spread = [](symbol a, symbol b) { return einsum<"X,J->XJ">(a, b); };
       symbol from = cast<double>(gs::device_index<"x">(t)), block = t, result;
       for (int k = 0; k < mesh[0]; ++k) {
-        const symbol one = gs::map<[](auto v) { return decltype(v)(1) + 0 * v; }>(from), ones = gs::map<[](auto v) { return decltype(v)(1) + 0 * v; }>(block_of);
+        const symbol one = gs::map<[](auto v) { return decltype(v)(1) + 0 * v; }>(from),
+                     ones = gs::map<[](auto v) { return decltype(v)(1) + 0 * v; }>(block_of);
         const symbol here = cast(gs::equal(spread(from, ones), spread(one, block_of)), t.get().type);
         const symbol rows = einsum<"XJ,Xbh->XJbh">(here, einsum<"XbM,XMh->Xbh">(block, w));
         result = k == 0 ? rows : result + rows;
@@ -169,9 +174,13 @@ TEST_CASE("a matmul that gathers rows by shifts around a ring") {
 
 TEST_CASE("regions in the body of a loop, also if a carried value has a device order") {
   run_graph::traced t = run_graph::trace({{"BM"}, {"", gs::dtype::i32, 'E', 3}}, [](const gs::parameter_scope&, given x) {
-    return symbols{gs::repeat(x[1], [](symbol s) {
-      return per_shard<"x", P<"x", none>>([](symbol u) { return gs::shift<"x">(u, 1) + gs::pad(gs::halo<"x", 1, 0>(u, 1), 1, 0, -1); }, annotate<P<"x", none>>(s));
-    }, annotate<P<"x", none>>(x[0]))};
+    return symbols{gs::repeat(
+        x[1],
+        [](symbol s) {
+          return per_shard<"x", P<"x", none>>([](symbol u) { return gs::shift<"x">(u, 1) + gs::pad(gs::halo<"x", 1, 0>(u, 1), 1, 0, -1); },
+                                              annotate<P<"x", none>>(s));
+        },
+        annotate<P<"x", none>>(x[0]))};
   });
   const gs::dims dims{{'B', 12}, {'M', 5}, {'E', 6}};
   const run_graph::arrays sources = run_graph::random_sources(t, dims, 6);
@@ -226,7 +235,9 @@ TEST_CASE("shards that are not equal, and halos wider than a shard, are told whe
   const auto said = [](std::int64_t extent, int devices, bool wide) {
     const gs::dims dims{{'B', extent}, {'M', 2}};
     const run_graph::traced t = run_graph::trace({{"BM"}}, [&](const gs::parameter_scope&, given x) {
-      return symbols{per_shard<"x", P<"x", none>>([&](symbol s) { return wide ? gs::halo<"x", 0, 5>(gs::pad(gs::halo<"x", 5, 0>(s, 1), 1, -5, 0), 1) : s; }, annotate<P<"x", none>>(x[0]))};
+      return symbols{per_shard<"x", P<"x", none>>(
+          [&](symbol s) { return wide ? gs::halo<"x", 0, 5>(gs::pad(gs::halo<"x", 5, 0>(s, 1), 1, -5, 0), 1) : s; },
+          annotate<P<"x", none>>(x[0]))};
     });
     run_graph::setting s{.mesh = {devices}, .dims = dims, .layouts = {}};
     for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
@@ -238,7 +249,8 @@ TEST_CASE("shards that are not equal, and halos wider than a shard, are told whe
     return std::string();
   };
   CHECK(said(12, 4, false) == "");
-  CHECK(said(10, 4, false).find("per_shard: dim 'B' of extent 10 is not divided into equal shards by the 4 devices along \"x\"") != std::string::npos);
+  CHECK(said(10, 4, false).find("per_shard: dim 'B' of extent 10 is not divided into equal shards by the 4 devices along \"x\"") !=
+        std::string::npos);
   CHECK(said(3, 4, false).find("per_shard: dim 'B' of extent 3") != std::string::npos);
   CHECK(said(12, 2, true) == "");
   CHECK(said(12, 4, true).find("slice: index -2 is before the first of dim 1") != std::string::npos);

@@ -73,7 +73,8 @@ TEST_CASE("on_wire, mpi: the bits and bytes of simulated devices") {
     for (const bool shared : {false, true})
       for (const int node_size : {0, 2}) {
         if (shared && node_size != 0) continue;
-        const auto real = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh, gs::mpi_options{.node_size = node_size, .shared_memory = shared});
+        const auto real =
+            std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh, gs::mpi_options{.node_size = node_size, .shared_memory = shared});
         const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
         for (const gs::dims& dims : std::vector<gs::dims>{{{'A', 8}, {'B', 12}}, {{'A', 7}, {'B', 3}}, {{'A', 301}, {'B', 257}}})
           for (std::size_t i = 0; i < from.size() * to.size(); i += 1 + std::size_t(dims.find('A') == 301) * 2) {

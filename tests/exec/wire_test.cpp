@@ -111,9 +111,10 @@ TEST_CASE("on_wire: half of the bytes in plans and counted in runs, in all and b
     const std::vector<gs::dims> sizes{{{'A', 840}, {'B', 840}}, {{'A', 103}, {'B', 89}}};
     gs::node_map nodes{{}, gs::summation::by_node};
     for (int d = 0; d < gs::device_count(mesh); ++d) nodes.node.push_back(int(cases::below(r, 3)));
-    const run_graph::setting s{.mesh = mesh,
-                               .dims = sizes[std::size_t(cases::below(r, 2))],
-                               .layouts = {from[std::size_t(cases::below(r, int(from.size())))], to[std::size_t(cases::below(r, int(to.size())))]}};
+    const run_graph::setting s{
+        .mesh = mesh,
+        .dims = sizes[std::size_t(cases::below(r, 2))],
+        .layouts = {from[std::size_t(cases::below(r, int(from.size())))], to[std::size_t(cases::below(r, int(to.size())))]}};
     CAPTURE(i);
     CAPTURE(run_graph::text_of(s));
     const traffic_of_run f = traffic_of(full, s, nodes), h = traffic_of(half, s, nodes);

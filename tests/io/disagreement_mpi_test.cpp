@@ -65,8 +65,15 @@ bool is_all(const Tensor& y, float value) {
 class everything {
  public:
   explicit everything(const gs::mpi_options& options)
-      : backend_(std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, std::vector{ranks()}, options)), on_(backend_), store_(on_), other_(on_), run_(on_, sizes, store_), twice_(on_, sizes, store_),
-        elsewhere_(on_, sizes, other_), mapped_(on_, sizes, store_), rows_(gs::from_global<float, P<"x", none>>(on_, {12, 8}, ones)) {
+      : backend_(std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, std::vector{ranks()}, options)),
+        on_(backend_),
+        store_(on_),
+        other_(on_),
+        run_(on_, sizes, store_),
+        twice_(on_, sizes, store_),
+        elsewhere_(on_, sizes, other_),
+        mapped_(on_, sizes, store_),
+        rows_(gs::from_global<float, P<"x", none>>(on_, {12, 8}, ones)) {
     if (rank() == 0) dir_.emplace();
     const std::string path = dir_ ? *dir_ / "f" : "/nowhere/f", everything_path = dir_ ? *dir_ / "g" : "/nowhere/g";
     gs::save(store_, path);

@@ -82,8 +82,13 @@ TEST_CASE("atomic_file: only the owner may read it, whatever the umask and whoev
 
 TEST_CASE("atomic_file: removes what a killed process left, and nothing else") {
   const scratch dir;
-  const std::vector<std::string> others{"f.tmp",                  "f.tmp-",                  "f.tmp-0123456789abcde", "f.tmp-0123456789abcdeg",
-                                        "f.tmp-0123456789abcdef0", "g.tmp-0123456789abcdef", "f.tmp-0123456789ABCDEF"};
+  const std::vector<std::string> others{"f.tmp",
+                                        "f.tmp-",
+                                        "f.tmp-0123456789abcde",
+                                        "f.tmp-0123456789abcdeg",
+                                        "f.tmp-0123456789abcdef0",
+                                        "g.tmp-0123456789abcdef",
+                                        "f.tmp-0123456789ABCDEF"};
   for (const std::string& name : others) set_content(dir / name, "a file of the user");
   set_content(dir / "f.tmp-0123456789abcdef", "left by a killed process");
   fs::create_symlink(dir / "g.tmp-0123456789abcdef", dir / "f.tmp-00000000000000ff");

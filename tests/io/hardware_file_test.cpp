@@ -14,7 +14,8 @@ namespace gs = gshard;
 namespace {
 
 gs::hardware measured_cluster() {
-  gs::machine m{.flops = 1e11, .memory_bytes = 3e10, .link_bytes = 1.25e8, .start = 1e-4, .node_devices = 2, .node_bytes = 5e9, .node_start = 2e-6};
+  gs::machine m{
+      .flops = 1e11, .memory_bytes = 3e10, .link_bytes = 1.25e8, .start = 1e-4, .node_devices = 2, .node_bytes = 5e9, .node_start = 2e-6};
   m.measured.run_start = 3e-5;
   m.measured.hidden = -0.25;
   m.measured.product.add(8, 1e-9);
@@ -77,9 +78,11 @@ TEST_CASE("hardware file: a wrong one names file and field") {
         "hardware file 'c.json': collectives[0].bytes[1]: is not more than the number before it");
   CHECK(problem_after([](json& f) { f["collectives"][0]["bytes"] = json::array(); }) ==
         "hardware file 'c.json': collectives[0].bytes: has 0 points, not 1 to 8");
-  CHECK(problem_after([](json& f) { f["collectives"][0]["kind"] = "softmax"; }).find("collectives[0].kind: 'softmax' is not one of: all_gather, ") !=
-        std::string::npos);
-  CHECK(problem_after([](json& f) { f["operations"][0]["kind"] = "all_gather"; }).find("operations[0].kind: 'all_gather' is not one of: einsum") !=
-        std::string::npos);
+  CHECK(problem_after([](json& f) {
+          f["collectives"][0]["kind"] = "softmax";
+        }).find("collectives[0].kind: 'softmax' is not one of: all_gather, ") != std::string::npos);
+  CHECK(problem_after([](json& f) {
+          f["operations"][0]["kind"] = "all_gather";
+        }).find("operations[0].kind: 'all_gather' is not one of: einsum") != std::string::npos);
   CHECK(problem_after([](json& f) { f["operations"] = 1; }) == "hardware file 'c.json': operations: is not a list");
 }

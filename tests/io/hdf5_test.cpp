@@ -23,7 +23,8 @@ template <class T, class Spec>
 gs::tensor<T, Spec> counted(const gs::any_cluster& on, const numbers& extents) {
   gs::tensor<T, Spec> t(on, extents);
   gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
-    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
+    gs::kernel::for_each_element(
+        s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
   });
   return t;
 }
@@ -31,7 +32,8 @@ template <class T, class Spec>
 bool counts(const gs::tensor<T, Spec>& t) {
   bool all = true;
   gs::for_each_local_shard(t, [&](gs::shard_view<const T> s) {
-    gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == gs::detail::element_from<T>(double(global)); });
+    gs::kernel::for_each_element(
+        s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == gs::detail::element_from<T>(double(global)); });
   });
   return all;
 }

@@ -335,8 +335,8 @@ TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter 
   CHECK(loading(mixtral::file_of(more)) == unfit + "\"model.layers.2.input_layernorm.weight\" in " + path +
                                                  " is unknown to the store; all programs must be bound to the store before it is loaded");
   const std::string integers = loading(mixtral::file_of(all, "I32"));
-  CHECK(integers.starts_with(unfit + "\"lm_head.weight\" of parameter \"lm_head.weight\" is I32[11,12], not F32, F64, F16 or BF16, in " + path +
-                             " and F32[11,12] here, \""));
+  CHECK(integers.starts_with(unfit + "\"lm_head.weight\" of parameter \"lm_head.weight\" is I32[11,12], not F32, F64, F16 or BF16, in " +
+                             path + " and F32[11,12] here, \""));
   CHECK(integers.ends_with(", and 33 more"));
   CHECK(loading(mixtral::file_of(all).substr(0, 4000)).starts_with(path + ": is truncated: "));
   const std::string whole = mixtral::file_of(all);
@@ -355,13 +355,16 @@ TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter 
         path + ": the header: \"lm_head.weight\" has dtype \"F31\", which is not one of F32, F64, I32, I64, F16, BF16, BOOL, U8");
   CHECK(changed("[11,12]", "[1,112]") ==
         path + ": the header: \"lm_head.weight\" is F32[1,112], but its data_offsets are 0 and 528");
-  CHECK(changed("model.norm.weight", "model.norm.weighT").starts_with(unfit + "\"model.norm.weight\" of parameter \"model.norm.weight\" is missing, "));
+  CHECK(changed("model.norm.weight", "model.norm.weighT")
+            .starts_with(unfit + "\"model.norm.weight\" of parameter \"model.norm.weight\" is missing, "));
   CHECK(changed("layers.1.input_layernorm", "layers.0.input_layernorm") ==
         path + ": the header: \"model.layers.0.input_layernorm.weight\" occurs twice");
   CHECK(contains(changed(R"("data_offsets":[0,)", R"("data_offsets":[9,)"), path + ": the header: \"lm_head.weight\" is F32[11,12], but"));
   CHECK(contains(changed("{", "["), path + ": the header: "));
-  CHECK(contains(loading(std::string(8, '\xff') + whole.substr(8)), path + ": the header would have 18446744073709551615 bytes, more than "));
-  CHECK(contains(loading(std::string("\0\0\0\0\0\0\0\x80", 8) + whole.substr(8)), path + ": the header would have 9223372036854775808 bytes"));
+  CHECK(
+      contains(loading(std::string(8, '\xff') + whole.substr(8)), path + ": the header would have 18446744073709551615 bytes, more than "));
+  CHECK(contains(loading(std::string("\0\0\0\0\0\0\0\x80", 8) + whole.substr(8)),
+                 path + ": the header would have 9223372036854775808 bytes"));
   CHECK(contains(loading(std::string(8, '\0')), path + ": the header: does not start with {"));
   for (const char* const garbage : {"", "{}", "not a safetensors file"}) CHECK(loading(garbage).starts_with(path + ": "));
   set_content(path, mixtral::file_of(all));
@@ -420,8 +423,8 @@ TEST_CASE("hugging_face: parameters that have no place are named") {
   std::vector<stores::tensor_case> grouped = mixtral::parameters(small);
   grouped.push_back({"model.layers.9.block_sparse_moe.wg", gs::dtype::f32, {3, 5}});
   grouped.push_back({"model.layers.9.block_sparse_moe.wi", gs::dtype::f32, {2, 3, 3, 4}});
-  CHECK(both(store_on({2}, 1, gs::dtype::f32, grouped)) ==
-        "parameter \"model.layers.9.block_sparse_moe.wi\": has 6 experts, but the router has 5: the number of groups divides that of experts");
+  CHECK(both(store_on({2}, 1, gs::dtype::f32, grouped)) == "parameter \"model.layers.9.block_sparse_moe.wi\": has 6 experts, but the "
+                                                           "router has 5: the number of groups divides that of experts");
   CHECK(both(gs::parameter_store(stores::simulated({2}))) ==
         "the parameter store is empty: bind the model's programs to it before its weights are loaded or saved");
   CHECK(!std::filesystem::exists(dir / "saved"));

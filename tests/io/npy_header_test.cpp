@@ -79,8 +79,10 @@ TEST_CASE("npy_header: a file that lies is refused with one sentence") {
     CAPTURE(dict);
     CHECK(said(file_of(dict, 24)) == "f.npy: is not a valid .npy file: " + why);
   };
-  refused(dict_of("'>f4'", "(2, 3)"), "the header says that the elements are '>f4', which is not one of <f4, <f8, <i4, <i8, <c8, <c16, |b1, <f2");
-  refused(dict_of("'\x01|O'", "(2, 3)"), "the header says that the elements are '?|O', which is not one of <f4, <f8, <i4, <i8, <c8, <c16, |b1, <f2");
+  refused(dict_of("'>f4'", "(2, 3)"),
+          "the header says that the elements are '>f4', which is not one of <f4, <f8, <i4, <i8, <c8, <c16, |b1, <f2");
+  refused(dict_of("'\x01|O'", "(2, 3)"),
+          "the header says that the elements are '?|O', which is not one of <f4, <f8, <i4, <i8, <c8, <c16, |b1, <f2");
   refused(dict_of("[('a', '<f4')]", "(2, 3)"), "the header says that the elements are records");
   refused(dict_of("'<f4'", "(2, -3)"), "the header has an extent that is not a whole number");
   refused(dict_of("'<f4'", "(99999999999999999999)"), "the header has an extent of 2^63 or more");

@@ -144,13 +144,15 @@ TEST_CASE("npy: NumPy opens what is written, and what it writes is opened") {
   gs::tensor<bool, P<"y">> masks(on, {5});
   const auto count = []<class T, class Spec>(gs::tensor<T, Spec>& t) {
     gs::for_each_local_shard(t, [](gs::shard_view<T> s) {
-      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
+      gs::kernel::for_each_element(
+          s.at, [&](std::size_t global, std::size_t local) { s.data[local] = gs::detail::element_from<T>(double(global)); });
     });
   };
   const auto counts = []<class T, class Spec>(const gs::tensor<T, Spec>& t) {
     bool all = true;
     gs::for_each_local_shard(t, [&](gs::shard_view<const T> s) {
-      gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == gs::detail::element_from<T>(double(global)); });
+      gs::kernel::for_each_element(
+          s.at, [&](std::size_t global, std::size_t local) { all = all && s.data[local] == gs::detail::element_from<T>(double(global)); });
     });
     return all;
   };

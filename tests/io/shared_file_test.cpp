@@ -64,6 +64,7 @@ TEST_CASE("open_for_all: the error of the check is the error") {
   gs::loopback on(1);
   set_content(dir / "f", "content");
   CHECK(gs::detail::open_for_all(on, "a test", dir / "f", [](const gs::input_file&) {}).size() == 7);
-  CHECK(complaint([&] { gs::detail::open_for_all(on, "a test", dir / "f", [](const gs::input_file&) { throw gs::error("no"); }); }) == "no");
+  CHECK(complaint([&] { gs::detail::open_for_all(on, "a test", dir / "f", [](const gs::input_file&) { throw gs::error("no"); }); }) ==
+        "no");
   CHECK(contains(complaint([&] { gs::detail::open_for_all(on, "a test", dir / "g", [](const gs::input_file&) {}); }), "No such file"));
 }

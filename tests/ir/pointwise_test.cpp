@@ -130,12 +130,15 @@ void check_not_finite(const gs::pointwise& f, Value value, Slope slope) {
 TEST_CASE_TEMPLATE("pointwise: NaN and infinity in every place", T, float, double) {
   const auto sign = [](double v) { return std::isnan(v) ? nan : double(v > 0) - double(v < 0); };
   // 1 for the one that is chosen, a half for each of two.
-  const auto share = [](bool chosen, double a, double b) { return std::isnan(a + b) && (std::isnan(a) || std::isnan(b)) ? nan : a == b ? 0.5 : chosen; };
+  const auto share = [](bool chosen, double a, double b) {
+    return std::isnan(a + b) && (std::isnan(a) || std::isnan(b)) ? nan : a == b ? 0.5 : chosen;
+  };
   const auto larger = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : a > b ? a : b; };
   check_not_finite<T>(gs::pointwise_of<[](auto a, auto b) { return gs::max(a, b); }, 2>, larger,
                       [=](double a, double b, int i) { return share(i == 0 ? a > b : b > a, a, b); });
-  check_not_finite<T>(gs::pointwise_of<[](auto a, auto b) { return gs::min(a, b); }, 2>, [=](double a, double b) { return -larger(-a, -b); },
-                      [=](double a, double b, int i) { return share(i == 0 ? a < b : b < a, a, b); });
+  check_not_finite<T>(
+      gs::pointwise_of<[](auto a, auto b) { return gs::min(a, b); }, 2>, [=](double a, double b) { return -larger(-a, -b); },
+      [=](double a, double b, int i) { return share(i == 0 ? a < b : b < a, a, b); });
   check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::abs(a); }, 1>, [](double a, double) { return std::abs(a); },
                       [=](double a, double, int) { return sign(a); });
   check_not_finite<T>(gs::pointwise_by_result<[](auto a) { return gs::relu(a); }>, [](double a, double) { return a < 0 ? 0 : a; },
@@ -156,8 +159,9 @@ TEST_CASE_TEMPLATE("pointwise: NaN and infinity in every place", T, float, doubl
   check_not_finite<T>(gs::detail::own_function<multiply, multiply_left_slope, multiply_right_slope>,
                       [](double a, double b) { return double(T(a) * T(b)); }, [](double a, double b, int i) { return i == 0 ? b : a; });
   // Of a choice, only what is taken counts.
-  check_not_finite<T>(gs::pointwise_of<[](auto a, auto b) { return gs::select(0 < a, a, b); }, 2>,
-                      [](double a, double b) { return 0 < a ? a : b; }, [](double a, double, int i) { return double((0 < a) == (i == 0)); });
+  check_not_finite<T>(
+      gs::pointwise_of<[](auto a, auto b) { return gs::select(0 < a, a, b); }, 2>, [](double a, double b) { return 0 < a ? a : b; },
+      [](double a, double, int i) { return double((0 < a) == (i == 0)); });
 }
 
 TEST_CASE("pointwise: a result may overwrite an operand") {

@@ -112,7 +112,8 @@ TEST_CASE("kernels: the same bits on any number of threads") {
     const std::int64_t n = rows * cols;
     const auto x = random_values<float>(n, gen), y = random_values<float>(n, gen), gamma = random_values<float>(cols, gen);
     std::vector<std::int32_t> labels(static_cast<std::size_t>(rows));
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i * 7 % static_cast<std::size_t>(cols)) - (i % 11 == 0 ? 1 : 0);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      labels[i] = static_cast<std::int32_t>(i * 7 % static_cast<std::size_t>(cols)) - (i % 11 == 0 ? 1 : 0);
 
     check_bits("softmax", n, [&](float* to) { ks::softmax(x.data(), to, rows, cols); });
     check_bits("softmax_grad", n, [&](float* to) { ks::softmax_grad(x.data(), y.data(), to, rows, cols); });
@@ -153,12 +154,14 @@ TEST_CASE("kernels: the same bits on any number of threads") {
       ks::reduction_kernel<float>(gshard::reduction::prod, matrix, row).run(x.data(), to);
     });
     const auto block = [&](float* to, std::int64_t width) {
-      ks::copy_block(reinterpret_cast<const std::byte*>(x.data()), {cols, 1}, reinterpret_cast<std::byte*>(to), {width, 1}, {rows, width}, 2, 4);
+      ks::copy_block(reinterpret_cast<const std::byte*>(x.data()), {cols, 1}, reinterpret_cast<std::byte*>(to), {width, 1}, {rows, width},
+                     2, 4);
     };
     check_bits("copy", n, [&](float* to) { block(to, cols); });
     check_bits("copy of a part of the columns", rows * (cols - 1), [&](float* to) { block(to, cols - 1); });
     for (const bool reverse : {false, true})
-      check_bits("cumsum", 4 * (rows / 4) * cols, [&](float* to) { ks::cumsum(x.data(), y.data(), to, 4, rows / 4, cols, reverse, reverse); });
+      check_bits("cumsum", 4 * (rows / 4) * cols,
+                 [&](float* to) { ks::cumsum(x.data(), y.data(), to, 4, rows / 4, cols, reverse, reverse); });
     check_bits("cumsum of rows", n, [&](float* to) { ks::cumsum<float>(x.data(), nullptr, to, rows, cols, 1, false, false); });
     check_bits("block_sum", rows, [&](float* to) { ks::block_sum(x.data(), to, rows, cols, 1); });
     std::vector<std::int32_t> best(static_cast<std::size_t>(3 * rows));
@@ -178,7 +181,8 @@ TEST_CASE("windows: the same bits on any number of threads") {
   std::mt19937 gen(4);
   const std::int64_t images = 9, width = 5000, channels = 3, features = 4;
   const auto x = random_values<float>(images * width * channels, gen), w = random_values<float>(5 * channels * features, gen);
-  ks::windowed_dims a{.at = ks::whole(3, {images, width, channels}), .indices = ks::whole(3, {images, width, channels}), .factor = {0, 1, 2}};
+  ks::windowed_dims a{
+      .at = ks::whole(3, {images, width, channels}), .indices = ks::whole(3, {images, width, channels}), .factor = {0, 1, 2}};
   a.windows[1] = {.low = -2, .taps = 5};
   a.tap_factor[1] = 3;
   const ks::operand_dims taps{3, {3, 2, 4}, {5, channels, features}}, y{3, {0, 1, 4}, {images, width, features}};
@@ -204,7 +208,8 @@ TEST_CASE("contraction: whole products for threads, and what is left over, are t
   const std::int64_t batch = 7, m = 40, k = 65, n = 50, more = 3;
   const auto a = random_values<float>(batch * more * m * k, gen), b = random_values<float>(batch * more * k * n, gen);
   // b[1, 3, 2, 4] is packed, and the sum over 1 runs around the products.
-  const ks::contraction<float> sums({4, {0, 1, 2, 3}, {batch, more, m, k}}, {4, {1, 3, 0, 4}, {more, k, batch, n}}, {3, {0, 2, 4}, {batch, m, n}});
+  const ks::contraction<float> sums({4, {0, 1, 2, 3}, {batch, more, m, k}}, {4, {1, 3, 0, 4}, {more, k, batch, n}},
+                                    {3, {0, 2, 4}, {batch, m, n}});
   std::vector<float> one(static_cast<std::size_t>(batch * m * n));
   sums.run(a.data(), b.data(), one.data());
   for (const int threads : {2, 3, 4, 8}) {

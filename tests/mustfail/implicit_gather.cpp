@@ -14,5 +14,6 @@ inline constexpr auto model = [](auto&, auto x, auto w) { return gs::einsum<"BM,
 #else
 inline constexpr auto model = [](auto&, auto x, auto w) { return gs::einsum<"BM,MH->BH">(x, gs::may_move(w)); };
 #endif
-using compiled = gs::program<model, gs::mesh<gs::axis<"x">>, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>, gs::extent<'B', 1 << 20>, gs::visible>;
+using compiled = gs::program<model, gs::mesh<gs::axis<"x">>, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>,
+                             gs::extent<'B', 1 << 20>, gs::visible>;
 static_assert(compiled::plan.count(gs::op::all_gather) == 1);

@@ -224,4 +224,6 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
 #endif
   return a;
 };
-static_assert(program<model, mesh<axis<"d", 1>>, in<"AB">, in<"AB">, in<"A", void, std::int32_t>, in<"GSE">, in<"B">, in<"AB", P<"d", none>>>::plan.count(op::all_to_all) >= 0);
+using all_calls = program<model, mesh<axis<"d", 1>>, in<"AB">, in<"AB">, in<"A", void, std::int32_t>, in<"GSE">, in<"B">,
+                          in<"AB", P<"d", none>>>;
+static_assert(all_calls::plan.count(op::all_to_all) >= 0);

@@ -35,7 +35,7 @@
 // expect: gshard: outside of programs, expand_dims<1>\(x\) takes a dim as template argument, and one gshard::tensor
 // expect: gshard: outside of programs, squeeze<1>\(x\) takes a dim as template argument, and one gshard::tensor
 // expect: gshard: outside of programs, one_hot\(ids, 8\) takes one gshard::tensor and the number of classes
-// expect: gshard: outside of programs, uniform<float, P<"data", none>>\(cluster, \{extents\}, seed\) takes an element type and a spec, a cluster
+// expect: gshard: outside of programs, uniform<float, P<"data", none>>\(cluster, \{extents\}, seed\) takes an element type and a spec
 // expect: gshard: outside of programs, uniform<float, P<"data", none>>.* extents and a seed
 // expect: gshard: outside of programs, normal<float, P<"data", none>>\(cluster, \{extents\}, seed\) takes
 // expect: gshard: outside of programs, iota<P<"data", none>, 1>\(cluster, \{extents\}\) takes a spec and maybe a dim, a cluster and extents
@@ -59,7 +59,8 @@ using tensor = gs::tensor<float, P<"x", none>>;
 inline constexpr auto model = [](auto&, auto x) { return x; };
 using program = gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<"x", none>>>;
 
-void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const tensor& u, const gs::tensor<double, P<"x", none>>& d, gs::executable<program>& run) {
+void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const tensor& u, const gs::tensor<double, P<"x", none>>& d,
+          gs::executable<program>& run) {
 #if defined(MUST_FAIL)
   gs::reshard(t);
   gs::reshard<P<none, none>>(3.0);

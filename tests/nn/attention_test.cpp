@@ -116,7 +116,8 @@ TEST_CASE("self-attention: a bias of padding is one of keys, whatever their dim 
   constexpr auto to_others = [](auto& m, auto x, auto memory, auto bias) { return gs::nn::attention(m.scope("a"), x, memory, bias); };
   using one_dim = gs::program<to_itself, mesh, in<"GBKM", P<"data", none, "model", none>, double>, in<"GBK", P<"data", none, none>, double>,
                               gs::element<double>>;
-  using two_dims = gs::program<to_others, mesh, in<"GBQM", void, double>, in<"GBKM", void, double>, in<"GBK", void, double>, gs::element<double>>;
+  using two_dims =
+      gs::program<to_others, mesh, in<"GBQM", void, double>, in<"GBKM", void, double>, in<"GBK", void, double>, gs::element<double>>;
   std::vector<double> bias(G * B * K, 0.0);
   for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = i % K > 2 + i / K % 3 ? -1e9 : 0;
   const std::vector<double> x = numbers(G * B * K * M, 0);

@@ -178,7 +178,8 @@ namespace {
 /// Options for training, with chance and with a bias of the router.
 constexpr nn::language_model_options noisy{
     .layers = 2,
-    .moe = {.swiglu = true, .router = {.balance = nn::balance::bias, .bias_rate = 0.1, .jitter = 0.2, .gumbel = 1, .evaluation_places = {3}}},
+    .moe = {.swiglu = true,
+            .router = {.balance = nn::balance::bias, .bias_rate = 0.1, .jitter = 0.2, .gumbel = 1, .evaluation_places = {3}}},
     .dropout = 0.2};
 template <bool Evaluate>
 constexpr auto noisy_logits = [](auto& m, auto ids) {
@@ -189,7 +190,7 @@ constexpr auto noisy_step = [](auto& m, auto ids, auto position) { return nn::la
 
 }  // namespace
 
-TEST_CASE("language_model_step: with options for training it draws nothing and keeps the router's bias; its logits are those of evaluation") {
+TEST_CASE("language_model_step: with options for training it draws nothing, keeps the router's bias, and has the logits of evaluation") {
   for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
     const auto on = gs::simulate<mesh>(devices);
     const gs::parameter_store store(on, 3);

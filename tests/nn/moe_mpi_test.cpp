@@ -106,7 +106,8 @@ inline constexpr auto checked = [](auto& m, auto x, auto z, auto mask, auto rate
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.y};
 };
-using checked_step = gs::program<checked, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+using checked_step = gs::program<checked, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GSM", P<"expert", none, none>>,
+                                 gs::in<"GS", P<"expert", none>>, gs::in<"">>;
 static_assert(checked_step::plan.count(gs::op::ragged_all_to_all) >= 3);
 
 }  // namespace

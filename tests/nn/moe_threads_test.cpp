@@ -49,14 +49,15 @@ TEST_CASE("moe: the same bits with every number of threads, results and gradient
   const gs::dims dims{{'G', 3}, {'S', 211}, {'M', 67}, {'E', 7}, {'F', 93}};
   for (const auto& [name, o] : cases) {
     CAPTURE(std::string(name));
-    const gs::testing::traced t = gs::testing::trace({{"GSM"}, {"GS"}}, [&, o = o](const gs::parameter_scope& m, std::span<const symbol> x) {
-      const gs::nn::moe_result r = gs::nn::moe<"x">(m, x[0], x[1], o);
-      const symbol loss = m.objective(gs::mean(r.y * r.y), 0.1);
-      gs::list<symbol> wanted{x[0]}, results{r.y, r.load, r.overflow, loss};
-      for (const gs::parameter& p : m.owner().program.parameters) wanted.push_back({&m.owner(), p.value});
-      for (const symbol& g : gs::gradients(loss, gs::list_view(wanted.data(), wanted.size()))) results.push_back(g);
-      return results;
-    });
+    const gs::testing::traced t =
+        gs::testing::trace({{"GSM"}, {"GS"}}, [&, o = o](const gs::parameter_scope& m, std::span<const symbol> x) {
+          const gs::nn::moe_result r = gs::nn::moe<"x">(m, x[0], x[1], o);
+          const symbol loss = m.objective(gs::mean(r.y * r.y), 0.1);
+          gs::list<symbol> wanted{x[0]}, results{r.y, r.load, r.overflow, loss};
+          for (const gs::parameter& p : m.owner().program.parameters) wanted.push_back({&m.owner(), p.value});
+          for (const symbol& g : gs::gradients(loss, gs::list_view(wanted.data(), wanted.size()))) results.push_back(g);
+          return results;
+        });
     gs::testing::arrays sources = gs::testing::random_sources(t, dims, 3);
     for (std::size_t i = 0; i < sources[0].size(); ++i) sources[0][i] = std::sin(1.7 * double(i));
     for (std::size_t i = 0; i < sources[1].size(); ++i) sources[1][i] = i % 9 == 4 ? 0 : 1;

@@ -61,10 +61,11 @@ TEST_CASE("moe: a NaN at padding reaches no other token, load or loss; one at a 
   constexpr std::size_t tokens = 10, width = 3;
   for (const auto& [name, o] : cases) {
     CAPTURE(std::string(name));
-    const gs::testing::traced t = gs::testing::trace({{"GSM"}, {"GS"}}, [&, o = o](const gs::parameter_scope& m, std::span<const symbol> x) {
-      const gs::nn::moe_result r = gs::nn::moe<"x">(m, x[0], x[1], o);
-      return gs::list<symbol>{r.y, r.load, r.overflow, m.objective(gs::sum(r.load), 1)};
-    });
+    const gs::testing::traced t =
+        gs::testing::trace({{"GSM"}, {"GS"}}, [&, o = o](const gs::parameter_scope& m, std::span<const symbol> x) {
+          const gs::nn::moe_result r = gs::nn::moe<"x">(m, x[0], x[1], o);
+          return gs::list<symbol>{r.y, r.load, r.overflow, m.objective(gs::sum(r.load), 1)};
+        });
     gs::testing::arrays clean = gs::testing::random_sources(t, dims, 3);
     const auto is_padding = [](std::size_t s) { return s % 3 == 1; };
     for (std::size_t s = 0; s < tokens; ++s) clean[1][s] = is_padding(s) ? 0 : 1;
@@ -91,10 +92,11 @@ TEST_CASE("moe: a NaN at padding reaches no other token, load or loss; one at a 
 
 TEST_CASE("language_model: a NaN at padding reaches only the logits of padding; one at a token reaches those of later tokens alone") {
   const gs::dims dims{{'G', 2}, {'B', 1}, {'T', 6}, {'V', 7}, {'M', 4}, {'E', 2}, {'F', 3}, {'H', 1}, {'R', 2}, {'D', 2}};
-  const gs::testing::traced t = gs::testing::trace({{"GBT", gs::dtype::i32, 'V'}}, [](const gs::parameter_scope& m, std::span<const symbol> x) {
-    gs::nn::routing_summary routing;
-    return gs::list<symbol>{gs::nn::language_model<"x">(m, x[0], {.layers = 2, .moe_every = 2, .tied_head = false}, routing)};
-  });
+  const gs::testing::traced t =
+      gs::testing::trace({{"GBT", gs::dtype::i32, 'V'}}, [](const gs::parameter_scope& m, std::span<const symbol> x) {
+        gs::nn::routing_summary routing;
+        return gs::list<symbol>{gs::nn::language_model<"x">(m, x[0], {.layers = 2, .moe_every = 2, .tied_head = false}, routing)};
+      });
   gs::testing::arrays sources = gs::testing::random_sources(t, dims, 3);
   sources[0] = {3, 1, 2, 4, 0, 0, 5, 2, 6, 0, 0, 0};
   std::size_t table = 1;

@@ -35,13 +35,14 @@ inline constexpr auto model = [](auto& m, auto x, auto rate) {
   return loss;
 };
 template <gs::remat_policy Saved, gs::nn::pipeline_plan Plan>
-using step = gs::program<model<Saved, Plan>, mesh, gs::in<"MBF", P<none, none, none>>, gs::in<"">, extent<'M', microbatches>, extent<'S', stages>,
-                         extent<'R', rounds>>;
+using step = gs::program<model<Saved, Plan>, mesh, gs::in<"MBF", P<none, none, none>>, gs::in<"">, extent<'M', microbatches>,
+                         extent<'S', stages>, extent<'R', rounds>>;
 
 /// The losses of some steps, and the weights after them.
 template <gs::remat_policy Saved, gs::nn::pipeline_plan Plan>
 std::vector<float> trained(const gs::cluster<mesh>& on) {
-  gs::executable<step<Saved, Plan>> run(on, {{'M', microbatches}, {'B', 2}, {'F', 3}, {'S', stages}, {'R', rounds}}, gs::parameter_store(on, 3));
+  gs::executable<step<Saved, Plan>> run(on, {{'M', microbatches}, {'B', 2}, {'F', 3}, {'S', stages}, {'R', rounds}},
+                                        gs::parameter_store(on, 3));
   std::vector<float> x(microbatches * 2 * 3);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(1.7 * double(i)));
   std::vector<float> found;

@@ -54,10 +54,16 @@ run_graph::traced traced(const pipeline_case& c, bool pipelined) {
 }
 
 using gs::remat_policy;
-constexpr std::array cases{pipeline_case{4, 6, 1}, pipeline_case{3, 2, 1}, pipeline_case{1, 3, 1}, pipeline_case{3, 5, 2},
-                           pipeline_case{3, 3, 2}, pipeline_case{2, 4, 3, remat_policy::nothing},
-                           pipeline_case{4, 6, 1, remat_policy::everything, gs::nn::pipeline_plan::all_ticks}, pipeline_case{3, 5, 2, remat_policy::everything, gs::nn::pipeline_plan::all_ticks},
-                           pipeline_case{3, 3, 2, remat_policy::nothing, gs::nn::pipeline_plan::all_ticks}, pipeline_case{1, 4, 2}};
+constexpr std::array cases{pipeline_case{4, 6, 1},
+                           pipeline_case{3, 2, 1},
+                           pipeline_case{1, 3, 1},
+                           pipeline_case{3, 5, 2},
+                           pipeline_case{3, 3, 2},
+                           pipeline_case{2, 4, 3, remat_policy::nothing},
+                           pipeline_case{4, 6, 1, remat_policy::everything, gs::nn::pipeline_plan::all_ticks},
+                           pipeline_case{3, 5, 2, remat_policy::everything, gs::nn::pipeline_plan::all_ticks},
+                           pipeline_case{3, 3, 2, remat_policy::nothing, gs::nn::pipeline_plan::all_ticks},
+                           pipeline_case{1, 4, 2}};
 
 }  // namespace
 

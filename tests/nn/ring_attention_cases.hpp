@@ -48,7 +48,8 @@ inline constexpr auto masked_ring = [](auto&, auto q, auto k, auto v, auto dy, a
 template <class Spec>
 using tensor_in = in<"BTHD", Spec, double>;
 template <auto Model, class Mesh, class Spec, class... Rest>
-using program_of = gs::program<Model, Mesh, tensor_in<Spec>, tensor_in<Spec>, tensor_in<Spec>, tensor_in<Spec>, Rest..., gs::element<double>>;
+using program_of =
+    gs::program<Model, Mesh, tensor_in<Spec>, tensor_in<Spec>, tensor_in<Spec>, tensor_in<Spec>, Rest..., gs::element<double>>;
 
 using over_seq = P<none, "seq", none, none>;
 template <bool Causal>

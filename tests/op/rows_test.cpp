@@ -59,9 +59,11 @@ TEST_CASE("layer_norm and cross_entropy, with every sharding") {
   };
   for (const std::vector<int>& e : every_spec::meshes) {
     const auto on = gs::simulate<mesh>(e);
-    every_spec::for_each_spec([&](const auto& t, const auto& s) { close(gs::to_global(gs::layer_norm(t, s, s)), normed); }, on, rows, scale);
+    every_spec::for_each_spec([&](const auto& t, const auto& s) { close(gs::to_global(gs::layer_norm(t, s, s)), normed); }, on, rows,
+                              scale);
     const every_spec::operand<std::int32_t, P<none>, P<"x">> targets{{4}, labels};
-    every_spec::for_each_spec([&](const auto& t, const auto& l) { close(gs::to_global(gs::cross_entropy(t, l)), costs); }, on, rows, targets);
+    every_spec::for_each_spec([&](const auto& t, const auto& l) { close(gs::to_global(gs::cross_entropy(t, l)), costs); }, on, rows,
+                              targets);
   }
   const auto on = gs::on_one_device<mesh>();
   const auto t = gs::from_global<double, P<none, none>>(on, {4, 6}, x);

@@ -112,19 +112,21 @@ void update(tensor& x, const std::vector<double>& g, double rate, double t, cons
 template <class MatrixSpec, class StackSpec, const gs::adafactor& Settings, bool OwnRate = false>
 void check(const std::vector<int>& extents) {
   const auto on = gs::simulate<mesh>(extents);
-  gs::executable<step<MatrixSpec, StackSpec, Settings, OwnRate>> run(on, {{'A', A}, {'B', B}, {'C', C}, {'E', E}}, gs::parameter_store(on, 1));
+  gs::executable<step<MatrixSpec, StackSpec, Settings, OwnRate>> run(on, {{'A', A}, {'B', B}, {'C', C}, {'E', E}},
+                                                                     gs::parameter_store(on, 1));
   const auto content = [&](std::string_view name, std::size_t n) {
     const gs::parameter_store::entry& e = *run.engine().store().find(name);
     std::vector<double> all(n);
     for (std::size_t d = 0; d < e.value.data.size(); ++d)
-      gs::kernel::for_each_element(e.value.places[d], [&](std::size_t global, std::size_t local) { all[global] = e.value.template as<double>(d)[local]; });
+      gs::kernel::for_each_element(e.value.places[d],
+                                   [&](std::size_t global, std::size_t local) { all[global] = e.value.template as<double>(d)[local]; });
     return all;
   };
   std::vector<double> x(A * B), y(A * C);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(double(i));
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::cos(3 * double(i));
-  tensor w{1, B, C, content("w", B * C), {}, {}, {}}, s{E, B, C, content("s", E * B * C), {}, {}, {}}, v{1, 0, C, content("v", C), {}, {}, {}},
-      k{1, 0, 1, content("k", 1), {}, {}, {}};
+  tensor w{1, B, C, content("w", B * C), {}, {}, {}}, s{E, B, C, content("s", E * B * C), {}, {}, {}},
+      v{1, 0, C, content("v", C), {}, {}, {}}, k{1, 0, 1, content("k", 1), {}, {}, {}};
   double first = 0, loss = 0;
   bool clips = false;
   for (int t = 1; t <= 12; ++t) {
@@ -247,8 +249,8 @@ template <bool OwnRate>
 using parts = gs::program<in_parts<OwnRate>, line, in<"NBM", P<none, "data", none>, double>, in<"NBH", P<none, "data", none>, double>,
                           in<"", void, double>, gs::element<double>, gs::extent<'N', 3>>;
 template <bool OwnRate>
-using batch = gs::program<at_once<OwnRate>, line, in<"BM", P<"data", none>, double>, in<"BH", P<"data", none>, double>, in<"", void, double>,
-                          gs::element<double>>;
+using batch = gs::program<at_once<OwnRate>, line, in<"BM", P<"data", none>, double>, in<"BH", P<"data", none>, double>,
+                          in<"", void, double>, gs::element<double>>;
 
 template <bool OwnRate>
 void check_parts(int devices) {

@@ -59,7 +59,9 @@ float trained_loss(int devices, int steps) {
   return loss;
 }
 
-std::int64_t bytes_of_sums(const gs::plan_view& p) { return p.bytes_received(op::all_reduce, p.bind({{'B', 24}, {'M', 700}, {'N', 50}}, std::vector<int>{4})); }
+std::int64_t bytes_of_sums(const gs::plan_view& p) {
+  return p.bytes_received(op::all_reduce, p.bind({{'B', 24}, {'M', 700}, {'N', 50}}, std::vector<int>{4}));
+}
 
 }  // namespace
 
@@ -101,8 +103,8 @@ template <bool Feeds>
 inline constexpr auto accumulate = [](auto& m, auto x) {
   auto w = m.param("w", "M", gs::init::zeros());
   auto g = gs::einsum<"BM->M">(x);
-  const gs::list<gs::symbol> sent =
-      gs::detail::gradients_on_wire(m, gs::list<gs::symbol>{w}, gs::list<gs::symbol>{g}, Feeds ? gradient_wire::bf16_with_feedback : gradient_wire::bf16);
+  const gs::list<gs::symbol> sent = gs::detail::gradients_on_wire(m, gs::list<gs::symbol>{w}, gs::list<gs::symbol>{g},
+                                                                  Feeds ? gradient_wire::bf16_with_feedback : gradient_wire::bf16);
   m.update(w, w + sent[0]);
   return gs::annotate<P<none>>(sent[0]);
 };

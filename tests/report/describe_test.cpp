@@ -81,7 +81,8 @@ TEST_CASE("windows as text: what a device holds beside its block") {
   const auto& plan = gs::program<windows, gs::mesh<gs::axis<"x", 2>>, in<"BH", P<none, "x">>, in<"W">, gs::combine_up_to<0>>::plan;
   const std::string text = gs::describe(plan);
   INFO(text);
-  for (const char* what : {"f32[B,H@x] -> %", "H@x{i-1..i+W-2 of H-W+3}", "H@x{i-3 wrapped}", "H@x{(2i-1..2i+1)/2 of (2H)/2}", "H@x{-i+H-1}"})
+  for (const char* what :
+       {"f32[B,H@x] -> %", "H@x{i-1..i+W-2 of H-W+3}", "H@x{i-3 wrapped}", "H@x{(2i-1..2i+1)/2 of (2H)/2}", "H@x{-i+H-1}"})
     CHECK(text.find(what) != std::string::npos);
 }
 

@@ -179,13 +179,16 @@ TEST_CASE("checkpointer, mpi: ranks that disagree are told so") {
   const shared_scratch dir;
   const gs::parameter_store store = make(on_all(), 1, 7);
   const bool odd = mpi_world::rank() == 1;
-  const auto said = [&](gs::checkpointer_options options) { return complaint_of_all([&] { gs::checkpointer(store, dir / "run", options); }); };
+  const auto said = [&](gs::checkpointer_options options) {
+    return complaint_of_all([&] { gs::checkpointer(store, dir / "run", options); });
+  };
   CHECK(contains(said({.every_steps = odd ? 1u : 2u}), "checkpointer_options::every_steps"));
   CHECK(contains(said({.keep = odd ? 3 : 2}), "checkpointer_options::keep"));
   CHECK(contains(said({.settings = {{"rate", odd ? "1" : "2"}}}), "setting \"rate\""));
   CHECK(contains(said({.keep = odd ? 0 : 2}), "keep"));
   gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
-  CHECK(contains(complaint_of_all([&] { odd ? (void)checkpoints.resume() : (void)checkpoints.save(); }), "the processes make different calls"));
+  CHECK(contains(complaint_of_all([&] { odd ? (void)checkpoints.resume() : (void)checkpoints.save(); }),
+                 "the processes make different calls"));
   set_step(store, odd ? 9 : 8);
   CHECK(contains(complaint_of_all([&] { checkpoints.after_step(); }), "the number of finished steps"));
   set_step(store, 9);
@@ -410,6 +413,7 @@ TEST_CASE("checkpointer, mpi: signatures are the leader's") {
   if (is_leader()) fs::remove(dir / "run/latest/manifest.sig");
   MPI_Barrier(MPI_COMM_WORLD);
   texts said;
-  CHECK(contains(complaint_of_all([&] { gs::checkpointer(store, dir / "run", telling(said, {.key = key, .require_signature = true})).resume(); }),
-                 "is not signed"));
+  CHECK(contains(
+      complaint_of_all([&] { gs::checkpointer(store, dir / "run", telling(said, {.key = key, .require_signature = true})).resume(); }),
+      "is not signed"));
 }

@@ -137,9 +137,10 @@ TEST_CASE("history: of values that several processes give, those of the first ar
   const scratch folder;
   set_content(folder / "telemetry-00000.jsonl",
               "{\"telemetry\":1}\n{\"step\":1,\"seconds\":0.5,\"values\":{\"loss\":\"NaN\",\"a\":\"-Infinity\"}}\n{\"st");
-  set_content(folder / "telemetry-00002.jsonl",
-              "\n[]\n{\"step\":-1,\"seconds\":1}\n{\"step\":1,\"seconds\":\"x\"}\n{\"step\":1,\"seconds\":0.25,\"values\":{\"loss\":3,\"mine\":4},"
-              "\"received\":3,\"lists\":{\"l\":1}}\n");
+  set_content(
+      folder / "telemetry-00002.jsonl",
+      "\n[]\n{\"step\":-1,\"seconds\":1}\n{\"step\":1,\"seconds\":\"x\"}\n{\"step\":1,\"seconds\":0.25,\"values\":{\"loss\":3,\"mine\":4},"
+      "\"received\":3,\"lists\":{\"l\":1}}\n");
   set_content(folder / "events-00000.jsonl", "{\"n\":1}\nnonsense\n");
   set_content(folder / "events-1.txt", "not read");
   const gs::run_history h = gs::read_run_history(folder / "");

@@ -353,7 +353,8 @@ TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   static const gs::plan_tables plan = gs::detail::build_program<doubling, mesh, gs::in<"AB", P<"expert", none>>>();
   REQUIRE(!plan.problem);
   const auto says = [](const gs::run_record& r) {
-    return std::any_of(r.assumptions.begin(), r.assumptions.end(), [](const std::string& s) { return s.starts_with("one iteration of each loop"); });
+    return std::any_of(r.assumptions.begin(), r.assumptions.end(),
+                       [](const std::string& s) { return s.starts_with("one iteration of each loop"); });
   };
   CHECK(says(gs::dry_run(plan.view(), plan.view().bind({{'A', 8}, {'B', 4}}, std::array{8}), core, core)));
   CHECK(!says(run(8)));
@@ -376,14 +377,16 @@ TEST_CASE("dry run: a scan has as many iterations as its rows, its gradient too"
     const auto step = [w](auto, auto now, auto x) { return gs::einsum<"AC,BC->AB">(gs::einsum<"AB,BC->AC">(now, w), w) + x; };
     return gs::gradients(gs::sum(gs::scan(step, h, xs)), std::array{w})[0];
   };
-  static const gs::plan_tables plan =
-      gs::detail::build_program<gradient_of_scan, mesh, gs::in<"TAB", P<none, "expert", none>>, gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
+  static const gs::plan_tables plan = gs::detail::build_program<gradient_of_scan, mesh, gs::in<"TAB", P<none, "expert", none>>,
+                                                                gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
   REQUIRE(!plan.problem);
   const auto rows = [&](std::int64_t t) {
     const gs::run_record r =
         gs::dry_run(plan.view(), plan.view().bind({{'T', t}, {'A', 4096}, {'B', 512}, {'C', 512}}, std::array{8}), core, core);
-    CHECK(std::ranges::any_of(r.assumptions, [](const std::string& s) { return s.starts_with("one iteration of each loop"); }) == (t > 1000));
-    const auto products = std::ranges::count_if(r.steps, [&](const gs::step_record& s) { return plan.view().steps[std::size_t(s.step)].kind == gs::op::einsum; });
+    CHECK(std::ranges::any_of(r.assumptions, [](const std::string& s) { return s.starts_with("one iteration of each loop"); }) ==
+          (t > 1000));
+    const auto products = std::ranges::count_if(
+        r.steps, [&](const gs::step_record& s) { return plan.view().steps[std::size_t(s.step)].kind == gs::op::einsum; });
     return std::pair(std::int64_t(products), r.seconds);
   };
   const auto [one, seconds_of_one] = rows(1);

@@ -95,7 +95,8 @@ static_assert(within_one_percent(between<gs::program<layer<8>, mesh, tokens, mas
                                  (bytes_of_rows(4, 1) + bytes_of_slots(4, 1)) * gs::expected_expert_groups(E, 8, k)));
 
 // One device per node: the experts of a group are on one device.
-using by_node = gs::program<layer_on_nodes<4>, gs::mesh<gs::axis<"node">>, gs::in<"GSM", P<"node", none, none>>, gs::in<"GS", P<"node", none>>>;
+using by_node =
+    gs::program<layer_on_nodes<4>, gs::mesh<gs::axis<"node">>, gs::in<"GSM", P<"node", none, none>>, gs::in<"GS", P<"node", none>>>;
 static_assert(by_node::plan.count(op::all_to_all) == 2 && by_node::plan.collectives() == 2);
 static_assert(between<by_node>(4, 1) == between<grouped>(4, 2));
 

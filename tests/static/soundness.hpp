@@ -26,7 +26,8 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   const std::uint32_t completed = from.partial & ~std::uint32_t(to.partial), cut = to.used() & ~from.used();
   if (axes == 0 || from.rank != to.rank || (to.partial & ~from.partial)) return false;
   if (from.order | to.order)  // over all axes
-    return !completed && !to.partial && (kind != op::slice || (finer && (from.order == to.order || !from.used()))) && (kind != op::all_gather || coarser);
+    return !completed && !to.partial && (kind != op::slice || (finer && (from.order == to.order || !from.used()))) &&
+           (kind != op::all_gather || coarser);
   switch (kind) {
     case op::slice: return finer && !completed && cut == axes;
     case op::all_gather: return coarser && !completed && axes == (from.used() & ~to.used());
@@ -43,7 +44,8 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s, int i) {
   const gs::value &from = p.at(s.input(i)), &to = p.at(s.output(i)), &first = p.at(s.input(0));
   const bool sums = s.kind == op::all_reduce || s.kind == op::reduce_scatter;
-  if ((gs::size_of(from.type) != gs::size_of(first.type) && s.kind != op::ragged_all_to_all) || (sums && (from.type != first.type || from.layout.pending != first.layout.pending)))
+  if ((gs::size_of(from.type) != gs::size_of(first.type) && s.kind != op::ragged_all_to_all) ||
+      (sums && (from.type != first.type || from.layout.pending != first.layout.pending)))
     return false;
   if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
@@ -116,8 +118,10 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(held(s.input(i)), read_factors(p, s, i))) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
-  // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands; over an axis on both, it would have products of different addends.
-  const bool product = (looped || s.kind == op::einsum || s.kind == op::gather || s.kind == op::scatter_add) && s.inputs == 2 && !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
+  // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands. Over an axis on both, it
+  // would have products of different addends.
+  const bool product = (looped || s.kind == op::einsum || s.kind == op::gather || s.kind == op::scatter_add) && s.inputs == 2 &&
+                       !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
   const bool linear = s.kind == op::scale || s.kind == op::reshape ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
@@ -205,13 +209,14 @@ constexpr bool sends_once(const gs::plan_view& p) {
   };
   std::vector<sent> all;
   for (const gs::node& s : p.steps)
-    for (int i = 0; gs::traits(s.kind).collective && i < (gs::traits(s.kind).ragged ? 1 : s.outputs); ++i) all.push_back({&s, s.input(i), s.output(i)});
+    for (int i = 0; gs::traits(s.kind).collective && i < (gs::traits(s.kind).ragged ? 1 : s.outputs); ++i)
+      all.push_back({&s, s.input(i), s.output(i)});
   for (const sent& a : all)
     for (const sent& b : all) {
       if (&a == &b) break;
       const gs::value &x = p.at(a.to), &y = p.at(b.to);
-      if (a.step->kind == b.step->kind && a.from == b.from && a.step->attr.axes == b.step->attr.axes && a.step->attr.moves == b.step->attr.moves && x.layout.same_layout(y.layout) &&
-          x.windows == y.windows)
+      if (a.step->kind == b.step->kind && a.from == b.from && a.step->attr.axes == b.step->attr.axes &&
+          a.step->attr.moves == b.step->attr.moves && x.layout.same_layout(y.layout) && x.windows == y.windows)
         return false;
     }
   return true;

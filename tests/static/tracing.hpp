@@ -33,7 +33,8 @@ constexpr gs::symbol input(gs::builder& b, std::string_view letters, gs::spec<En
   return s;
 }
 
-/// The letters of a tensor's dims; '*' for a product, '#' for a number, 'C' for a capacity or a part, '+' for a sum, '?' for a number of blocks.
+/// The letters of a tensor's dims; '*' for a product, '#' for a number, 'C' for a capacity or a part, '+' for a sum, '?' for a number of
+/// blocks.
 constexpr bool has_dims(gs::symbol s, std::string_view letters) {
   if (s.id < 0 || s.rank() != int(letters.size())) return false;
   for (int d = 0; d < s.rank(); ++d) {

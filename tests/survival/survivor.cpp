@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A small training that is killed and started again by tests/survival/kills.sh and soak.sh: a mixture of experts with random routing, dropout and Adam,
-// on MPI ranks, with a checkpoint every few steps. Its last parameters and its losses show whether anything was lost.
+// A small training that is killed and started again by tests/survival/kills.sh and soak.sh: a mixture of experts with random routing,
+// dropout and Adam, on MPI ranks, with a checkpoint every few steps. Its last parameters and its losses show whether anything was lost.
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
 #include <gshard/run.hpp>
@@ -94,7 +94,8 @@ class resources {
     long pages = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;
     const auto descriptors = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
-    file_ << ::getpid() << ' ' << step << ' ' << resident * (::sysconf(_SC_PAGESIZE) / 1024) << ' ' << descriptors << ' ' << mpi_objects << std::endl;
+    file_ << ::getpid() << ' ' << step << ' ' << resident * (::sysconf(_SC_PAGESIZE) / 1024) << ' ' << descriptors << ' ' << mpi_objects
+          << std::endl;
   }
 
  private:

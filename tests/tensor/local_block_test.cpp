@@ -17,7 +17,8 @@ TEST_CASE("local block: matrices and maps of Eigen, in their memory order") {
   const auto on = gs::simulate<gs::mesh<gs::axis<"x">>>(2);
   Eigen::MatrixXd left = Eigen::MatrixXd::Random(4, 3);  // column-major
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> right = Eigen::MatrixXd::Random(4, 2);
-  const auto t = gs::from_local_blocks<gs::P<"x", gs::none>>(on, {4, 5}, {gs::local_block(left, {0, 0}), gs::local_block(right, {0, 3}, 1)});
+  const auto t =
+      gs::from_local_blocks<gs::P<"x", gs::none>>(on, {4, 5}, {gs::local_block(left, {0, 0}), gs::local_block(right, {0, 3}, 1)});
   CHECK(t.local_shard(0).data[1 * 5 + 2] == left(1, 2));
   CHECK(t.local_shard(1).data[1 * 5 + 4] == right(3, 1));
   Eigen::MatrixXd whole(4, 5);

@@ -64,7 +64,8 @@ TEST_CASE("mpi: an order of the axes places the devices, and changes no result")
                        doctest::Contains("mpi_options::axis_order: 1, 1 is not an order of the 2 axes of the mesh"), gs::error);
   if (ranks() == 1) return;
   const auto differ = [](std::span<const int>) { return rank() == 0 ? std::vector{0, 1} : std::vector{1, 0}; };
-  CHECK_THROWS_WITH_AS(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.choose_axis_order = differ}), doctest::Contains("the order of the axes"), gs::error);
+  CHECK_THROWS_WITH_AS(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.choose_axis_order = differ}), doctest::Contains("the order of the axes"),
+                       gs::error);
 }
 
 TEST_CASE("mpi: the axis with most traffic is placed within nodes") {

@@ -24,8 +24,9 @@ TEST_CASE("plan: the place of an extremum in short lines that are sharded is gat
     CHECK(kinds(f) == "top_k all_gather top_k reshape");
     CHECK(f.bytes == 14 * 3 * (4 + 4));
     CHECK(kinds(reduce + " --mesh x=4 --in 64,65536@x --dims 1") == "reduce all_reduce argmax all_reduce");
-    for (const char* rest : {"x=2,y=2 --in 9@(x,y),3 --dims 0", "x=2,y=2 --in 3,9@(x,y),2 --dims 1", "x=3,y=2 --in 4@x,5@y --dims 1 --out 4",
-                             "x=4,y=2 --in 2,5@x,3@y --dims 1 --out 2@x,3", "x=5 --in 6,6@x --dims 1", "x=4 --in 40@x --dims 0"})
+    for (const char* rest :
+         {"x=2,y=2 --in 9@(x,y),3 --dims 0", "x=2,y=2 --in 3,9@(x,y),2 --dims 1", "x=3,y=2 --in 4@x,5@y --dims 1 --out 4",
+          "x=4,y=2 --in 2,5@x,3@y --dims 1 --out 2@x,3", "x=5 --in 6,6@x --dims 1", "x=4 --in 40@x --dims 0"})
       CHECK(right(reduce + " --mesh " + rest));
   }
 }

@@ -12,8 +12,9 @@ std::string said_of_shape(const char* text) {
 }  // namespace
 
 TEST_CASE("plan: a shape is printed as it is written") {
-  for (const char* text : {"4", "4@x", "4@x,24,100@y", "16@(x,long_name),8", "16@(long_name,x),8@y", "scalar", "scalar+partial(x)",
-                           "16,8+partial(x,y)", "16,8+max(x)", "16@y,8+min(x)", "scalar+prod(x,y)", "1,2,3,4,5,6,7,8@y+partial(x)", "4@x,2+order(1,0,2,3,4,5,6,7,8,9,10,11)"}) {
+  for (const char* text :
+       {"4", "4@x", "4@x,24,100@y", "16@(x,long_name),8", "16@(long_name,x),8@y", "scalar", "scalar+partial(x)", "16,8+partial(x,y)",
+        "16,8+max(x)", "16@y,8+min(x)", "scalar+prod(x,y)", "1,2,3,4,5,6,7,8@y+partial(x)", "4@x,2+order(1,0,2,3,4,5,6,7,8,9,10,11)"}) {
     const pl::shape s = pl::parse_shape(text, mesh);
     CHECK(pl::text_of(s, mesh) == text);
     CHECK(pl::parse_shape(pl::text_of(s, mesh), mesh) == s);
@@ -61,7 +62,8 @@ TEST_CASE("plan: a shape that is refused") {
   CHECK(said_of_shape("4@x+order(1,0)") == "the order of \"4@x+order(1,0)\" must have each of the 12 devices of the mesh once");
   at("99999999999999999999", "0", "a smaller extent");
   at("1,1,1,1,1,1,1,1,1", "16", "its end, because a tensor has at most 8 dims");
-  CHECK(said_of_shape("4@z") == "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");
+  CHECK(said_of_shape("4@z") ==
+        "a partition spec names an axis that the mesh does not have (\"z\" in \"4@z\"); the mesh has x, y, long_name");
   const std::string twice = "; let each axis shard one dim or hold one partial sum";
   CHECK(said_of_shape("4@x,4@x") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x,4@x\")" + twice);
   CHECK(said_of_shape("4@x+partial(x)") == "a partition spec uses one mesh axis twice (\"x\" in \"4@x+partial(x)\")" + twice);

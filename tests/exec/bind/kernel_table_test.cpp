@@ -18,7 +18,8 @@ namespace {
 
 inline constexpr auto look_up = [](auto&, auto table, auto ids) { return gs::gather(table, ids); };
 template <class T>
-using rows = gs::program<look_up, gs::mesh<gs::axis<"x">>, gs::in<"AB", gs::P<gs::none, gs::none>, T>, gs::in<"C", gs::P<"x">, std::int32_t>>;
+using rows =
+    gs::program<look_up, gs::mesh<gs::axis<"x">>, gs::in<"AB", gs::P<gs::none, gs::none>, T>, gs::in<"C", gs::P<"x">, std::int32_t>>;
 
 /// The type by which the kernel of a program's gather is found.
 template <class T>
@@ -31,7 +32,8 @@ static_assert(type_of_gather<float>() == dtype::f32 && type_of_gather<double>() 
 
 }  // namespace
 
-static_assert(type_of_gather<std::int32_t>() == dtype::i32 && type_of_gather<std::int64_t>() == dtype::i64 && type_of_gather<bool>() == dtype::boolean);
+static_assert(type_of_gather<std::int32_t>() == dtype::i32 && type_of_gather<std::int64_t>() == dtype::i64 &&
+              type_of_gather<bool>() == dtype::boolean);
 
 TEST_CASE("every operation has an entry of its own for each element type; data movement for each size of elements") {
   for (const gs::op_traits& kind : gs::op_table) {

@@ -16,7 +16,8 @@ TEST_CASE("tokens reach their experts, and come back weighted") {
                               [](const scope&, given x) {
                                 const gs::gating_result r = gs::top2_gating(x[0], gs::capacity{4}, gs::second_expert::always);
                                 const gs::symbol sent = gs::einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
-                                return symbols{r.load, r.overflow, gs::einsum<"EGCM->EM">(sent), gs::einsum<"GSEC,EGCM->GSM">(r.combine, sent)};
+                                return symbols{r.load, r.overflow, gs::einsum<"EGCM->EM">(sent),
+                                               gs::einsum<"GSEC,EGCM->GSM">(r.combine, sent)};
                               });
   CHECK(y[1] == array{0});
   CHECK(y[2].size() == 2);

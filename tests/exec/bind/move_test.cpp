@@ -15,7 +15,8 @@ using symbols = gs::list<gs::symbol>;
 
 TEST_CASE("a reshape to dims of another product is refused when it is bound") {
   const auto split = [](std::int64_t second) {
-    serial_run({{"A"}}, {{'A', 6}, {'B', 2}, {'C', second}}, {{1, 2, 3, 4, 5, 6}}, [](const scope&, given x) { return symbols{gs::split_dim<0>(x[0], "BC")}; });
+    serial_run({{"A"}}, {{'A', 6}, {'B', 2}, {'C', second}}, {{1, 2, 3, 4, 5, 6}},
+               [](const scope&, given x) { return symbols{gs::split_dim<0>(x[0], "BC")}; });
   };
   CHECK_NOTHROW(split(3));
   CHECK_THROWS_WITH_AS(split(4), doctest::Contains("reshape: dim 'A' of extent 6 is not the product of 2 and 4"), gs::error);
@@ -39,7 +40,8 @@ TEST_CASE("gather reads rows, and scatter_add adds them up") {
 
 TEST_CASE("slices, padding, rolls and concatenation move elements") {
   const arrays y = serial_run({{"A"}}, {{'A', 4}}, {{1, 2, 3, 4}}, [](const scope&, given x) {
-    return symbols{gs::slice(x[0], 0, 1, 3), gs::pad(x[0], 0, 1, 2), gs::reverse(x[0], 0), gs::roll(x[0], 0, 1), gs::concat({x[0], x[0]}, 0)};
+    return symbols{gs::slice(x[0], 0, 1, 3), gs::pad(x[0], 0, 1, 2), gs::reverse(x[0], 0), gs::roll(x[0], 0, 1),
+                   gs::concat({x[0], x[0]}, 0)};
   });
   CHECK(y == arrays{{2, 3}, {0, 1, 2, 3, 4, 0, 0}, {4, 3, 2, 1}, {4, 1, 2, 3}, {1, 2, 3, 4, 1, 2, 3, 4}});
 }

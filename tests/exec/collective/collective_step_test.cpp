@@ -96,7 +96,8 @@ TEST_CASE("every layout in every order of the devices to every other") {
               if ((alone && (p.view().collectives() != 1 || p.view().count(gs::op::collective_permute) != 1)) ||
                   run_graph::collect(on, e.output(0)) != whole[0] || (exact && received != p.view().bytes_received(e.sizes())))
                 if (++wrong <= 3)
-                  FAIL_CHECK(run_graph::text_of(s) << " orders " << f << " " << g << ": received " << received << ", planned " << p.view().bytes_received(e.sizes()));
+                  FAIL_CHECK(run_graph::text_of(s) << " orders " << f << " " << g << ": received " << received << ", planned "
+                                                   << p.view().bytes_received(e.sizes()));
             }
       CHECK(wrong == 0);
     }
@@ -111,7 +112,8 @@ TEST_CASE("operations on tensors in other orders of the devices") {
     });
     t.graph.orders = {3, 2, 1, 0, 0, 2, 1, 3};
     const gs::dims dims{{'A', 7}, {'B', 4}, {'C', 6}};
-    const run_graph::arrays sources = run_graph::random_sources(t, dims, 3), expected = run_graph::run(t, run_graph::serial(t, dims), sources);
+    const run_graph::arrays sources = run_graph::random_sources(t, dims, 3),
+                            expected = run_graph::run(t, run_graph::serial(t, dims), sources);
     const auto all = run_graph::all_layouts(2, int(mesh.size()));
     std::mt19937 gen(9);
     for (int i = 0; i < 300; ++i) {
@@ -154,13 +156,13 @@ outcome run_on_devices(const run_graph::traced& t, const run_graph::setting& s, 
 }  // namespace
 
 TEST_CASE("tensors that go together are the same bits as one by one") {
-  const run_graph::traced t =
-      trace({{"AB"}, {"BC"}, {"CA"}, {"AC", gs::dtype::f32}, {"BA", gs::dtype::f32}, {"AB", gs::dtype::i32, 'A'}}, [](const scope&, given x) {
-        symbols tenths, results;
-        for (const symbol& s : x) tenths.push_back(s.get().type == gs::dtype::i32 ? s : 0.1 * s);
-        for (const symbol& s : tenths) results.push_back(lay_out(s));
-        return results;
-      });
+  const run_graph::traced t = trace({{"AB"}, {"BC"}, {"CA"}, {"AC", gs::dtype::f32}, {"BA", gs::dtype::f32}, {"AB", gs::dtype::i32, 'A'}},
+                                    [](const scope&, given x) {
+                                      symbols tenths, results;
+                                      for (const symbol& s : x) tenths.push_back(s.get().type == gs::dtype::i32 ? s : 0.1 * s);
+                                      for (const symbol& s : tenths) results.push_back(lay_out(s));
+                                      return results;
+                                    });
   std::mt19937 gen(11);
   int wrong = 0, fewer = 0;
   for (int turn = 0; turn < 1500; ++turn) {
@@ -169,7 +171,8 @@ TEST_CASE("tensors that go together are the same bits as one by one") {
     const bool divides = s.mesh.size() == 1 ? s.mesh[0] == 2 && s.dims.find('A') == 6 : s.mesh[1] == 3 && s.dims.find('A') == 6;
     const auto from = run_graph::all_layouts(2, int(s.mesh.size()), gen() % 2 == 0), to = run_graph::all_layouts(2, int(s.mesh.size()));
     // Few layouts in a program, so that many moves are alike.
-    const gs::sharding froms[] = {from[gen() % from.size()], from[gen() % from.size()]}, tos[] = {to[gen() % to.size()], to[gen() % to.size()]};
+    const gs::sharding froms[] = {from[gen() % from.size()], from[gen() % from.size()]},
+                       tos[] = {to[gen() % to.size()], to[gen() % to.size()]};
     for (std::size_t i = 0; i < t.free.size(); ++i) s.layouts.push_back(i < t.sources() ? froms[gen() % 2] : tos[gen() % 2]);
     s.layouts[5].partial = 0;
     if (gen() % 2) {

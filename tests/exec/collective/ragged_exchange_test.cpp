@@ -102,7 +102,8 @@ struct expected_bytes {
 template <class T, int EighthsOfRows, gs::label Columns = gs::label("model")>
 void check(cases::rng& random, bool all_to_one) {
   const std::int64_t G = 1 + std::int64_t(cases::below(random, 7)), S = 1 + std::int64_t(cases::below(random, 9));
-  const std::int64_t E = N * (1 + std::int64_t(cases::below(random, 3))), M = 1 + std::int64_t(cases::below(random, 3) * cases::below(random, 20));
+  const std::int64_t E = N * (1 + std::int64_t(cases::below(random, 3))),
+                     M = 1 + std::int64_t(cases::below(random, 3) * cases::below(random, 20));
   const gs::dims sizes{{'G', G}, {'S', S}, {'E', E}, {'M', M}};
   std::vector<T> gates(std::size_t(G * S * E)), x(std::size_t(G * S * M));
   for (std::size_t i = 0; i < gates.size(); ++i) {

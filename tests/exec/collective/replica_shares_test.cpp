@@ -17,7 +17,9 @@ using gs::detail::replica_shares;
 namespace {
 
 /// Devices that can be held by one process, on nodes.
-gs::simulated on_nodes(const std::vector<int>& mesh, std::vector<int> node) { return gs::simulated(mesh, gs::node_map{std::move(node), gs::summation::by_member}); }
+gs::simulated on_nodes(const std::vector<int>& mesh, std::vector<int> node) {
+  return gs::simulated(mesh, gs::node_map{std::move(node), gs::summation::by_member});
+}
 
 }  // namespace
 

@@ -48,7 +48,9 @@ class thread_backend final : public gs::backend {
   void barrier(std::uint32_t) override { team_.all.arrive_and_wait(); }
 
  private:
-  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override { throw gs::error("an exchange was started"); }
+  std::size_t do_start(std::uint32_t, std::span<const gs::exchange_part>, const gs::exchange_bounds&, bool) override {
+    throw gs::error("an exchange was started");
+  }
   void do_finish(std::size_t) override {}
   void do_all_gather(std::uint32_t, std::span<const gs::gather_part>) override { throw gs::error("an all_gather was made"); }
   team& team_;
@@ -60,7 +62,8 @@ struct device_outcome {
   std::string problem;
 };
 
-device_outcome run(const gs::plan_tables& p, const run_graph::setting& s, const run_graph::arrays& sources, const gs::any_cluster& on, std::size_t device) {
+device_outcome run(const gs::plan_tables& p, const run_graph::setting& s, const run_graph::arrays& sources, const gs::any_cluster& on,
+                   std::size_t device) {
   device_outcome r;
   r.problem = gs::detail::problem_of([&] {
     gs::executor e(p.view(), gs::all_kernels, on, s.dims, gs::parameter_store(on));
@@ -88,7 +91,9 @@ TEST_CASE("shared steps: every layout to every layout, alone and together, to th
     const auto from = run_graph::all_layouts(2, 1, true), to = run_graph::all_layouts(2, 1);
     for (const gs::dims& dims : {gs::dims{{'A', 7}, {'B', 3}}, gs::dims{{'A', 48}, {'B', 36}}, gs::dims{{'A', 300}, {'B', 517}}})
       for (std::size_t i = 0; i < from.size() * to.size(); ++i) {
-        run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {from[i / to.size()], from[gen() % from.size()], to[i % to.size()], to[gen() % to.size()]}};
+        run_graph::setting s{.mesh = mesh,
+                             .dims = dims,
+                             .layouts = {from[i / to.size()], from[gen() % from.size()], to[i % to.size()], to[gen() % to.size()]}};
         if (gen() % 2) s.layouts = {s.layouts[0], s.layouts[0], s.layouts[2], s.layouts[2]};
         // Sums of few elements are sent as messages.
         if (dims.find('A') == 7) for (gs::sharding& l : s.layouts) l.partial = 0;
@@ -109,7 +114,8 @@ TEST_CASE("shared steps: every layout to every layout, alone and together, to th
         for (std::thread& one : threads) one.join();
         bool same = true;
         for (std::size_t d = 0; d < n; ++d) {
-          same = same && got[d].problem.empty() && got[d].received == simulated.on().received()[d] && got[d].bits.size() == p.outputs.size();
+          same =
+              same && got[d].problem.empty() && got[d].received == simulated.on().received()[d] && got[d].bits.size() == p.outputs.size();
           for (std::size_t o = 0; same && o < p.outputs.size(); ++o) same = got[d].bits[o] == expected.bits[d * p.outputs.size() + o];
           moved += got[d].received.exchanges > 0 || got[d].received.gathers > 0;
         }

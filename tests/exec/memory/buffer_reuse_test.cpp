@@ -86,8 +86,8 @@ TEST_CASE("an operand that is needed later, or an output, stays") {
 }
 
 TEST_CASE("broadcast operands are not written over") {
-  const run_graph::traced t =
-      run_graph::trace({{"AB"}, {"B"}}, [](const scope&, given x) { return symbols{gs::map<[](auto a, auto b) { return a - b; }>(x[1], x[0])}; });
+  const run_graph::traced t = run_graph::trace(
+      {{"AB"}, {"B"}}, [](const scope&, given x) { return symbols{gs::map<[](auto a, auto b) { return a - b; }>(x[1], x[0])}; });
   const shared s(t, {{'A', 1}, {'B', 6}}, {1}, {whole(2), whole(1)});
   CHECK(!s.writes_over(s.step(op::map), 0));
   CHECK(s.writes_over(s.step(op::map), 1));

@@ -103,7 +103,8 @@ void check_attention(const ks::attention_sizes& s, const std::vector<std::int32_
   drop.queries = s.queries + s.first_query;
   const auto wide = [](const std::vector<T>& x) { return doubles(x.begin(), x.end()); };
   const reference expected = by_loops(wide(q), wide(k), wide(v), wide(dy), seen, s, drop);
-  std::vector<T> y(q.size() + 1, T(7)), log_sum(expected.log_sum.size()), delta(log_sum.size()), dq(q.size()), dk(k.size(), T(9)), dv(k.size());
+  std::vector<T> y(q.size() + 1, T(7)), log_sum(expected.log_sum.size()), delta(log_sum.size()), dq(q.size()), dk(k.size(), T(9)),
+      dv(k.size());
   const std::int32_t* const from = seen.empty() ? nullptr : seen.data();
   ks::attention(q.data(), k.data(), v.data(), from, y.data(), log_sum.data(), s, drop);
   CHECK(y.back() == T(7));
@@ -112,7 +113,8 @@ void check_attention(const ks::attention_sizes& s, const std::vector<std::int32_
   CHECK(distance(y, expected.y) < tolerance);
   CHECK(distance(log_sum, expected.log_sum) < tolerance);
   for (std::size_t i = 0; i < delta.size(); ++i)
-    for (std::size_t d = i * static_cast<std::size_t>(s.depth); d < (i + 1) * static_cast<std::size_t>(s.depth); ++d) delta[i] += y[d] * dy[d];
+    for (std::size_t d = i * static_cast<std::size_t>(s.depth); d < (i + 1) * static_cast<std::size_t>(s.depth); ++d)
+      delta[i] += y[d] * dy[d];
   ks::attention_grad(q.data(), k.data(), v.data(), log_sum.data(), delta.data(), dy.data(), from, dq.data(), dk.data(), dv.data(), s, drop);
   CHECK(distance(dq, expected.dq) < tolerance);
   CHECK(distance(dk, expected.dk) < tolerance);

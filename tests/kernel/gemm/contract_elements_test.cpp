@@ -56,10 +56,13 @@ void check_complex(const letters_of_einsum& e, const extents& sizes, std::mt1993
   };
   const std::int64_t n = count(e.a, sizes), m = count(b, sizes);
   const std::vector<double> xr = quarters(n, gen), xi = quarters(n, gen);
-  const std::vector<double> yr = b.empty() ? std::vector<double>{1} : quarters(m, gen), yi = b.empty() ? std::vector<double>{0} : quarters(m, gen);
+  const std::vector<double> yr = b.empty() ? std::vector<double>{1} : quarters(m, gen),
+                            yi = b.empty() ? std::vector<double>{0} : quarters(m, gen);
   const std::vector<complex> x = zip(xr, xi), y = zip(yr, yi);
   std::vector<complex> z(static_cast<std::size_t>(count(e.out, sizes)), std::numeric_limits<T>::quiet_NaN());
-  const auto sum = [&](const std::vector<double>& left, const std::vector<double>& right) { return einsum(e.a, b, e.out, sizes, left, right, 0.5); };
+  const auto sum = [&](const std::vector<double>& left, const std::vector<double>& right) {
+    return einsum(e.a, b, e.out, sizes, left, right, 0.5);
+  };
   if (b.empty()) ks::contraction<complex>(operand(e.a, sizes), operand(e.out, sizes), 0.5).run(x.data(), z.data());
   else ks::contraction<complex>(operand(e.a, sizes), operand(b, sizes), operand(e.out, sizes), 0.5).run(x.data(), y.data(), z.data());
   const std::vector<double> rr = sum(xr, yr), ii = sum(xi, yi), ri = sum(xr, yi), ir = sum(xi, yr);

@@ -135,14 +135,16 @@ void check_pieces(const std::string& a, const std::string& b, const std::string&
   const auto x = random_values<T>(count(a, sizes), gen), y = random_values<T>(count(b, sizes), gen);
   const std::size_t size = static_cast<std::size_t>(count(out, sizes));
   std::vector<T> whole(size, std::numeric_limits<T>::quiet_NaN());
-  ks::contraction<T>(operand(a, sizes), operand(b, sizes), operand(out, sizes), 1, false, precision, batch).run(x.data(), y.data(), whole.data());
+  ks::contraction<T>(operand(a, sizes), operand(b, sizes), operand(out, sizes), 1, false, precision, batch)
+      .run(x.data(), y.data(), whole.data());
   if (precision == ks::precision::full) compare(whole, einsum(a, b, out, sizes, x, y, 1.0));
   for (std::int64_t some = 1; some < all; ++some) {
     std::vector<T> pieces(size, std::numeric_limits<T>::quiet_NaN());
     for (std::int64_t at = 0; at < all; at += some) {
       const std::int64_t n = std::min(some, all - at);
       const auto place = [&](const std::string& letters) { return at * (*indices_of_batch(letters, sizes, n).stride)[letters.find('a')]; };
-      ks::contraction<T>(indices_of_batch(a, sizes, n), indices_of_batch(b, sizes, n), indices_of_batch(out, sizes, n), 1, false, precision, batch)
+      ks::contraction<T>(indices_of_batch(a, sizes, n), indices_of_batch(b, sizes, n), indices_of_batch(out, sizes, n), 1, false, precision,
+                         batch)
           .run(x.data() + place(a), y.data() + place(b), pieces.data() + place(out));
     }
     CHECK(pieces == whole);

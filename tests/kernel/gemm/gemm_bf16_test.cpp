@@ -16,9 +16,11 @@ TEST_CASE("gemm_bf16: the product of rounded matrices, whatever library multipli
   // The matrices hold what bf16 can, and alpha does not add digits: so it must be gemm's product.
   std::mt19937 gen(7);
   for (int i = 0; i < 200; ++i) {
-    const std::int64_t most = i % 4 == 0 ? 120 : 30, m = test::pick(gen, 1, most), n = test::pick(gen, 1, most), k = test::pick(gen, 0, most);
+    const std::int64_t most = i % 4 == 0 ? 120 : 30, m = test::pick(gen, 1, most), n = test::pick(gen, 1, most),
+                       k = test::pick(gen, 0, most);
     const bool ta = test::pick(gen, 0, 1) == 1, tb = test::pick(gen, 0, 1) == 1;
-    const std::int64_t lda = (ta ? m : k) + test::pick(gen, 0, 3), ldb = (tb ? k : n) + test::pick(gen, 0, 3), ldc = n + test::pick(gen, 0, 3);
+    const std::int64_t lda = (ta ? m : k) + test::pick(gen, 0, 3), ldb = (tb ? k : n) + test::pick(gen, 0, 3),
+                       ldc = n + test::pick(gen, 0, 3);
     auto a = test::random_values<float>((ta ? k : m) * lda, gen), b = test::random_values<float>((tb ? n : k) * ldb, gen);
     for (auto* v : {&a, &b})
       for (float& x : *v) x = gshard::detail::to_float(gshard::detail::to_bf16(x));
@@ -39,8 +41,8 @@ TEST_CASE("gemm_bf16: rounds its operands, not its sums") {
 
 namespace {
 
-/// Matrices of eighths, whose products have exact sums, with one value that is not finite: gemm_bf16 must give gemm's bits, and NaN just where
-/// gemm does.
+/// Matrices of eighths, whose products have exact sums, with one value that is not finite: gemm_bf16 must give gemm's bits, and NaN just
+/// where gemm does.
 bool is_exact(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float beta, float odd_one, std::mt19937& gen) {
   const auto eighths = [&](std::int64_t size) {
     std::vector<float> v(static_cast<std::size_t>(size));

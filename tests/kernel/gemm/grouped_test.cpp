@@ -28,7 +28,8 @@ struct grouped_case {
 grouped_case make_case(std::uint32_t seed) {
   std::mt19937 gen(seed);
   grouped_case c;
-  c.n = {test::pick(gen, 1, 3), test::pick(gen, 0, 3), test::pick(gen, 0, 40), test::pick(gen, 1, 4), test::pick(gen, 1, 9), test::pick(gen, 1, 9)};
+  c.n = {test::pick(gen, 1, 3), test::pick(gen, 0, 3), test::pick(gen, 0, 40),
+         test::pick(gen, 1, 4), test::pick(gen, 1, 9), test::pick(gen, 1, 9)};
   for (std::int64_t block = 0; block < c.n.expert_groups * c.n.groups; ++block) {
     std::int64_t left = c.n.rows;
     for (std::int64_t e = 0; e < c.n.experts; ++e) {

@@ -14,7 +14,8 @@ using namespace test;
 TEST_CASE_TEMPLATE("cast: to integers towards zero, the nearest integer beyond them, the lowest of NaN", T, float, double) {
   using limits = std::numeric_limits<T>;
   constexpr std::int32_t lowest = std::numeric_limits<std::int32_t>::lowest(), highest = std::numeric_limits<std::int32_t>::max();
-  const std::vector<T> x{T(2.9), T(-2.9), T(-0.0), T(2147483648.0), T(-2147483648.0), limits::max(), -limits::infinity(), limits::quiet_NaN()};
+  const std::vector<T> x{
+      T(2.9), T(-2.9), T(-0.0), T(2147483648.0), T(-2147483648.0), limits::max(), -limits::infinity(), limits::quiet_NaN()};
   std::vector<std::int32_t> y(x.size());
   ks::cast(x.data(), y.data(), std::int64_t(x.size()));
   CHECK(y == std::vector<std::int32_t>{2, -2, 0, highest, lowest, highest, lowest, lowest});
@@ -43,7 +44,8 @@ TEST_CASE("cast: between integers, the nearest one; to bool, whether a number is
   CHECK(is == std::array{true, false, true, false});
 }
 
-TEST_CASE_TEMPLATE("cast: half precision through float; a quarter is exact, what is not finite stays so", Half, gshard::half, gshard::bfloat16) {
+TEST_CASE_TEMPLATE("cast: half precision through float; a quarter is exact, what is not finite stays so", Half, gshard::half,
+                   gshard::bfloat16) {
   const std::vector<double> x{0.25, -2, 1e300, std::numeric_limits<double>::quiet_NaN()};
   std::vector<Half> y(x.size());
   std::vector<double> back(x.size());

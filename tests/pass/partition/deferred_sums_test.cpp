@@ -41,7 +41,9 @@ template <auto Update, auto Observe>
 using program = gs::program<summed<Update, Observe>, mesh, in<"AB", P<"x", none>>, in<"AC", P<"x", none>>, in<"", void, std::int32_t>>;
 
 inline constexpr auto add = [](symbol state, symbol addend) { return gs::here(state) + addend; };
-inline constexpr auto halve_and_add = [](symbol state, symbol addend) { return gs::map([](auto s, auto a) { return s / 2 + a; }, state, addend); };
+inline constexpr auto halve_and_add = [](symbol state, symbol addend) {
+  return gs::map([](auto s, auto a) { return s / 2 + a; }, state, addend);
+};
 inline constexpr auto multiply = [](symbol state, symbol addend) {
   return gs::map([](auto s, auto a) { return s * s + a; }, state, addend);
 };

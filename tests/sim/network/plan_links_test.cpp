@@ -132,7 +132,8 @@ TEST_CASE("links: dead links that cut devices off are an error, and so are two b
   };
   const std::string cut = "link loads: dead links such as from chip 0 to chip 1 cut off ";
   CHECK(problem(chips({8}, 1, false), {.links = {{0, 1, 0}, {1, 0, 0}}}) == cut + "the devices 1 from the devices 0");
-  CHECK(problem(chips({2, 4}, 1, false), {.links = {{0, 1, 0}, {1, 0, 0}, {0, 4, 0}, {4, 0, 0}}}) == cut + "the devices 4 from the devices 0");
+  CHECK(problem(chips({2, 4}, 1, false), {.links = {{0, 1, 0}, {1, 0, 0}, {0, 4, 0}, {4, 0, 0}}}) ==
+        cut + "the devices 4 from the devices 0");
   CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {4, 3, 0}}}).find(cut) == 0);
   CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {1, 0, 0}, {2, 3, 0}}}).find(cut) == 0);
   CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {2, 3, 0}}}).empty());  // all goes down

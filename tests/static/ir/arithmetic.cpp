@@ -18,7 +18,8 @@ static_assert(arithmetic::add{}(std::numeric_limits<std::int64_t>::max(), std::i
 static_assert(arithmetic::multiply{}(std::int32_t(1) << 30, std::int32_t(4)) == 0);
 static_assert(arithmetic::subtract{}(std::int32_t(3), std::int32_t(5)) == -2);
 static_assert(arithmetic::choose{}(0.0, 1.0, 2.0) == 2.0 && arithmetic::choose{}(-1, 1, 2) == 1);
-static_assert(arithmetic::less{}(1, 2) == 1 && arithmetic::at_most{}(2, 2) == 1 && arithmetic::equal{}(complex(1, 1), complex(1, 0)) == complex(0));
+static_assert(arithmetic::less{}(1, 2) == 1 && arithmetic::at_most{}(2, 2) == 1 &&
+              arithmetic::equal{}(complex(1, 1), complex(1, 0)) == complex(0));
 static_assert(arithmetic::both{}(true, false) == false && arithmetic::either{}(true, false) && arithmetic::negation{}(false));
 
 // Every function has a number of its own.

@@ -19,9 +19,11 @@ template <class T>
 struct pair_of {
   T real, imag;
 };
-static_assert(!gs::detail::is_element<char> && !gs::detail::is_element<pair_of<float>> && !gs::detail::is_element<std::complex<long double>>);
+static_assert(!gs::detail::is_element<char> && !gs::detail::is_element<pair_of<float>> &&
+              !gs::detail::is_element<std::complex<long double>>);
 
-static_assert(gs::size_of(dtype::boolean) == 1 && gs::size_of(dtype::bf16) == 2 && gs::size_of(dtype::c64) == 8 && gs::size_of(dtype::c128) == 16);
+static_assert(gs::size_of(dtype::boolean) == 1 && gs::size_of(dtype::bf16) == 2 && gs::size_of(dtype::c64) == 8 &&
+              gs::size_of(dtype::c128) == 16);
 static_assert(gs::name(dtype::c64) == "c64" && gs::cpp_name(dtype::i64) == "int64");
 static_assert(gs::complex_of(dtype::f32) == dtype::c64 && gs::traits(gs::complex_of(dtype::f64)).part == dtype::f64);
 static_assert(gs::is_differentiable(dtype::c128) && !gs::is_differentiable(dtype::i64) && !gs::is_differentiable(dtype::f16));

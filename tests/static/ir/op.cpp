@@ -28,7 +28,7 @@ constexpr bool all_of(auto holds) {
     if (!holds(t)) return false;
   return true;
 }
-static_assert(all_of([](const gs::op_traits& t) { return !t.collective || t.reshards || t.product; }));       // moves tensors, or loops over one
+static_assert(all_of([](const gs::op_traits& t) { return !t.collective || t.reshards || t.product; }));  // moves tensors, or loops over one
 static_assert(all_of([](const gs::op_traits& t) { return !t.alias || (t.overwrites < 0 && !t.collective); }));  // has no storage of its own
 static_assert(all_of([](const gs::op_traits& t) { return !t.only_moves || (!t.product && !t.elementwise); }));
 static_assert(all_of([](const gs::op_traits& t) { return !t.control || (!t.alias && !t.collective && !gs::may_fail(t.kind)); }));

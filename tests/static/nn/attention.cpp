@@ -34,9 +34,8 @@ inline constexpr auto train = [](auto& m, auto query, auto memory, auto real, au
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-constexpr gs::plan_view layer =
-    gs::program<train, mesh, in<"GBQM", P<"data", none, none, none>>, in<"GBKM", P<"data", none, none, none>>, in<"GBK", P<"data", none, none>>,
-                in<"">>::plan;
+constexpr gs::plan_view layer = gs::program<train, mesh, in<"GBQM", P<"data", none, none, none>>, in<"GBKM", P<"data", none, none, none>>,
+                                            in<"GBK", P<"data", none, none>>, in<"">>::plan;
 
 /// The same of attention with a bias, which holds all scores.
 inline constexpr auto with_bias = [](auto& m, auto query, auto memory, auto bias, auto rate) {

@@ -28,7 +28,8 @@ namespace {
 /// True if all nodes have lines of this file, between the call and a few lines after it.
 constexpr bool are_here(const gs::graph& g, std::uint32_t first, std::uint32_t last = 0) {
   for (const gs::node& n : g.nodes)
-    if (n.place.file == nullptr || std::string_view(n.place.file) != __FILE__ || n.place.line < first || n.place.line > (last ? last : first))
+    if (n.place.file == nullptr || std::string_view(n.place.file) != __FILE__ || n.place.line < first ||
+        n.place.line > (last ? last : first))
       return false;
   return !g.problem && !g.nodes.empty();
 }

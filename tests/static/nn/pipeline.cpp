@@ -27,7 +27,8 @@ namespace {
 constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
 template <nn::pipeline_options Options>
 constexpr symbol passed(const auto& m, auto x) {
-  if constexpr (Options.repeats == 1) return nn::pipeline(m, Options, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
+  if constexpr (Options.repeats == 1)
+    return nn::pipeline(m, Options, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
   else
     return nn::pipeline(m, Options, layer, x, m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F")));
 }
@@ -39,7 +40,8 @@ constexpr auto train = [](auto& m, auto x, auto rate) {
   return loss;
 };
 template <nn::pipeline_plan Plan>
-constexpr auto spread = [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<nn::pipeline_options{.plan = Plan}>(m, x)); };
+constexpr auto spread =
+    [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<nn::pipeline_options{.plan = Plan}>(m, x)); };
 
 using mesh = gs::mesh<gs::axis<"stage">, gs::axis<"data">>;
 using batches = gs::in<"MBF", P<none, "data", none>>;
@@ -108,9 +110,11 @@ static_assert(all_ticks_in_plan<trained<2, 8, remat_policy::nothing, nn::pipelin
 // Results that are sharded over the stages arrive in one exchange.
 template <nn::pipeline_plan Plan>
 constexpr const gs::plan_view& spread_plan = gs::program<spread<Plan>, mesh, batches, extent<'S', 4>, extent<'M', 8>>::plan;
-static_assert(spread_plan<nn::pipeline_plan::loop>.count(op::all_to_all) == 1 && spread_plan<nn::pipeline_plan::loop>.count(op::collective_permute) == 1);
+static_assert(spread_plan<nn::pipeline_plan::loop>.count(op::all_to_all) == 1 &&
+              spread_plan<nn::pipeline_plan::loop>.count(op::collective_permute) == 1);
 static_assert(spread_plan<nn::pipeline_plan::loop>.collectives() == 2);
-static_assert(spread_plan<nn::pipeline_plan::all_ticks>.count(op::all_to_all) == 1 && spread_plan<nn::pipeline_plan::all_ticks>.collectives() == 11);
+static_assert(spread_plan<nn::pipeline_plan::all_ticks>.count(op::all_to_all) == 1 &&
+              spread_plan<nn::pipeline_plan::all_ticks>.collectives() == 11);
 
 namespace {
 
@@ -156,6 +160,8 @@ static_assert(names(problem(same, "MBF", f32, "RSFF", f64, circular), fault::wro
 static_assert(!problem(same, "MBF", f32, "RSFF", f64, circular_loop));
 // So does the fault of a body that changes what it gets.
 constexpr std::string_view of_body = "result of the body of pipeline";
-static_assert(names(problem([](symbol y, symbol) { return gs::einsum<"SBF->SFB">(y); }, "MBF", f32, "SFF"), fault::dims_differ, of_body, 0, 1));
-static_assert(names(problem([](symbol y, symbol) { return gs::sum<"SBF->SB">(y); }, "MBF", f32, "SFF"), fault::rank_mismatch, of_body, 3, 2));
+static_assert(names(problem([](symbol y, symbol) { return gs::einsum<"SBF->SFB">(y); }, "MBF", f32, "SFF"), fault::dims_differ, of_body, 0,
+                    1));
+static_assert(names(problem([](symbol y, symbol) { return gs::sum<"SBF->SB">(y); }, "MBF", f32, "SFF"), fault::rank_mismatch, of_body, 3,
+                    2));
 static_assert(names(problem([](symbol y, symbol) { return gs::cast(y, f64); }, "MBF", f32, "SFF"), fault::wrong_type, of_body, 0));

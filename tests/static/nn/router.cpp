@@ -69,10 +69,12 @@ static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
 // Faults of x and mask name the layer and the operand, not the verbs inside.
-constexpr gs::diagnostic of_layer(std::string_view x, std::string_view mask, gs::dtype of_x = gs::dtype::f32, gs::dtype of_mask = gs::dtype::f32) {
+constexpr gs::diagnostic of_layer(std::string_view x, std::string_view mask, gs::dtype of_x = gs::dtype::f32,
+                                  gs::dtype of_mask = gs::dtype::f32) {
   return tracing::problem_of([&](auto& b, auto& m) { nn::moe<"x">(m, input(b, x, of_x), input(b, mask, of_mask)); });
 }
-constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first, int second = -1, std::string_view index = {}) {
+constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first, int second = -1,
+                     std::string_view index = {}) {
   return d.what == what && d.subject.view() == subject && d.first == first && d.second == second && d.word.view() == index;
 }
 static_assert(names(of_layer("SM", "GS"), fault::rank_mismatch, "x of moe", 3, 2));

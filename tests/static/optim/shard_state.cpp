@@ -33,8 +33,8 @@ constexpr auto& zero = plan<true, P<none, none>, true, data>;
 static_assert(layout_of(zero, "adafactor.r.w").dim_of(0) == 0 && layout_of(zero, "adafactor.c.w").used() == 0);
 static_assert(layout_of(zero, "adafactor.m.w").dim_of(0) == 0 && layout_of(zero, "adafactor.v.b").dim_of(0) == 0);
 static_assert(layout_of(zero, "w").used() == 0);
-// One reduce_scatter and one all_gather for each parameter. The sums are those of the loss, of the columns of w, and three numbers: the mean
-// of the rows, and the mean square of both steps.
+// One reduce_scatter and one all_gather for each parameter. The sums are those of the loss, of the columns of w, and three numbers: the
+// mean of the rows, and the mean square of both steps.
 static_assert(zero.count(op::reduce_scatter) == 2 && zero.count(op::all_gather) == 2 && zero.count(op::all_reduce) == 5);
 static_assert(zero.collectives() == 9);
 constexpr auto& whole = plan<false, P<none, none>, true, data>;

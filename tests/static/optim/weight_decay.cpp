@@ -43,7 +43,9 @@ static_assert(plan.count(gs::op::adam) == 2 && decaying == 1);
 template <auto Settings>
 constexpr double decay = Settings.weight_decay;
 static_assert(decay<gs::adafactor{.weight_decay = 0.2}> == 0.2);
-static_assert(std::is_same_v<decltype(gs::adam::decays), gs::decay_mask> && std::is_same_v<decltype(gs::adafactor::decays), gs::decay_mask>);
-static_assert(gs::adam{}.weight_decay == 0 && gs::adafactor{}.weight_decay == 0 && gs::adam{}.clip_norm == 0 && gs::adafactor{}.clip_norm == 0);
+static_assert(std::is_same_v<decltype(gs::adam::decays), gs::decay_mask> &&
+              std::is_same_v<decltype(gs::adafactor::decays), gs::decay_mask>);
+static_assert(gs::adam{}.weight_decay == 0 && gs::adafactor{}.weight_decay == 0 && gs::adam{}.clip_norm == 0 &&
+              gs::adafactor{}.clip_norm == 0);
 
 }  // namespace

@@ -39,9 +39,11 @@ static_assert(lies(read({1, 4, 2}, {0, 4, 1, 5, 2, 6, 3, 7}), {}, {1}, {0}));
 static_assert(lies(read({8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}), {0, 1}, {}, {}));
 static_assert(lies(read({8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}), {1, 0}, {}, {}));
 // An order that no axes give is one of its own: over the axes that make the pieces.
-static_assert(lies(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}), {0, 1}, {}, {}) && read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}).layout.order == 1);
+static_assert(lies(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}), {0, 1}, {}, {}) &&
+              read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}).layout.order == 1);
 static_assert(tracing::same(read({1, 2, 4}, {1, 0, 2, 3, 4, 5, 6, 7}).orders, {1, 0, 2, 3, 4, 5, 6, 7}));
-static_assert(tracing::same(read({1, 4, 2}, {4, 0, 1, 5, 2, 6, 3, 7}).orders, {4, 1, 2, 3, 0, 5, 6, 7}));  // piece (i, j) is of position (j, i)
+static_assert(tracing::same(read({1, 4, 2}, {4, 0, 1, 5, 2, 6, 3, 7}).orders,
+                            {4, 1, 2, 3, 0, 5, 6, 7}));  // piece (i, j) is of position (j, i)
 static_assert(read({8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}).orders.empty());
 // Two of one order, and another one.
 static_assert([] {
@@ -84,7 +86,8 @@ static_assert(fault_of(four::shape, P<"x", device_order<1, 0, 3, 2>>::named) == 
 static_assert(fault_of(four::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_order);
 static_assert(fault_of(four::shape, P<"x", device_order<1, 0, 3, 3>>::named) == fault::no_such_order);
 static_assert(fault_of(gs::mesh<gs::axis<"x">>::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_order);
-static_assert(fault_of(gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 1>>::shape, P<"x", gs::partial<"y">, device_order<1, 0>>::named) == fault::incomplete_output);
+static_assert(fault_of(gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 1>>::shape, P<"x", gs::partial<"y">, device_order<1, 0>>::named) ==
+              fault::incomplete_output);
 // Copies are the same in every order.
 static_assert([] {
   gs::builder b = tracing::on(four::shape);

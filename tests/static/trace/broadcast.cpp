@@ -22,7 +22,9 @@ static_assert(tracing::holds([](builder& b, auto&) { return has_dims(broadcast<"
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(broadcast<"GP,C->GPC">(input(b, "GP"), input(b, "C")), "GPC") && reads(b.program.nodes.back().rule.in[0], {0, 1});
 }));
-static_assert(tracing::holds([](builder& b, auto&) { return has_dims(broadcast<",B,A->AB">(input(b, ""), input(b, "B"), input(b, "A")), "AB"); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(broadcast<",B,A->AB">(input(b, ""), input(b, "B"), input(b, "A")), "AB");
+}));
 // Integers lend their dims, too.
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(broadcast<"A,B->BA">(input(b, "A"), input(b, "B", gs::dtype::i32)), "BA");

@@ -45,14 +45,16 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM");
   for (const int n : {1, 2, 7, 20}) {
     const auto chunks = gs::chunks_of_token_groups(x, n);
-    if (chunks.size() != std::size_t(n) || !has_dims(chunks[0], n == 1 ? "GSM" : "CSM") || gs::join_token_groups(chunks).get().dims != x.get().dims)
+    if (chunks.size() != std::size_t(n) || !has_dims(chunks[0], n == 1 ? "GSM" : "CSM") ||
+        gs::join_token_groups(chunks).get().dims != x.get().dims)
       return false;
   }
   const gs::gating_result gating = gs::top_k_gating(input(b, "GSE"), {.k = 4});
   const auto chunks = gs::chunks_of_token_groups(gating, 3);
   const gs::expert_group_routing sent = gs::send_to_expert_groups(chunks[2], gs::chunks_of_token_groups(x, 3)[2], 2);
   return chunks.size() == 3 && has_dims(chunks[2].combine, "CSEC") && chunks[2].combine.get().dims == chunks[2].dispatch.get().dims &&
-         chunks[2].load.id == gating.load.id && has_dims(sent.row, "CS#") && gs::chunks_of_token_groups(gating, 1)[0].combine.id == gating.combine.id;
+         chunks[2].load.id == gating.load.id && has_dims(sent.row, "CS#") &&
+         gs::chunks_of_token_groups(gating, 1)[0].combine.id == gating.combine.id;
 }));
 static_assert(fails(fault::bad_range, "chunks_of_token_groups", [](builder& b, auto&) { gs::chunks_of_token_groups(input(b, "GSM"), 0); }));
 static_assert(fails(fault::uneven_chunks, "chunks_of_token_groups", [](builder& b, auto&) {
@@ -145,7 +147,8 @@ constexpr auto plan_in_groups = in_groups<Chunks>::plan;
 static_assert(plan_in_groups<2>.count(op::all_to_all) == 2 * plan_in_groups<1>.count(op::all_to_all));
 static_assert(plan_in_groups<4>.count(op::all_to_all) == 4 * plan_in_groups<1>.count(op::all_to_all));
 static_assert(plan_in_groups<4>.count(op::all_reduce) == plan_in_groups<1>.count(op::all_reduce));
-static_assert(plan_in_groups<4>.count(op::one_hot) == 0 && plan_in_groups<4>.count(op::all_gather) == plan_in_groups<1>.count(op::all_gather) &&
+static_assert(plan_in_groups<4>.count(op::one_hot) == 0 &&
+              plan_in_groups<4>.count(op::all_gather) == plan_in_groups<1>.count(op::all_gather) &&
               plan_in_groups<4>.count(op::reduce_scatter) == plan_in_groups<1>.count(op::reduce_scatter));
 
 // Forward, the rows of the second chunk travel between nodes while the first one is computed, and the results of the first while the second

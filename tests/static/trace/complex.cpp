@@ -48,7 +48,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::wrong_type, "ab->a", [](builder& b, auto&) { gs::einsum<"ab->a">(input(b, "AB", dtype::f16)); }));
 static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { input(b, "A", dtype::f16) + input(b, "A", dtype::f16); }));
-static_assert(fails(fault::wrong_type, "a,a->", [](builder& b, auto&) { gs::einsum<"a,a->">(input(b, "A", dtype::boolean), input(b, "A", dtype::boolean)); }));
+static_assert(fails(fault::wrong_type, "a,a->",
+                    [](builder& b, auto&) { gs::einsum<"a,a->">(input(b, "A", dtype::boolean), input(b, "A", dtype::boolean)); }));
 // Integers are scaled by integers. They have no quotient.
 static_assert(tracing::holds([](builder& b, auto&) { return (3 * input(b, "A", dtype::i64) + 1).get().type == dtype::i64; }));
 static_assert(fails(fault::wrong_type, "scale", [](builder& b, auto&) { 0.5 * input(b, "A", dtype::i64); }));

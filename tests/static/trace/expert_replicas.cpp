@@ -35,9 +35,9 @@ static_assert(tracing::holds([](builder& b, auto& m) {
   const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
   const gs::gating_result gating = gs::top_k_gating(input(b, "GSE"), {.k = 4});
   const gs::gating_result all = gs::send_to_replicas(gating, expert_of), few = gs::send_to_replicas(gating, expert_of, {4.5});
-  return has_dims(all.combine, "GSRC") && all.combine.get().dims[3] == gating.combine.get().dims[3] && all.overflow.id == gating.overflow.id &&
-         has_dims(few.dispatch, "GSRC") && few.dispatch.get().dims[3] != gating.combine.get().dims[3] && has_dims(few.overflow, "G") &&
-         few.load.id == gating.load.id;
+  return has_dims(all.combine, "GSRC") && all.combine.get().dims[3] == gating.combine.get().dims[3] &&
+         all.overflow.id == gating.overflow.id && has_dims(few.dispatch, "GSRC") &&
+         few.dispatch.get().dims[3] != gating.combine.get().dims[3] && has_dims(few.overflow, "G") && few.load.id == gating.load.id;
 }));
 
 static_assert(fails(fault::dims_differ, "replica_param", [](builder&, auto& m) {

@@ -79,7 +79,8 @@ static_assert(fails(fault::rank_mismatch, "top_k_gating", [](builder& b, auto&) 
 // Optional operands, in their order, with a mask and without one.
 static_assert(tracing::holds([](builder& b, auto&) {
   gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE"), .importance = input(b, "GS")});
-  const gs::node& n = *std::find_if(b.program.nodes.begin(), b.program.nodes.end(), [](const auto& m) { return m.kind == op::top_k_gating; });
+  const gs::node& n =
+      *std::find_if(b.program.nodes.begin(), b.program.nodes.end(), [](const auto& m) { return m.kind == op::top_k_gating; });
   using which = gs::detail::route::gating_input;
   using gs::detail::route::gating_operand;
   return n.inputs == 3 && gating_operand(n.attr, which::padding) == -1 && gating_operand(n.attr, which::scores) == 1 &&

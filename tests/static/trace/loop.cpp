@@ -18,7 +18,8 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{});
   const symbol y = gs::repeat<3>(x, [](symbol s) { return gs::relu(s) + s; });
-  return has_dims(y, "AB") && b.program.nodes.size() == 9 && y.get().layout == x.get().layout && gs::repeat<0>(x, [](symbol s) { return s; }).id == x.id;
+  return has_dims(y, "AB") && b.program.nodes.size() == 9 && y.get().layout == x.get().layout &&
+         gs::repeat<0>(x, [](symbol s) { return s; }).id == x.id;
 }));
 static_assert(fails(fault::dims_differ, "repeat", [](builder& b, auto&) {
   gs::repeat<2>(input(b, "AB"), [](symbol s) { return gs::sum<"ab->a">(s); });
@@ -43,8 +44,9 @@ constexpr auto doubled = [](symbol s) { return s + s; };
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{});
   const symbol y = gs::while_loop([](symbol s) { return gs::sum(s); }, doubled, x);
-  return has_dims(y, "AB") && y.get().layout == x.get().layout && count(b.program, op::loop_begin) == 1 && count(b.program, op::loop_test) == 1 &&
-         count(b.program, op::loop_end) == 1 && count(b.program, op::carry) == 2 && b.program.while_loops == 1 && b.program.nodes.back().kind == op::loop_end;
+  return has_dims(y, "AB") && y.get().layout == x.get().layout && count(b.program, op::loop_begin) == 1 &&
+         count(b.program, op::loop_test) == 1 && count(b.program, op::loop_end) == 1 && count(b.program, op::carry) == 2 &&
+         b.program.while_loops == 1 && b.program.nodes.back().kind == op::loop_end;
 }));
 // Several states of any dims and types.
 static_assert(tracing::holds([](builder& b, auto&) {

@@ -43,7 +43,8 @@ static_assert(is_ambiguous([](builder& b, auto&) { input(b, "THB") + input(b, "T
 static_assert(is_ambiguous([](builder& b, auto&) { gs::less(input(b, "GT"), input(b, "GTT")); }, 0));
 static_assert(is_ambiguous([](builder& b, auto&) { gs::equal(input(b, "GTT"), input(b, "GT")); }, 1));
 static_assert(is_ambiguous([](builder& b, auto&) { gs::select(input(b, "TT"), input(b, "T"), input(b, "")); }, 1));
-static_assert(is_ambiguous([](builder& b, auto&) { map<[](auto p, auto q, auto r) { return p * q + r; }>(input(b, "T"), input(b, ""), input(b, "TBT")); }, 0));
+static_assert(is_ambiguous(
+    [](builder& b, auto&) { map<[](auto p, auto q, auto r) { return p * q + r; }>(input(b, "T"), input(b, ""), input(b, "TBT")); }, 0));
 // Dims of one number are one dim.
 static_assert(is_ambiguous([](builder& b, auto&) {
   const symbol square = gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 1, 0, 4);
@@ -58,7 +59,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
 // A verb that calls another one is placed where it is called.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = input(b, "AB");
-  const auto is_here = [&](symbol made) { return std::string_view(b.program.nodes[std::size_t(made.get().producer)].place.file).ends_with("map.cpp"); };
+  const auto is_here = [&](symbol made) {
+    return std::string_view(b.program.nodes[std::size_t(made.get().producer)].place.file).ends_with("map.cpp");
+  };
   return is_here(x > y) && is_here(x >= y) && is_here(x >= 3) && is_here(3 <= x) && is_here(3 < x) && is_here(1 - x) && is_here(1 / x);
 }));
 // A dim of extent 1 is not repeated.

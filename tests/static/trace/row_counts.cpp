@@ -30,7 +30,9 @@ constexpr bool knows_rows(F f) {
 
 static_assert(knows_rows([](const auto& r, symbol) { return r.rows; }));
 static_assert(knows_rows([](const auto& r, symbol w) { return gs::grouped_product(r, r.rows, w); }));
-static_assert(knows_rows([](const auto& r, symbol w) { return gs::annotate<P<"x", "y", none, none>>(2.0 * gs::grouped_product(r, r.rows, w)); }));
+static_assert(knows_rows([](const auto& r, symbol w) {
+  return gs::annotate<P<"x", "y", none, none>>(2.0 * gs::grouped_product(r, r.rows, w));
+}));
 static_assert(knows_rows([](const auto& r, symbol w) { return gs::cast<double>(r.rows + gs::grouped_product(r, r.rows, w)); }));
 // Zeros that become numbers, negative zeros, and other tensors.
 static_assert(!knows_rows([](const auto& r, symbol) { return gs::relu(r.rows); }));  // of any function but sums

@@ -23,10 +23,11 @@ constexpr auto doubled = [](symbol, symbol s) { return s + s; };
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol xs = input(b, "TAB"), x = input(b, "AB", P<"x", none>{}), ids = input(b, "TA", gs::dtype::i32);
   const symbol y = gs::scan(add, x, xs);
-  const auto all = gs::scan([](symbol step, symbol s, symbol v, symbol i) { return std::tuple(s, gs::sum<"ab->b">(v), i, step); }, x, std::tuple(xs, ids));
+  const auto all = gs::scan([](symbol step, symbol s, symbol v, symbol i) { return std::tuple(s, gs::sum<"ab->b">(v), i, step); }, x,
+                            std::tuple(xs, ids));
   static_assert(std::is_same_v<decltype(all), const std::array<symbol, 4>>);
-  return has_dims(y, "AB") && y.get().layout == x.get().layout && has_dims(all[0], "AB") && has_dims(all[1], "TB") && has_dims(all[2], "TA") &&
-         all[2].get().type == gs::dtype::i32 && has_dims(all[3], "T") && count(b.program, op::loop_begin) == 2;
+  return has_dims(y, "AB") && y.get().layout == x.get().layout && has_dims(all[0], "AB") && has_dims(all[1], "TB") &&
+         has_dims(all[2], "TA") && all[2].get().type == gs::dtype::i32 && has_dims(all[3], "T") && count(b.program, op::loop_begin) == 2;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB");
@@ -98,7 +99,8 @@ static_assert(stacked<P<none, none, none>>.collectives() == 1 && collectives_in_
 // Weights that are sharded where the batch is: each step gathers a layer, and scatters its gradient. No device holds all layers.
 static_assert(stacked<P<none, none, "x">>.count(op::reduce_scatter) == 1 && collectives_in_loops(stacked<P<none, none, "x">>) == 3);
 
-// Saved tensors are read, and not computed again. What the gradient does not read is not kept. One that depends on the step alone is not, either.
+// Saved tensors are read, and not computed again. What the gradient does not read is not kept, nor what depends on the
+// step alone.
 template <gs::remat_policy Saved>
 inline constexpr auto two_layers = [](auto&, auto x, auto w) {
   const auto y = gs::scan<4>([=](symbol t, symbol s) {

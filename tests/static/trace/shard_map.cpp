@@ -62,19 +62,26 @@ inline constexpr auto added = [](auto&, auto x) { return x + gs::per_shard<"x", 
 static_assert(all_send<added, P<"x", none>>({}, 0));
 
 static_assert(all_send<region<[](auto x) { return gs::all_reduce<"x">(x); }, P<none, none>>, P<"x", none>>({op::all_reduce}, 3 * shard));
-static_assert(all_send<region<[](auto x) { return gs::all_reduce<"x">(x, gs::reduction::max); }, P<none, none>>, P<"x", none>>({op::all_reduce}, 3 * shard));
+static_assert(all_send<region<[](auto x) { return gs::all_reduce<"x">(x, gs::reduction::max); }, P<none, none>>, P<"x", none>>(
+    {op::all_reduce}, 3 * shard));
 static_assert(all_send<region<[](auto x) { return gs::all_gather<"x">(x, 1); }, P<none, none>>, P<"x", none>>({op::all_gather}, 3 * shard));
 static_assert(all_send<region<[](auto x) { return gs::all_gather<"x">(x, 2); }, P<none, none>>, P<"x", none>>({op::all_gather}, 3 * shard));
-static_assert(all_send<region<[](auto x) { return gs::reduce_scatter<"x">(x, 2); }, P<none, "x">>, P<"x", none>>({op::reduce_scatter}, shard / 4 * 3));
-static_assert(all_send<region<[](auto x) { return gs::all_to_all<"x">(x, 2, 1); }, P<none, "x">>, P<"x", none>>({op::all_to_all}, shard / 4 * 3));
+static_assert(all_send<region<[](auto x) { return gs::reduce_scatter<"x">(x, 2); }, P<none, "x">>, P<"x", none>>(
+    {op::reduce_scatter}, shard / 4 * 3));
+static_assert(all_send<region<[](auto x) { return gs::all_to_all<"x">(x, 2, 1); }, P<none, "x">>, P<"x", none>>(
+    {op::all_to_all}, shard / 4 * 3));
 static_assert(all_send<region<[](auto x) { return gs::shift<"x">(x, 1); }>, P<"x", none>>({op::collective_permute}, shard));
-static_assert(all_send<region<[](auto x) { return gs::shift<"x">(x, -1, gs::border::zeros); }>, P<"x", none>>({op::collective_permute}, shard));
-static_assert(all_send<region<[](auto x) { return gs::halo<"x", 1, 2>(x, 1); }>, P<"x", none>>({op::collective_permute, op::collective_permute}, 3 * 16 * 4));
-static_assert(all_send<region<[](auto x) { return gs::halo<"x", 1, 0>(x, 1, gs::border::wrap); }>, P<"x", none>>({op::collective_permute}, 16 * 4));
+static_assert(all_send<region<[](auto x) { return gs::shift<"x">(x, -1, gs::border::zeros); }>, P<"x", none>>(
+    {op::collective_permute}, shard));
+static_assert(all_send<region<[](auto x) { return gs::halo<"x", 1, 2>(x, 1); }>, P<"x", none>>(
+    {op::collective_permute, op::collective_permute}, 3 * 16 * 4));
+static_assert(all_send<region<[](auto x) { return gs::halo<"x", 1, 0>(x, 1, gs::border::wrap); }>, P<"x", none>>(
+    {op::collective_permute}, 16 * 4));
 
 // On a mesh of one device nothing is sent.
 inline constexpr auto all_verbs = [](auto&, auto x) {
-  return gs::per_shard<"x", P<"x", none>>([](auto t) { return gs::all_to_all<"x">(gs::shift<"x">(t, 1), 1, 1) + gs::all_reduce<"x">(t); }, x);
+  return gs::per_shard<"x", P<"x", none>>(
+      [](auto t) { return gs::all_to_all<"x">(gs::shift<"x">(t, 1), 1, 1) + gs::all_reduce<"x">(t); }, x);
 };
 static_assert(sends(plan<all_verbs, line, in<"BM", P<"x", none>>>, {op::collective_permute, op::all_to_all, op::all_reduce}));
 static_assert(plan<all_verbs, one, in<"BM", P<"x", none>>>.collectives() == 0);
@@ -94,7 +101,8 @@ inline constexpr auto two_results = [](auto&, auto x) {
 static_assert(sends(plan<two_results, line, in<"BM", P<"x", none>>>, {op::all_reduce}));
 
 // Other axes are unchanged, and regions of two axes nest: over two dims, or over one.
-static_assert(sends(plan<region<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", "y">>, grid, in<"BM", P<"x", "y">>>, {op::collective_permute}));
+static_assert(sends(plan<region<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", "y">>, grid, in<"BM", P<"x", "y">>>,
+                    {op::collective_permute}));
 static_assert(bytes(plan<region<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", "y">>, grid, in<"BM", P<"x", "y">>>) == shard / 2);
 inline constexpr auto inner = [](auto t) {
   return gs::per_shard<"y", P<"x", none, none>>([](auto u) { return gs::all_gather<"y">(gs::shift<"x">(u, 1), 3); }, t);
@@ -116,7 +124,8 @@ inline constexpr auto with_kernel = [](auto t) {
   return gs::shift<"x">(gs::per_shard<kernel, P<"x", none, none>>(gs::annotate<P<"x", none, none>>(gs::shift<"x">(t, 1))), 1);
 };
 inline constexpr plan_view shifted_twice = plan<region<with_kernel>, line, in<"BM", P<"x", none>>>;
-static_assert(shifted_twice.count(op::collective_permute) == 2 && shifted_twice.collectives() == 2 && shifted_twice.count(op::per_shard) == 1);
+static_assert(shifted_twice.count(op::collective_permute) == 2 && shifted_twice.collectives() == 2 &&
+              shifted_twice.count(op::per_shard) == 1);
 
 // Gradients communicate the other way round, after what the results themselves need.
 template <auto Body, class Spec>
@@ -124,15 +133,21 @@ inline constexpr auto gradient = [](auto&, auto x) {
   const symbol y = gs::per_shard<"x", Spec>(Body, x);
   return gs::gradients(gs::sum(y * y), gs::list<symbol>(1, x))[0];
 };
-static_assert(all_send<gradient<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", none>>, P<"x", none>>({op::collective_permute, op::collective_permute}, 2 * shard));
+static_assert(all_send<gradient<[](auto t) { return gs::shift<"x">(t, 1); }, P<"x", none>>, P<"x", none>>(
+    {op::collective_permute, op::collective_permute}, 2 * shard));
 static_assert(all_send<gradient<[](auto t) { return gs::all_reduce<"x">(t); }, P<none, none>>, P<"x", none>>({op::all_reduce}, 3 * shard));
-static_assert(all_send<gradient<[](auto t) { return gs::all_gather<"x">(t, 1); }, P<none, none>>, P<"x", none>>({op::all_gather}, 3 * shard));
-static_assert(all_send<gradient<[](auto t) { return gs::reduce_scatter<"x">(t, 2); }, P<none, "x">>, P<"x", none>>({op::reduce_scatter, op::all_gather}, 2 * (shard / 4 * 3)));
-static_assert(all_send<gradient<[](auto t) { return gs::all_to_all<"x">(t, 2, 1); }, P<none, "x">>, P<"x", none>>({op::all_to_all, op::all_to_all}, 2 * (shard / 4 * 3)));
-static_assert(all_send<gradient<[](auto t) { return gs::halo<"x", 1, 0>(t, 1); }, P<"x", none>>, P<"x", none>>({op::collective_permute, op::collective_permute}, 2 * 16 * 4));
+static_assert(all_send<gradient<[](auto t) { return gs::all_gather<"x">(t, 1); }, P<none, none>>, P<"x", none>>(
+    {op::all_gather}, 3 * shard));
+static_assert(all_send<gradient<[](auto t) { return gs::reduce_scatter<"x">(t, 2); }, P<none, "x">>, P<"x", none>>(
+    {op::reduce_scatter, op::all_gather}, 2 * (shard / 4 * 3)));
+static_assert(all_send<gradient<[](auto t) { return gs::all_to_all<"x">(t, 2, 1); }, P<none, "x">>, P<"x", none>>(
+    {op::all_to_all, op::all_to_all}, 2 * (shard / 4 * 3)));
+static_assert(all_send<gradient<[](auto t) { return gs::halo<"x", 1, 0>(t, 1); }, P<"x", none>>, P<"x", none>>(
+    {op::collective_permute, op::collective_permute}, 2 * 16 * 4));
 // Of what is gathered, every device uses another part: the gradient is summed and scattered at once.
 inline constexpr auto gathered = [](auto&, auto x, auto w) {
-  const symbol y = gs::per_shard<"x", P<none, "x">>([](auto t, auto v) { return gs::einsum<"BM,XMh->XBh">(gs::all_gather<"x">(t, 1), v); }, x, w);
+  const symbol y = gs::per_shard<"x", P<none, "x">>(
+      [](auto t, auto v) { return gs::einsum<"BM,XMh->XBh">(gs::all_gather<"x">(t, 1), v); }, x, w);
   return gs::gradients(gs::sum(y * y), gs::list<symbol>(1, x))[0];
 };
 static_assert(sends(plan<gathered, line, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>>, {op::all_gather, op::reduce_scatter}));
@@ -143,8 +158,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{}), y = input(b, "AB", P<none, "x">{});
   bool right = true;
   const symbol z = gs::per_shard<"x", P<"x", none>>([&](auto s, auto t) {
-    right = has_dims(s, "?CB") && has_dims(t, "?AC") && has_dims(gs::all_gather<"x">(s, 1), "AB") && has_dims(gs::all_gather<"x">(t, 2), "AB") &&
-            has_dims(gs::all_to_all<"x">(s, 2, 1), "?AC") && has_dims(gs::reduce_scatter<"x">(t, 1), "?CC") && has_dims(gs::all_reduce<"x">(s), "CB") &&
+    right = has_dims(s, "?CB") && has_dims(t, "?AC") && has_dims(gs::all_gather<"x">(s, 1), "AB") &&
+            has_dims(gs::all_gather<"x">(t, 2), "AB") && has_dims(gs::all_to_all<"x">(s, 2, 1), "?AC") &&
+            has_dims(gs::reduce_scatter<"x">(t, 1), "?CC") && has_dims(gs::all_reduce<"x">(s), "CB") &&
             has_dims(gs::halo<"x", 1, 1>(s, 1), "?+B") && has_dims(gs::device_index<"x">(s), "?") &&
             has_dims(gs::pad(gs::halo<"x", 1, 1>(s, 1), 1, -1, -1), "?CB");
     return s;
@@ -154,9 +170,12 @@ static_assert(tracing::holds([](builder& b, auto&) {
 
 constexpr auto same = [](auto t) { return t; };
 static_assert(fails(fault::unknown_axis, "per_shard", [](builder& b, auto&) { gs::per_shard<"z", P<none>>(same, input(b, "A")); }));
-static_assert(fails(fault::no_device_dim, "per_shard", [](builder& b, auto&) { gs::per_shard<"x", P<"x">>(same, input(b, "A", P<none>{})); }));
-static_assert(fails(fault::device_dim_left, "per_shard", [](builder& b, auto&) { gs::per_shard<"x", P<none>>(same, input(b, "A", P<"x">{})); }));
-static_assert(fails(fault::rank_mismatch, "per_shard", [](builder& b, auto&) { gs::per_shard<"x", P<"x", none>>(same, input(b, "A", P<"x">{})); }));
+static_assert(fails(fault::no_device_dim, "per_shard",
+                    [](builder& b, auto&) { gs::per_shard<"x", P<"x">>(same, input(b, "A", P<none>{})); }));
+static_assert(fails(fault::device_dim_left, "per_shard",
+                    [](builder& b, auto&) { gs::per_shard<"x", P<none>>(same, input(b, "A", P<"x">{})); }));
+static_assert(fails(fault::rank_mismatch, "per_shard",
+                    [](builder& b, auto&) { gs::per_shard<"x", P<"x", none>>(same, input(b, "A", P<"x">{})); }));
 static_assert(fails(fault::axis_not_first, "per_shard", [](builder& b, auto&) {
   gs::per_shard<"x", P<axes<"y", "x">>>(same, input(b, "A", P<axes<"y", "x">>{}));
 }));

@@ -43,7 +43,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
     const gs::node n = b.program.nodes[std::size_t(y.get().producer)];
     const symbol back = gs::detail::emit_moved_back(n, x, y);
     const gs::node m = b.program.nodes.back();
-    if (gs::detail::emit_moved_back(m, y, back).get().dims != y.get().dims || !(b.program.nodes.back().rule.windows == n.rule.windows)) return false;
+    if (gs::detail::emit_moved_back(m, y, back).get().dims != y.get().dims || !(b.program.nodes.back().rule.windows == n.rule.windows))
+      return false;
   }
   return true;
 }));

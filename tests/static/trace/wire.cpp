@@ -63,8 +63,9 @@ constexpr bool halves() {
 
 static_assert(halves<op::all_gather, gs::program<gathers<false>, mesh, x_rows>, gs::program<gathers<true>, mesh, x_rows>>());
 static_assert(halves<op::all_to_all, gs::program<exchanges<false>, mesh, x_rows>, gs::program<exchanges<true>, mesh, x_rows>>());
-static_assert(halves<op::all_reduce, gs::program<sums<false>, mesh, x_columns, w_rows>, gs::program<sums<true>, mesh, x_columns, w_rows>>());
 static_assert(
-    halves<op::reduce_scatter, gs::program<scatters<false>, mesh, x_columns, w_rows>, gs::program<scatters<true>, mesh, x_columns, w_rows>>());
+    halves<op::all_reduce, gs::program<sums<false>, mesh, x_columns, w_rows>, gs::program<sums<true>, mesh, x_columns, w_rows>>());
+static_assert(halves<op::reduce_scatter, gs::program<scatters<false>, mesh, x_columns, w_rows>,
+                     gs::program<scatters<true>, mesh, x_columns, w_rows>>());
 
 }  // namespace

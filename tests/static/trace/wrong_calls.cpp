@@ -18,7 +18,9 @@ namespace {
 constexpr auto same = [](auto v) { return v; };
 
 static_assert(passes([](auto&, symbol x, symbol u) { gs::layer_norm(x, u, u), gs::layer_norm(u, x, x); }));
-static_assert(passes([](auto&, symbol x, symbol u) { gs::attention(x, u, x), gs::attention(u, x, x), gs::attention(x, x, x, {.mask = u}); }));
+static_assert(passes([](auto&, symbol x, symbol u) {
+  gs::attention(x, u, x), gs::attention(u, x, x), gs::attention(x, x, x, {.mask = u});
+}));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::cross_entropy(x, u), gs::cross_entropy(u, x); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::gather(x, u), gs::gather(u, x); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::scatter_add(x, u, x), gs::scatter_add(u, x, x); }));

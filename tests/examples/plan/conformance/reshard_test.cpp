@@ -260,7 +260,8 @@ TEST_CASE("reshard: as PyTorch's DTensor over two and three mesh axes") {
 
 TEST_CASE("reshard: to other orders of the devices") {
   check({
-      {"Shardy: the devices in reverse order", "reshard --mesh x=2,y=2 --from 32@x,24@y --to 32@x,24@y+order(3,2,1,0)", permute(f32(16, 12))},
+      {"Shardy: the devices in reverse order", "reshard --mesh x=2,y=2 --from 32@x,24@y --to 32@x,24@y+order(3,2,1,0)",
+       permute(f32(16, 12))},
       {"Shardy: axes and devices in reverse order", "reshard --mesh x=2,y=2 --from 32@(x,y),24 --to 32@(y,x),24+order(3,2,1,0)",
        permute(f32(8, 24))},
       {"Shardy: devices in reverse order, then a gather", "reshard --mesh x=2,y=2 --from 32@x,24@y --to 32@x,24+order(3,2,1,0)",
@@ -268,7 +269,8 @@ TEST_CASE("reshard: to other orders of the devices") {
       {"Shardy: slice, then axes and devices in reverse order", "reshard --mesh x=2,y=2 --from 32@x,24 --to 32@(y,x),24+order(3,2,1,0)",
        permute(f32(8, 24))},
       {"Shardy: slice, from one order to another, then move",
-       "reshard --mesh x=2,y=2 --from 32@x,24+order(3,2,1,0) --to 32,24@(x,y)+order(3,1,2,0)", permute(f32(8, 24)) + all_to_all(f32(8, 24), 4)},
+       "reshard --mesh x=2,y=2 --from 32@x,24+order(3,2,1,0) --to 32,24@(x,y)+order(3,1,2,0)",
+       permute(f32(8, 24)) + all_to_all(f32(8, 24), 4)},
       {"Shardy: devices in reverse order, then two moves", "reshard --mesh x=2,y=2 --from 32,24@(y,x),16 --to 32@x,24,16@y+order(3,2,1,0)",
        permute(f32(32, 6, 16)) + all_to_all(f32(32, 6, 16), 2) + all_to_all(f32(16, 12, 16), 2)},
       {"Shardy: copies are the same in every order", "reshard --mesh x=2,y=2 --from 32,24 --to 32,24+order(3,2,1,0)", nothing, "32,24"},

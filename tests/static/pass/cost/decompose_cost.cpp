@@ -53,6 +53,7 @@ static_assert(loss<4096, 4096>::plan.count(op::all_reduce) == 2 && loss<4096, 40
 
 // What is not known is taken apart.
 static_assert(gs::program<softmax<whole>, mesh, in<"AB", cut>, extent<'A', 8>>::plan.count(op::softmax) == 0);
-static_assert(gs::program<place_of_best, gs::mesh<gs::axis<"x">>, in<"AB", cut>, extent<'A', 8>, extent<'B', 16>>::plan.count(op::all_reduce) == 2);
+static_assert(
+    gs::program<place_of_best, gs::mesh<gs::axis<"x">>, in<"AB", cut>, extent<'A', 8>, extent<'B', 16>>::plan.count(op::all_reduce) == 2);
 
 }  // namespace

@@ -52,7 +52,8 @@ constexpr gs::extents on_nodes() {
 static_assert(measured().seconds(op::all_gather, 2, on_nodes(), 2000) == 2);
 static_assert(measured().seconds(op::all_gather, 1, on_nodes(), 500) == 10);   // the two devices of a node receive 1000 bytes
 static_assert(measured().seconds(op::all_gather, 1, on_nodes(), 1000) == 20);
-static_assert(measured().seconds(op::all_gather, 3, on_nodes(), 3000) == gs::machine{.node_devices = 2}.seconds(op::all_gather, 3, on_nodes(), 3000));
+static_assert(measured().seconds(op::all_gather, 3, on_nodes(), 3000) ==
+              gs::machine{.node_devices = 2}.seconds(op::all_gather, 3, on_nodes(), 3000));
 static_assert(measured().seconds(op::all_gather, 1, on_nodes(), 0) == 0);
 
 // Products by their smallest extent, and other operations by their bytes.

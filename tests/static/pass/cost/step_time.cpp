@@ -57,7 +57,9 @@ static_assert(priced({}).parameters == std::int64_t(2 * w) && priced({}).inputs 
               priced({}).peak == std::int64_t(2 * h) && priced({}).bytes() == std::int64_t(2 * w + x + 2 * h));
 
 // An einsum that loops computes and receives what the gather and the einsum do.
-inline constexpr auto product = [](auto& m, auto b) { return gs::einsum<"BM,MH->BH">(b, m.param("wi", "MH", P<none, "x">{}, gs::init::zeros())); };
+inline constexpr auto product = [](auto& m, auto b) {
+  return gs::einsum<"BM,MH->BH">(b, m.param("wi", "MH", P<none, "x">{}, gs::init::zeros()));
+};
 template <class Spec, class... Options>
 constexpr gs::step_price product_price(const gs::machine& on) {
   using made = gs::program<product, mesh, in<"BM", Spec>, gs::extent<'B', 256>, gs::extent<'M', 32>, gs::extent<'H', 128>, Options...>;

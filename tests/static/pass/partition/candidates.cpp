@@ -19,9 +19,10 @@ static_assert(scattered::plan.count(op::reduce_scatter) == 1 && scattered::plan.
 
 // What can go together starts once: where that makes a way no dearer in any respect, it is taken. Unless every move goes alone.
 template <class... More>
-using together = gs::program<cut, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 8>, gs::extent<'B', 4>,
-                             gs::extent<'C', 8>, More...>;
+using together = gs::program<cut, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 8>,
+                             gs::extent<'B', 4>, gs::extent<'C', 8>, More...>;
 static_assert(together<>::plan.count(op::all_to_all) == 1 && together<>::plan.collectives() == 1 && soundness::is_sound(together<>::plan));
-static_assert(together<gs::combine_up_to<0>>::plan.count(op::reduce_scatter) == 1 && together<gs::combine_up_to<0>>::plan.collectives() == 1);
+static_assert(together<gs::combine_up_to<0>>::plan.count(op::reduce_scatter) == 1 &&
+              together<gs::combine_up_to<0>>::plan.collectives() == 1);
 
 }  // namespace

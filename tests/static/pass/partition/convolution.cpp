@@ -11,18 +11,19 @@ namespace {
 // Sharded taps stay sharded: their elements are local or exchanged, and the result is a partial sum.
 inline constexpr auto long_taps = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.step = 2}}); };
 template <int Long, class... Options>
-using taps = gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,
-                         gs::extent<'K', 8>, gs::extent<'B', 64>, gs::extent<'I', 64>, gs::extent<'O', 64>, Options...>;
+using taps =
+    gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,
+                gs::extent<'K', 8>, gs::extent<'B', 64>, gs::extent<'I', 64>, gs::extent<'O', 64>, Options...>;
 static_assert(taps<16>::plan.count(op::all_reduce) == 1 && taps<16>::plan.collectives() == 1 && soundness::is_sound(taps<16>::plan));
 static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
-static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 && taps<20>::plan.collectives() == 2 &&
-              soundness::is_sound(taps<20>::plan));
+static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 &&
+              taps<20>::plan.collectives() == 2 && soundness::is_sound(taps<20>::plan));
 
 // Otherwise the smaller operand is resharded: here the second, to the elements of the first's blocks.
 inline constexpr auto dilated = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.low = 1, .step = 2}}); };
 template <int I, int O>
-using border = gs::program<dilated, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'B', 64>,
-                           gs::extent<'X', 8>, gs::extent<'K', 4>, gs::extent<'I', I>, gs::extent<'O', O>>;
+using border = gs::program<dilated, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>,
+                           gs::extent<'B', 64>, gs::extent<'X', 8>, gs::extent<'K', 4>, gs::extent<'I', I>, gs::extent<'O', O>>;
 /// Which operand of the convolution is held through a window: 1 the first, 2 the second.
 constexpr int fetched(const gs::plan_view& p) {
   int which = 0;

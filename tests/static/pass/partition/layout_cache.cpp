@@ -11,7 +11,9 @@ namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 
 // What one operation has fetched serves the next: the border for two convolutions of one window, the moved tensor for two readers.
-inline constexpr auto two_filters = [](auto&, auto x, auto v, auto w) { return gs::conv<"BXI,xIO->BXO">(x, v) + gs::conv<"BXI,xIO->BXO">(x, w); };
+inline constexpr auto two_filters = [](auto&, auto x, auto v, auto w) {
+  return gs::conv<"BXI,xIO->BXO">(x, v) + gs::conv<"BXI,xIO->BXO">(x, w);
+};
 using filters = gs::program<two_filters, mesh, in<"BXI", P<none, "x", none>>, in<"KIO">, in<"KIO">>;
 static_assert(filters::plan.count(op::collective_permute) == 1 && filters::plan.collectives() == 1 && soundness::is_sound(filters::plan));
 

@@ -25,12 +25,13 @@ static_assert(sends(plan_of<merge, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none,
 static_assert(sends(plan_of<merge, mesh, in<"ABC", P<none, "x", none>>>, {op::collective_permute}));
 // The layout that is wanted of the result cuts no rows where there is one alone.
 inline constexpr auto merge_and_cut = [](auto&, auto x) { return gs::annotate<P<none, "x">>(gs::merge_dims<1>(x)); };
-static_assert(sends(plan_of<merge_and_cut, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, none, none>>, gs::extent<'B', 1>, gs::extent<'C', 8>>, {}));
+static_assert(
+    sends(plan_of<merge_and_cut, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, none, none>>, gs::extent<'B', 1>, gs::extent<'C', 8>>, {}));
 // --- sub-axes are axes: eight over both halves of an axis of four are two over one and four over the other, and nothing moves ---
 
 inline constexpr auto apart = [](auto&, auto x) { return gs::annotate<P<"x0", "x1">>(gs::split_dim<0>(x, "BC")); };
-constexpr plan_view halves = plan_of<apart, gs::mesh<gs::axis<"x0", 2>, gs::axis<"x1", 2>>, in<"A", P<gs::axes<"x0", "x1">>>, gs::extent<'A', 8>,
-                                     gs::extent<'B', 2>, gs::extent<'C', 4>>;
+constexpr plan_view halves = plan_of<apart, gs::mesh<gs::axis<"x0", 2>, gs::axis<"x1", 2>>, in<"A", P<gs::axes<"x0", "x1">>>,
+                                     gs::extent<'A', 8>, gs::extent<'B', 2>, gs::extent<'C', 4>>;
 static_assert(halves.collectives() == 0);
 
 }  // namespace

@@ -27,7 +27,8 @@ using chosen = gs::program<choose, mesh, in<"AB", addends>, in<"C", P<none>, std
 static_assert(chosen::plan.collectives() == 0 && soundness::is_sound(chosen::plan));
 template <class Table, class... More>
 using added = gs::program<add, mesh, in<"AB", Table>, in<"C", P<none>, std::int32_t>, in<"CB", addends>, More...>;
-static_assert(added<addends, gs::pending_outputs>::plan.collectives() == 0 && soundness::is_sound(added<addends, gs::pending_outputs>::plan));
+static_assert(added<addends, gs::pending_outputs>::plan.collectives() == 0 &&
+              soundness::is_sound(added<addends, gs::pending_outputs>::plan));
 static_assert(added<P<none, none>>::plan.collectives() == 1 && soundness::is_sound(added<P<none, none>>::plan));
 
 // A maximum stays pending until somebody needs it, and is combined as one.

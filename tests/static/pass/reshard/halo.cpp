@@ -36,7 +36,8 @@ static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(1)) == gs::i
 static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(2)) == gs::interval{7, 12});
 // One element from each side.
 static_assert(bytes_lacking(line(false), line(true), windows, sizes(12, 12, 3)) == 2 * 4);
-static_assert(gs::shard_elements(line(true), windows, sizes(12, 12, 3)) == 6 && gs::shard_elements(line(false), windows, sizes(12, 12, 3)) == 4);
+static_assert(gs::shard_elements(line(true), windows, sizes(12, 12, 3)) == 6 &&
+              gs::shard_elements(line(false), windows, sizes(12, 12, 3)) == 4);
 // A step that moves two tensors: what one device lacks of both.
 constexpr std::int64_t received(int tensors, int devices) {
   const gs::value values[] = {line(false), line(true)};
@@ -75,7 +76,8 @@ constexpr bool from_whole(const gs::extents& e) {
   whole.layout = gs::sharding::replicated(1);
   return lacks_nothing(whole, line(true), windows, {}, e);
 }
-static_assert(from_whole(sizes(12, 12, 3)) && !from_whole(sizes(12, 12, 17)) && !lacks_nothing(line(false), line(true), windows, {}, sizes(12, 12, 3)));
+static_assert(from_whole(sizes(12, 12, 3)) && !from_whole(sizes(12, 12, 17)) &&
+              !lacks_nothing(line(false), line(true), windows, {}, sizes(12, 12, 3)));
 static_assert([] {
   gs::extents e = sizes(12, 12, 3);
   e.known_dims[2] = 0;

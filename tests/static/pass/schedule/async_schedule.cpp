@@ -38,7 +38,8 @@ struct planned {
 // Weights are sharded over the data axis, and gathered before each product.
 constexpr auto four_layers = [](auto& m, auto x) {
   auto y = x;
-  for (int i = 0; i < 4; ++i) y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", P<"data", none>{}, gs::init::fan_in("M"))));
+  for (int i = 0; i < 4; ++i)
+    y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", P<"data", none>{}, gs::init::fan_in("M"))));
   return y;
 };
 using gathered = planned<gs::program<four_layers, mesh, gs::in<"BM", P<"data", none>>>>;

@@ -61,7 +61,8 @@ static_assert(holds([](builder& b, auto& m) {
   const symbol w = weight(m, "w"), gradient = 2.0 * input(b, "M");
   gs::adam{}.update(m, w, gradient, input(b, ""));
   const found f = companions_of(b.program);
-  return f.updates.size() == 1 && f.before(0) > 0 && f.after(0) > 0 && f.update_of(producer_of_updated(w)) == 0 && f.update_of(gradient) == -1;
+  return f.updates.size() == 1 && f.before(0) > 0 && f.after(0) > 0 && f.update_of(producer_of_updated(w)) == 0 &&
+         f.update_of(gradient) == -1;
 }));
 // Each weight has its own.
 static_assert(holds([](builder& b, auto& m) {
@@ -82,13 +83,15 @@ static_assert(holds([](builder& b, auto& m) {
 // What several updates read, what an output reads, and what an update overwrites, is made in its own place.
 static_assert(holds([](builder& b, auto& m) {
   const symbol rate = input(b, ""), plain = weight(m, "plain", dtype::f32);
-  const symbol alone = 0.5 * variable(m, "alone"), shared = 0.5 * variable(m, "shared"), shown = 0.5 * variable(m, "shown"), old = 0.5 * plain;
+  const symbol alone = 0.5 * variable(m, "alone"), shared = 0.5 * variable(m, "shared"), shown = 0.5 * variable(m, "shown"),
+               old = 0.5 * plain;
   b.program.outputs.push_back({gs::tensor_name("shown"), shown.id});
   int i = 0;
   for (const symbol gradient : {alone, shared, shared, shown, old}) gs::adam{}.update(m, weight(m.scope(i++), "w"), gradient, rate);
   gs::adam{}.update(m, plain, input(b, "M"), rate);
   const found f = companions_of(b.program);
-  return f.updates.size() == 6 && f.update_of(alone) == 0 && f.update_of(shared) == -1 && f.update_of(shown) == -1 && f.update_of(old) == -1;
+  return f.updates.size() == 6 && f.update_of(alone) == 0 && f.update_of(shared) == -1 && f.update_of(shown) == -1 &&
+         f.update_of(old) == -1;
 }));
 // What is computed from an updated weight, but is no weight itself, is made in its own place. So is what is computed from two.
 static_assert(holds([](builder& b, auto& m) {

@@ -67,13 +67,15 @@ constexpr int steps_between(const gs::plan_view& plan, gs::op first, gs::op next
 }
 
 static_assert(layers<20>::plan.count(gs::op::adam) == 40);
-static_assert(first_before(layers<20>::plan, gs::op::adam, gs::op::einsum) >= 0, "updates of the last layers come before the first gradients");
+static_assert(first_before(layers<20>::plan, gs::op::adam, gs::op::einsum) >= 0,
+              "updates of the last layers come before the first gradients");
 static_assert(reads_are_of_what_was_meant(layers<20>::plan));
 static_assert(first_before(layers<7>::plan, gs::op::adam, gs::op::einsum) == -1, "less than two buckets");
 // Gradients are rounded where they are computed, whether or not with feedback, and updated in buckets as ever.
 using fed_back = layers<20, gs::gradient_wire::bf16_with_feedback>;
 static_assert(fed_back::plan.count(gs::op::adam) == 40 && fed_back::plan.count(gs::op::feedback) == 40);
-static_assert(first_before(fed_back::plan, gs::op::feedback, gs::op::adam) >= 0 && first_before(fed_back::plan, gs::op::adam, gs::op::einsum) >= 0);
+static_assert(first_before(fed_back::plan, gs::op::feedback, gs::op::adam) >= 0 &&
+              first_before(fed_back::plan, gs::op::adam, gs::op::einsum) >= 0);
 static_assert(steps_between(fed_back::plan, gs::op::feedback, gs::op::cast) == 1);
 static_assert(steps_between(fed_back::plan, gs::op::feedback, gs::op::adam) > 10, "the sum of the first gradient overlaps with others");
 static_assert(reads_are_of_what_was_meant(fed_back::plan));

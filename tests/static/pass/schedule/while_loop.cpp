@@ -85,7 +85,8 @@ constexpr gs::lifetime from_to(int first, int last) {
 static_assert([] {
   using gs::op;
   gs::list<gs::node> steps;
-  for (const op kind : {op::map, op::loop_begin, op::map, op::loop_begin, op::map, op::loop_end, op::loop_end, op::map}) steps.push_back(step(kind));
+  for (const op kind : {op::map, op::loop_begin, op::map, op::loop_begin, op::map, op::loop_end, op::loop_end, op::map})
+    steps.push_back(step(kind));
   gs::list<gs::lifetime> life{from_to(-1, 0), from_to(-1, 2), from_to(0, 4), from_to(0, 7), from_to(2, 2), from_to(2, 4), from_to(4, 4)};
   gs::detail::keep_through_loops(life, steps);
   const int last[]{0, 6, 6, 7, 2, 5, 4};

@@ -59,7 +59,8 @@ inline constexpr auto two_uses = [](auto& m, auto x, auto y) {
   auto w = m.param("w", "BM", gs::init::zeros());
   return std::tuple{x * w, y * w};
 };
-using unmoved = gs::auto_shard<two_uses, mesh, in<"BM", P<"x", none>>, in<"BM", P<none, "x">>, extent<'B', 64>, extent<'M', 64>, gs::strict>;
+using unmoved =
+    gs::auto_shard<two_uses, mesh, in<"BM", P<"x", none>>, in<"BM", P<none, "x">>, extent<'B', 64>, extent<'M', 64>, gs::strict>;
 static_assert(cut<unmoved>("w") == -1 && unmoved::plan.collectives() == 0 && unmoved::choice.unsearched.seconds() == 0);
 
 // The table of reasons: a row for every input, then one for every parameter.
