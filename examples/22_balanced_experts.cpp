@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Balance by measured load: hot experts get replicas, and experts move between devices during training. The losses stay the same.
+// Balance by measured demand: hot experts get replicas, and experts move between devices during training. The losses stay the same.
 #include <gshard/gshard.hpp>
 #include <gshard/sim/routing_workload.hpp>
 
@@ -35,7 +35,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto logits, auto rate
   auto error = gs::einsum<"GSEC,GECM->GSM">(route.combine, out) - 2.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, loss, rate);
-  return std::tuple{loss, gs::sum<"GE->E">(route.load)};
+  return std::tuple{loss, gs::sum<"GE->E">(route.demand)};
 };
 template <bool Replicas>
 using program = gs::program<training_step<Replicas>, mesh, gs::in<"GSM", P<"expert", none, none>>,
@@ -62,10 +62,10 @@ int main() {
     double imbalance = 0, imbalance_fixed = 0;
     for (int step = 0; step < steps; ++step) {
       const std::vector<float> logits = w.logits(std::uint32_t(step / 8));
-      const auto [loss, load] = balanced(x, logits, rate);
-      const auto [loss_fixed, load_fixed] = fixed(x, logits, rate);
+      const auto [loss, demand] = balanced(x, logits, rate);
+      const auto [loss_fixed, unused] = fixed(x, logits, rate);
       largest = std::max(largest, std::fabs(double(loss.item()) / double(loss_fixed.item()) - 1));
-      const std::vector<float> of_step = gs::to_global(load);
+      const std::vector<float> of_step = gs::to_global(demand);
       const std::vector<double> now(of_step.begin(), of_step.end());
       imbalance += experts.placement().imbalance(now) / steps;
       imbalance_fixed += even.imbalance(now) / steps;

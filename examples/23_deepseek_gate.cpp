@@ -27,11 +27,11 @@ inline constexpr gs::nn::moe_options options{.places = {8},
 
 template <gs::nn::balance Balance>
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {
-  const auto [y, load, overflow] = gs::nn::moe<"expert">(m.scope("moe"), x, mask, options<Balance>);
+  const auto [y, load, overflow, demand] = gs::nn::moe<"expert">(m.scope("moe"), x, mask, options<Balance>);
   auto error = y - 2.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss), rate);
-  return std::tuple{loss, gs::nn::measure_balance(load, overflow).busiest};
+  return std::tuple{loss, gs::nn::measure_balance(demand, overflow).busiest};
 };
 template <gs::nn::balance Balance>
 using program = gs::program<training_step<Balance>, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>,

@@ -20,8 +20,8 @@ inline constexpr gs::nn::moe_options options{.places = {1.25}, .k = 1, .router =
 // A dense layer, then the experts.
 inline constexpr auto model = [](auto& m, auto x, auto mask) {
   const auto h = x + gs::relu(gs::einsum<"GSM,MN->GSN">(x, m.param("w", "MM", gs::init::fan_in("M"))));
-  const auto [y, load, overflow] = gs::nn::moe<"expert">(m.scope("switch"), h, mask, options);
-  const auto balance = gs::nn::measure_balance(load, overflow);
+  const auto [y, load, overflow, demand] = gs::nn::moe<"expert">(m.scope("switch"), h, mask, options);
+  const auto balance = gs::nn::measure_balance(demand, overflow);
   return std::tuple{h + y, balance.refused, balance.busiest};
 };
 

@@ -54,7 +54,7 @@ inline constexpr auto layer = [](auto& m, auto x, auto logits, auto rate) {
   const auto y = gs::einsum<"GSEC,GECM->GSM">(route.combine, out);
   const auto loss = gs::mean((y - x) * (y - x));
   gs::adam{}.minimize(m, loss, rate);
-  return std::tuple{loss, gs::sum<"GE->E">(route.load), gs::sum(route.overflow)};
+  return std::tuple{loss, gs::sum<"GE->E">(route.demand), gs::sum(route.overflow)};
 };
 template <int Slots, bool Replicas>
 using program = gs::program<layer<Slots, Replicas>, mesh, gs::in<"GSM", P<"x", none, none>>, gs::in<"GSE", P<"x", none, none>>, gs::in<"">>;
@@ -72,7 +72,7 @@ struct contest {
   gs::cluster<mesh> ranks_ = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   std::vector<float> x = std::vector<float>(std::size_t(groups * tokens * model));
 
-  /// Steps of a program. `move`: called after the first step, with the load of experts; returns the share of slots that the busiest device
+  /// Steps of a program. `move`: called after the first step, with the demand of experts; returns the share of slots that the busiest device
   /// fills.
   template <class Program>
   result run(const gs::routing_workload& w, const std::function<double(gs::executable<Program>&, const std::vector<double>&)>& move) {
@@ -83,12 +83,12 @@ struct contest {
     for (int i = -2; i < runs; ++i) {
       MPI_Barrier(MPI_COMM_WORLD);
       const auto begin = std::chrono::steady_clock::now();
-      const auto [loss, load, overflow] = train(x, logits, rate);
+      const auto [loss, demand, overflow] = train(x, logits, rate);
       double mine = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), slowest = 0;
       MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
       if (i >= 0) seconds.push_back(slowest);
       if (i == -2) {
-        const std::vector<float> loads = gs::to_global(load);
+        const std::vector<float> loads = gs::to_global(demand);
         filled = move(train, {loads.begin(), loads.end()});
       } else if (overflow.item() != 0) {
         throw gs::error("a choice was lost: " + std::to_string(overflow.item()));

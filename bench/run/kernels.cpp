@@ -173,7 +173,7 @@ struct routing {
   }
   void route() {
     float aux, overflow;
-    ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, &overflow, n,
+    ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, &overflow, nullptr, n,
                            n.choices == 2, {1, 2, 3}, 0);  // the second of two is drawn
   }
   double kept_bytes() const { return 4.0 * static_cast<double>(n.experts * n.capacity * model); }

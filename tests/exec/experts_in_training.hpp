@@ -28,7 +28,7 @@ inline constexpr auto layer_step = [](auto& m, auto x, auto mask, auto rate) {
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
-  return std::tuple{loss, r.load, r.overflow};
+  return std::tuple{loss, r.demand, r.overflow};
 };
 using by_both = P<gs::axes<"data", "expert">, none, none>;
 template <bool Replicas>
@@ -50,17 +50,17 @@ inline std::vector<double> mask_of_tokens() {
   return mask;
 }
 
-/// Losses of training. after_step(step, run, load) is called between steps.
+/// Losses of training. after_step(step, run, demand) is called between steps.
 template <bool Replicas, class Mesh, class AfterStep>
 std::vector<double> train(const gs::cluster<Mesh>& on, const gs::parameter_store& store, int steps, AfterStep after_step) {
   gs::executable<layer_program<Replicas>> run(on, sizes, store);
   run.check_replicas_every = 1;
   std::vector<double> losses;
   for (int step = 1; step <= steps; ++step) {
-    const auto [loss, load, overflow] = run(tokens(), mask_of_tokens(), std::vector{0.01});
+    const auto [loss, demand, overflow] = run(tokens(), mask_of_tokens(), std::vector{0.01});
     losses.push_back(loss.item());
     if (overflow.item() != 0) losses.push_back(-1);  // no choice may be lost here
-    after_step(step, run, gs::to_global(load));
+    after_step(step, run, gs::to_global(demand));
   }
   return losses;
 }

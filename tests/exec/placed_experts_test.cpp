@@ -50,8 +50,8 @@ TEST_CASE("training with replicas, moved every other step, has the losses of tra
       const gs::parameter_store store(on, 8);
       std::vector<double> sums(E, 0);
       int moved = 0;
-      const auto balance = [&](int step, auto& run, const std::vector<double>& load) {
-        for (std::size_t e = 0; e < E; ++e) sums[e] += load[e];
+      const auto balance = [&](int step, auto& run, const std::vector<double>& demand) {
+        for (std::size_t e = 0; e < E; ++e) sums[e] += demand[e];
         if (moves && step % 2 == 0) {
           const gs::placed_experts experts(run.engine(), "moe");
           const double before = experts.placement().imbalance(sums);
@@ -129,6 +129,44 @@ TEST_CASE("replicas with few slots drop choices, which are counted") {
   const gs::dims few{{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}, {'R', E - 1}};
   CHECK(complaint([&] { gs::executable<program>(gs::simulate<expert_mesh>({1, 1}), few); }) ==
         "parameter \"expert_of\": 7 replicas of 8 experts; each needs one at least");
+}
+
+TEST_CASE("demand counts choices that full experts refuse: placement, bias and measures of balance see an expert that is 10 times as hot") {
+  static constexpr auto forward = [](auto& m, auto x, auto mask) {
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.places = {1.25}, .k = 1, .replicas = true,
+                                                      .router = {.norm = gs::gate_norm::off, .balance = gs::nn::balance::bias}});
+    const auto b = gs::nn::measure_balance(r.demand, r.overflow);
+    return std::tuple{r.demand, r.load, r.overflow, b.busiest, b.refused};
+  };
+  using program = gs::program<forward, expert_mesh, in<"GSM", by_both, double>, in<"GS", P<gs::axes<"data", "expert">, none>, double>,
+                              gs::element<double>>;
+  // In each group, 10 tokens want expert 0, 2 want expert 1, and one wants each other expert. An expert takes 3.
+  constexpr std::size_t tokens_of_group = 18;
+  const gs::dims few{{'G', G}, {'S', tokens_of_group}, {'E', E}, {'M', E}, {'F', 4}, {'R', R}};
+  const std::array<std::size_t, tokens_of_group> wanted{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<double> x(G * tokens_of_group * E, 0), wg(E * E, 0);
+  for (std::size_t i = 0; i < G * tokens_of_group; ++i) x[i * E + wanted[i % tokens_of_group]] = 1;
+  for (std::size_t e = 0; e < E; ++e) wg[e * E + e] = 5;
+  for (const std::array mesh : {std::array{1, 1}, std::array{1, 4}, std::array{2, 2}}) {
+    CAPTURE(mesh[1]);
+    const auto on = gs::simulate<expert_mesh>({mesh[0], mesh[1]});
+    const gs::parameter_store store(on, 8);
+    gs::executable<program> run(on, few, store);
+    gs::set_global<double>(store, "wg", wg);
+    const auto [demand, load, overflow, busiest, refused] = run(x, std::vector<double>(G * tokens_of_group, 1));
+    const std::vector<double> choices = gs::to_global(demand);
+    CHECK(choices == std::vector<double>{40, 8, 4, 4, 4, 4, 4, 4});
+    CHECK(gs::to_global(load) == std::vector<double>{12, 8, 4, 4, 4, 4, 4, 4});
+    CHECK(overflow.item() == 28);
+    CHECK(busiest.item() == doctest::Approx(40 / 9.0));
+    CHECK(refused.item() == doctest::Approx(28 / 72.0));
+    // Expert 1 has more load than the mean load, 5.5, but less demand than the mean demand, 9.
+    const std::vector<double> bias = gs::to_global<double>(store, "bias");
+    for (std::size_t e = 0; e < E; ++e) CHECK((e == 0 ? bias[e] < 0 : bias[e] > 0));
+    const gs::placed_experts experts(run.engine());
+    CHECK(experts.balance(choices) == (mesh[1] > 1));
+    if (mesh[1] == 4) CHECK(experts.placement().replicas(0) == 4);
+  }
 }
 
 TEST_CASE("errors of placed_experts") {

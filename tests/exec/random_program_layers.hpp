@@ -107,7 +107,7 @@ struct expert_settings {
   int parts;             // groups of experts, or chunks of slots
   int places, rows;      // factors of the capacities, 0: unlimited
   gs::gate_norm norm;
-  int result;            // 0 the combined results, 1 the auxiliary loss, 2 loads, 3 refused choices
+  int result;            // 0 the combined results, 1 the auxiliary loss, 2 load and demand, 3 refused choices
   bool masked;           // operand 3 is 0 at padding
   int token_chunks;      // chunks of token groups, if experts are in groups
 
@@ -196,7 +196,7 @@ inline gs::symbol experts(const std::vector<int>& number, gs::list_view<gs::symb
   gs::builder& b = *x[0].owner;
   gs::gating_result g = detail::gating(s, x);
   if (b.failed() || s.result == 1) return g.aux;
-  if (s.result == 2) return g.load;
+  if (s.result == 2) return g.load + 2.0 * g.demand;
   const auto weights = [&](std::initializer_list<int> first) { return detail::expert_weights(x[2], gs::detail::route::dims(first)); };
   if (s.route == expert_route::rows) {
     const gs::expert_row_routing r = gs::send_rows(g, x[0], s.parts, {double(s.rows)});

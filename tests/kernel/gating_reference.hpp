@@ -21,7 +21,7 @@ inline std::size_t at(std::int64_t i) {
 
 struct result {
   std::vector<double> combine;  // [G,S,E,C]
-  std::vector<double> aux, load, overflow;
+  std::vector<double> aux, load, overflow, demand;
 };
 
 inline result algorithm1(const std::vector<double>& gates, const std::vector<double>& mask,
@@ -31,6 +31,7 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
   result r;
   r.combine.assign(at(G * S * E * C), 0);
   r.load.assign(at(G * E), 0);
+  r.demand.assign(at(G * E), 0);
   for (std::int64_t g = 0; g < G; ++g) {
     std::vector<std::int64_t> c(at(E), 0);
     std::vector<double> mean(at(E), 0);
@@ -74,6 +75,7 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
                                                  : rules.threshold * static_cast<double>(gshard::uniform01(
                                                                          key, static_cast<std::uint64_t>((group_offset + g) * S + s)));
         const bool wanted = pass != 2 || std::isnan(weight) || weight > least;
+        r.demand[at(g * E + e)] += wanted;
         if (wanted && c[at(e)] < C) {
           r.combine[at(((g * S + s) * E + e) * C + c[at(e)])] = weight;
           r.load[at(g * E + e)] += 1;

@@ -251,11 +251,12 @@ TEST_CASE("routing: the same bits on any number of threads") {
   ks::softmax(gates.data(), gates.data(), tokens, sizes.experts);
   std::vector<std::int32_t> slot(static_cast<std::size_t>(2 * tokens));
   std::vector<float> weight(slot.size());
-  ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), nullptr, nullptr, nullptr, sizes, true, {1, 2, 3}, 0);
-  check_bits("top2_gating", 4 * tokens + sizes.groups * (2 + sizes.experts), [&](float* to) {
+  ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), nullptr, nullptr, nullptr, nullptr, sizes, true, {1, 2, 3}, 0);
+  check_bits("top2_gating", 4 * tokens + 2 * sizes.groups * (1 + sizes.experts), [&](float* to) {
     std::vector<std::int32_t> taken(slot.size());
     float *const aux = to + 4 * tokens, *const load = aux + sizes.groups, *const overflow = load + sizes.groups * sizes.experts;
-    ks::top_k_gating<float>(gates.data(), nullptr, taken.data(), to, aux, load, overflow, sizes, true, {1, 2, 3}, 0);
+    float* const demand = overflow + sizes.groups;
+    ks::top_k_gating<float>(gates.data(), nullptr, taken.data(), to, aux, load, overflow, demand, sizes, true, {1, 2, 3}, 0);
     for (std::size_t i = 0; i < taken.size(); ++i) to[2 * tokens + static_cast<std::int64_t>(i)] = static_cast<float>(taken[i]);
   });
   check_bits("top_k_gating_grad", tokens * sizes.experts, [&](float* to) {

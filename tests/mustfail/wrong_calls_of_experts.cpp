@@ -4,9 +4,9 @@
 // expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
 // expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}, \{\}\) takes the first argument of the model, two tensors of a program, an
 // expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}, \{\}\) takes the first argument of the model, two tensors of a program, an
-// expect: gshard: nn::update_bias\(m, load, rate\) takes the first argument of the model, a tensor of a program and a numb
-// expect: gshard: nn::update_bias\(m, load, rate\) takes the first argument of the model, a tensor of a program and a numb
-// expect: gshard: nn::measure_balance\(load, overflow\) takes two tensors of a program, results of nn::moe
+// expect: gshard: nn::update_bias\(m, demand, rate\) takes the first argument of the model, a tensor of a program and a numb
+// expect: gshard: nn::update_bias\(m, demand, rate\) takes the first argument of the model, a tensor of a program and a numb
+// expect: gshard: nn::measure_balance\(demand, overflow\) takes two tensors of a program, results of nn::moe
 // expect: gshard: replicas_of_experts\(m, "R", "E"\) takes the first argument of the model and the letters of two dims
 // expect: gshard: replica_param\(m, expert_of, name, letters, P<none>\{\}, init::zeros\(\)\) takes the first argument of
 // expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
@@ -25,7 +25,7 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   use(nn::moe(m, x, mask).y);
   use(nn::route(m, x).combine);
   use(nn::route(m, x, mask, nn::router_options{}).combine);
-  nn::update_bias(m, layer.load);
+  nn::update_bias(m, layer.demand);
   nn::update_bias(m, x, x);
   use(nn::measure_balance(layer).busiest);
   const auto gating = gs::top_k_gating(x);
@@ -34,15 +34,15 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   use(gs::replica_param(m, expert_of, "w", "RM", gs::init::zeros()));
   use(gs::send_to_replicas(expert_of, gating).combine);
   use(gs::send_to_replicas(gating, expert_of, 2).combine);
-  use(nn::measure_balance(layer.load, layer.overflow).busiest);
+  use(nn::measure_balance(layer.demand, layer.overflow).busiest);
 #else
   const auto layer = nn::moe<"expert">(m, x, mask);
   const nn::moe_options options{.k = 1};
   use(nn::moe<"expert">(m.scope("other"), x, mask, options).y);
   use(nn::route(m.scope("route"), x, mask).combine);
   use(nn::route(m.scope("sigmoid"), x, mask, {}, nn::router_options{.score = nn::gate_score::sigmoid}).combine);
-  nn::update_bias(m, layer.load, 0.1);
-  use(nn::measure_balance(layer.load, layer.overflow).busiest);
+  nn::update_bias(m, layer.demand, 0.1);
+  use(nn::measure_balance(layer.demand, layer.overflow).busiest);
   const auto expert_of = gs::replicas_of_experts(m.scope("other"), "R", "E");
   use(gs::replica_param(m.scope("other"), expert_of, "w", "RM", gs::P<gs::none, gs::none>{}, gs::init::zeros()));
   use(gs::send_to_replicas(nn::route(m.scope("last"), x, mask), expert_of, gs::capacity{2}).combine);

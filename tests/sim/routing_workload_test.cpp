@@ -116,7 +116,7 @@ TEST_CASE("gating of the logits makes the choices") {
     const gs::kernel::gating_sizes sizes{.groups = 4, .tokens = 64, .experts = 16, .capacity = 64, .choices = 3};
     std::vector<std::int32_t> slot(4 * 64 * 3);
     std::vector<float> weight(slot.size());
-    gs::kernel::top_k_gating<float>(gates.data(), mask.data(), slot.data(), weight.data(), nullptr, nullptr, nullptr, sizes, false, {}, 0);
+    gs::kernel::top_k_gating<float>(gates.data(), mask.data(), slot.data(), weight.data(), nullptr, nullptr, nullptr, nullptr, sizes, false, {}, 0);
     std::vector<int> chosen(3, 0);
     for (int source = 0; source < 4; ++source)
       for (std::int64_t t = 0; t < 64 && w.is_real(source, t); ++t) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Places experts on devices by their measured load: replicates hot experts, and balances the load of the devices.
+// Places experts on devices by measured demand: replicates hot experts, and balances the load of the devices.
 
 #include <gshard/base/random.hpp>
 #include <gshard/comm/error.hpp>
@@ -301,9 +301,9 @@ inline double least_device_load(std::span<const double> load, const expert_devic
 /// the same loads. It depends on no run.
 class expert_placement {
  public:
-  /// Places experts by their load, such as the tokens that each one took. It begins with the greedy algorithm (replicate the hottest, place
-  /// the largest first), over all devices and over each node. Exchanges improve it, so it is never worse. Replicas of an expert
-  /// are on few nodes, if that costs at most 0.1 %.
+  /// Places experts by their load, such as the tokens that choose each one. It begins with the greedy algorithm (replicate the hottest,
+  /// place the largest first), over all devices and over each node. Exchanges improve it, so it is never worse. Replicas of an expert are
+  /// on few nodes, if that costs at most 0.1 %.
   /// Throws `gshard::error` if there are more experts than slots, if `nodes` does not divide `devices`, or if a load is negative or not
   /// finite.
   /// @see least_device_load, placed_experts

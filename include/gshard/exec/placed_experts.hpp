@@ -143,13 +143,13 @@ class row_moves {
 
 }  // namespace detail
 
-/// The experts of a layer with replicas, in a store: where they are, and how they move. Between two steps, `balance` places them by their
-/// load. Results do not depend on the placement, except for the order of sums.
+/// The experts of a layer with replicas, in a store: where they are, and how they move. Between two steps, `balance` places them by the
+/// choices of tokens. Results do not depend on the placement, except for the order of sums.
 ///
 ///   gs::placed_experts experts(train.engine(), "moe");
 ///   for (int step = 1; ; ++step) {
-///     const auto [loss, load] = train(...);
-///     // add the load of the step to `sums`
+///     const auto [loss, demand] = train(...);
+///     // add the demand of the step to `sums`
 ///     if (step % 100 == 0) experts.balance(sums);
 ///   }
 ///
@@ -220,13 +220,13 @@ class placed_experts {
     return bytes;
   }
 
-  /// Places the experts by their load, if that lowers the load of the busiest device by the factor `least_gain`. Returns true if experts
-  /// moved. The load is the same on all processes: `nn::moe_result::load`, or its sum over steps. Collective.
+  /// Places the experts by their demand, if that lowers the one of the busiest device by the factor `least_gain`. Returns true if experts
+  /// moved. All processes give the same demand: `nn::moe_result::demand`, or its sum over steps. Collective.
   /// Throws `gshard::error` as `move` and expert_placement do.
-  bool balance(std::span<const double> load, double least_gain = 1.05) const {
+  bool balance(std::span<const double> demand, double least_gain = 1.05) const {
     const expert_placement before = placement();
-    const expert_placement now = expert_placement(load, on_).closest_to(before);
-    const bool moves = before.imbalance(load) > least_gain * now.imbalance(load);
+    const expert_placement now = expert_placement(demand, on_).closest_to(before);
+    const bool moves = before.imbalance(demand) > least_gain * now.imbalance(demand);
     if (moves) move(now);
     return moves;
   }

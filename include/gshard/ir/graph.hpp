@@ -29,7 +29,7 @@ struct symbol;
 /// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their
 /// rule alone.
 struct sharding_rule {
-  static constexpr int most_in = 7, most_out = 5;
+  static constexpr int most_in = 7, most_out = 6;
 
   short_list in[most_in]{};  // not std::array, as in a sharding
   short_list out[most_out]{};
@@ -184,13 +184,16 @@ struct port {
 constexpr bool ring_carries_sum(const node& n) { return n.attr.ring_operand == n.inputs; }
 constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.ring_operand); }
 
+/// The most moves in one communication step.
+inline constexpr int most_moves = 5;
 /// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each, counted
 /// from `slice`. Its own kind is all_to_all if these differ.
 constexpr op kind_of_move(const node& n, int i) {
   return n.attr.moves != 0 ? op(int(op::slice) + int((n.attr.moves >> (6 * i)) & 63u)) : n.kind;
 }
 constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.moves |= std::uint32_t(int(kind) - int(op::slice)) << (6 * i); }
-static_assert(int(op::count_) - int(op::slice) <= 64 && 6 * sharding_rule::most_out <= 32);
+static_assert(int(op::count_) - int(op::slice) <= 64 && 6 * most_moves <= 32);
+static_assert(most_moves <= sharding_rule::most_in && most_moves <= sharding_rule::most_out);
 
 /// True if a step performs an operation, perhaps among others.
 constexpr bool performs(const node& n, op kind) {

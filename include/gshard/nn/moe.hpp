@@ -53,6 +53,7 @@ struct moe_result {
   symbol y;         ///< [G,S,M]
   symbol load;      ///< [E] tokens per expert
   symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full. experts_choose: tokens without expert
+  symbol demand;    ///< [E] choices of each expert, refused ones too. @see gating_result
 };
 
 namespace detail {
@@ -285,13 +286,13 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   const capacity places = options.dropless ? capacity::unlimited() : options.places;
   gating_result routing = route(m, x, mask, {.k = options.k, .places = places, .second = second}, options.router);
   if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_places);
-  const symbol load = sum<"GE->E">(routing.load);
-  if (options.router.balance == balance::bias && options.router.training) update_bias(m, load, options.router.bias_rate);
+  const symbol load = sum<"GE->E">(routing.load), demand = sum<"GE->E">(routing.demand);
+  if (options.router.balance == balance::bias && options.router.training) update_bias(m, demand, options.router.bias_rate);
   const detail::moe_layer layer{m, options, x, routing, expert_of};
   if (!options.dropless && options.expert_groups == 1)
-    return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow)};
+    return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow), demand};
   const auto [y, refused] = options.dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
-  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + refused};
+  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + refused, demand};
 }
 template <fixed_string Axis = "", fixed_string InnerAxis = "", class... Given>
   requires(gshard::detail::left_out<Axis> || !gshard::detail::call<3, parameter_scope, symbol, symbol, moe_options>::fits<Given...>)
@@ -300,7 +301,7 @@ constexpr auto moe(const Given&... given) {
                 "gshard: nn::moe<\"expert\">(m, x, mask, {.k = 2}) takes a mesh axis, the first argument of the model, two tensors of a "
                 "program, and settings");
   const symbol none = gshard::detail::refused(given...);
-  return moe_result{none, none, none};
+  return moe_result{none, none, none, none};
 }
 
 }}}  // namespace gshard::v0::nn

@@ -28,8 +28,8 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// The gates of a token: the softmax of its logits, or the sigmoid of each one.
 enum class gate_score : std::uint8_t { softmax, sigmoid };
 
-/// How the load of experts is kept even: by the auxiliary loss of the paper; by a bias of the choice alone, which grows for experts with
-/// less load than the mean (arXiv 2408.15664); or not at all.
+/// How the load of experts is kept even: by the auxiliary loss of the paper; by a bias of the choice alone (arXiv 2408.15664); or not at
+/// all. The bias grows for experts that fewer tokens choose than the mean.
 enum class balance : std::uint8_t { loss, bias, off };
 
 /// How a router turns logits into choices. It belongs to moe_options.
@@ -186,58 +186,61 @@ constexpr auto route(const Given&... given) {
                 "gshard: nn::route(m, x, mask, {.k = 2}, {}) takes the first argument of the model, two tensors of a program, and "
                 "settings");
   const symbol none = gshard::detail::refused(given...);
-  return gating_result{none, none, none, none, none};
+  return gating_result{none, none, none, none, none, none};
 }
 
-/// update_bias(m, load, rate): the variable bias [E] of the router grows by `rate` for experts with less load than the mean, and shrinks
-/// for those with more. `moe` calls it if the router trains.
-/// Shapes: load [E].
+/// update_bias(m, demand, rate): adds rate * sign(mean(demand) - demand[e]) to the variable bias [E] of the router. So more tokens choose
+/// experts that few choose. `moe` calls it if the router trains. Demand counts refused choices, too: the load of a full expert would not
+/// tell how many tokens want it.
+/// Shapes: demand [E].
 /// Communicates: nothing.
 /// Compile time: dims and element types.
 /// Throws: nothing.
 /// @see route, router_options
-constexpr void update_bias(const parameter_scope& m, here load, double rate) {
+constexpr void update_bias(const parameter_scope& m, here demand, double rate) {
   const line_of_call kept(m.owner());
   const symbol bias = m.variable("bias", "E", init::zeros());
-  // E times the load against the sum: both are exact, and the mean is not.
+  // E times the demand against the sum: both are exact, and the mean is not.
   constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
-  const symbol direction = map(towards, sum(load), scale_by<"E">(load, 1));
+  const symbol direction = map(towards, sum(demand), scale_by<"E">(demand, 1));
   m.update(bias, bias + rate * direction);
 }
 template <class... Given>
   requires(!gshard::detail::call<3, parameter_scope, symbol, double>::fits<Given...>)
 constexpr auto update_bias(const Given&... given) {  // auto: refused before the model runs
   static_assert(gshard::detail::accepts<Given...>,
-                "gshard: nn::update_bias(m, load, rate) takes the first argument of the model, a tensor of a program and a number");
+                "gshard: nn::update_bias(m, demand, rate) takes the first argument of the model, a tensor of a program and a number");
   (void)gshard::detail::refused(given...);
 }
 
-/// How evenly the experts are loaded.
+/// How evenly tokens choose the experts.
 struct balance_metrics {
-  symbol busiest;  ///< scalar: the largest load over the mean one, 1 if all are equal
+  symbol busiest;  ///< scalar: the largest demand over the mean one, 1 if all are equal
   symbol entropy;  ///< scalar: of the distribution of choices over experts, in nats, log E if all are equal
   symbol refused;  ///< scalar: the share of choices that were refused
 };
 
-/// measure_balance(load, overflow): of the results of `moe`, or of sums of them over several layers.
-/// Shapes: load [E]; overflow a scalar -> scalars.
+/// measure_balance(demand, overflow): of the results of `moe`, or of sums of them over several layers. With n = sum(demand) and
+/// p = demand / n: busiest = max(demand) / mean(demand), entropy = -sum(p log p), refused = overflow / n. If n = 0, they are 1, 0 and 0.
+/// Where experts choose, `refused` is the number of tokens without an expert over that of choices.
+/// Shapes: demand [E]; overflow a scalar -> scalars.
 /// Communicates: nothing.
 /// Compile time: ranks.
 /// Throws: nothing.
 /// @see moe_result
-constexpr balance_metrics measure_balance(here load, symbol overflow) {
-  const line_of_call kept(*load.owner);
-  const symbol total = sum(load);
-  const symbol share = map<[](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; }>(load, total);
-  return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(reduce_max<"E->">(load), mean(load)),
+constexpr balance_metrics measure_balance(here demand, symbol overflow) {
+  const line_of_call kept(*demand.owner);
+  constexpr auto share_of = [](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; };
+  const symbol total = sum(demand), share = map<share_of>(demand, total);
+  return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(reduce_max<"E->">(demand), mean(demand)),
           -sum(map<[](auto p) { return p == 0 ? decltype(p)(0) : p * log(p); }>(share)),
-          map<[](auto no, auto yes) { return no + yes == 0 ? decltype(no)(0) : no / (no + yes); }>(overflow, total)};
+          map<share_of>(overflow, total)};
 }
 template <class... Given>
   requires(!gshard::detail::tensors<2>::fits<Given...>)
 constexpr auto measure_balance(const Given&... given) {
   static_assert(gshard::detail::accepts<Given...>,
-                "gshard: nn::measure_balance(load, overflow) takes two tensors of a program, results of nn::moe");
+                "gshard: nn::measure_balance(demand, overflow) takes two tensors of a program, results of nn::moe");
   const symbol none = gshard::detail::refused(given...);
   return balance_metrics{none, none, none};
 }

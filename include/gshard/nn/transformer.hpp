@@ -57,13 +57,14 @@ constexpr Options for_evaluation(Options options) {
   return options;
 }
 
-/// Load and overflow of the MoE layers in a forward pass. `total` sums them over layers.
+/// Load, overflow and demand of the MoE layers in a forward pass. `total` sums them over layers.
 struct routing_summary {
-  list<symbol> load, overflow;
+  list<symbol> load, overflow, demand;
 
   constexpr void add(const moe_result& r) {
     load.push_back(r.load);
     overflow.push_back(r.overflow);
+    demand.push_back(r.demand);
   }
   /// At least one layer has experts.
   static constexpr symbol total(const list<symbol>& terms, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {

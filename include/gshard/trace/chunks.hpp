@@ -53,7 +53,7 @@ constexpr void check_token_groups(builder& b, int groups, int n, std::string_vie
 /// slots; the last ones may stay empty. The chunks together have every choice once. So the sum over the chunks of what their tokens get
 /// is that of the whole gating, except for the order of sums if k > 2. Exchanges of one chunk overlap with the products of another, as in
 /// Tutel (arXiv 2206.03382).
-/// Shapes: gating of G,S,E,C -> gating of G,S,E,ceil(C / n); `aux`, `load` and `overflow` stay those of all chunks.
+/// Shapes: gating of G,S,E,C -> gating of G,S,E,ceil(C / n); `aux`, `load`, `overflow` and `demand` stay those of all chunks.
 /// Communicates: nothing.
 /// Compile time: that `gating` is the result of a gating verb, send_to_replicas or chunk_of; that i is from 0 to n - 1.
 /// Throws: nothing.
@@ -85,7 +85,7 @@ constexpr gating_result chunk_of(const gating_result& gating, int i, int n) {
 /// chunks_of_token_groups(x, n): n chunks of a tensor; chunk i has its token groups i, i + n, i + 2 n, ... chunks_of_token_groups(gating,
 /// n): the gatings of these groups. Groups are independent, so all choices keep expert, slot and weight. A chunk goes through experts, or
 /// expert groups, as the whole does, with the same bits. Each of its exchanges, between nodes and within them, has 1/n of the bytes.
-/// Shapes: [G,...] -> n of [G/n,...]; gating of G,S,E,C -> n of G/n,S,E,C, whose `aux`, `load` and `overflow` are those of all groups.
+/// Shapes: [G,...] -> n of [G/n,...]; gating of G,S,E,C -> n of G/n,S,E,C, whose other results are those of all groups.
 /// Communicates: nothing if every device has a multiple of n groups. Else devices exchange groups.
 /// Compile time: that `gating` is the result of a gating verb, of send_to_replicas, or a chunk; that x has a dim; that n is at least 1,
 /// and divides G, if G is known.

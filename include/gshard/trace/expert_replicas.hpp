@@ -200,14 +200,14 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
 /// to its replicas in turn, so each gets an equal share. A replica has ceil(factor * S / R) slots per group. With factor 0, the default, it
 /// has as many as an expert, and no choice is lost. Else choices that do not fit are dropped and counted in `overflow`. The minimum and the
 /// multiple of `capacity` apply in both cases.
-/// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` stays that of the experts, [G,E].
+/// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` and `demand` stay those of the experts, [G,E].
 /// Communicates: nothing.
 /// Compile time: that `gating` is the result of a gating verb, without replicas or chunks of slots; that `places` is in range.
 /// Throws: nothing.
 /// @see replicas_of_experts, nn::moe
 constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity places = {0}) {
   builder& b = *expert_of.owner;
-  gating_result r{b.nothing(), b.nothing(), gating.aux, gating.load, b.nothing()};
+  gating_result r{b.nothing(), b.nothing(), gating.aux, gating.load, b.nothing(), gating.demand};
   const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::undivided, "send_to_replicas");
   if (!choices.found || !b.has(expert_of)) return r;
   if (expert_of.get().type != dtype::i32) b.fail(fault::wrong_type, "send_to_replicas", {}, 1);

@@ -61,6 +61,7 @@ struct gating_result {
   symbol aux;       ///< scalar: mean over groups of (1/E) sum_e (c_e / n) m_e, n real tokens in the group
   symbol load;      ///< [G,E] choices that each expert took
   symbol overflow;  ///< [G] choices refused because the expert was full
+  symbol demand;    ///< [G,E] choices of each expert, refused ones too. Where experts choose: the load
 };
 
 namespace detail {
@@ -125,11 +126,11 @@ constexpr symbol emit_normalized(symbol weight) {
   return emit_map_of(f, std::array<symbol, 2>{weight, sum<"GSK->GS">(weight)}, std::array{counting(3), counting(2)}, weight);
 }
 
-/// op::top_k_gating. Results: slot [G,S,K], weight [G,S,K], aux [G], load [G,E], overflow [G]. `verb`: its name in errors. `by_experts`:
-/// each expert chooses tokens, K = E.
+/// op::top_k_gating. Results: slot [G,S,K], weight [G,S,K], aux [G], load [G,E], overflow [G], demand [G,E]. `verb`: its name in errors.
+/// `by_experts`: each expert chooses tokens, K = E.
 constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_options& o, std::string_view verb, bool by_experts = false) {
   builder& b = *gates.owner;
-  const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
+  const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
   if (!require_real(b, verb, {gates})) return nothing;
   const value g = gates.get();
   if (g.rank() != 3) {
@@ -148,7 +149,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   rule.block(route::expert);
   rule.in[0] = route::factors({route::group, route::token, route::expert});
   rule.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
-                    route::factors({route::group})});
+                    route::factors({route::group}), route::factors({route::group, route::expert})});
   attributes attr{.count = by_experts ? 0 : o.k,
                   .key = b.next_random_key(),
                   .second = o.second,
@@ -181,13 +182,15 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
               {dims({G, S, choices}), g.type},
               {dims({G}), g.type},
               {dims({G, E}), g.type},
-              {dims({G}), g.type}});
-  const symbol slot = b.result_of_last(0), aux = b.result_of_last(2), load = b.result_of_last(3), overflow = b.result_of_last(4);
+              {dims({G}), g.type},
+              {dims({G, E}), g.type}});
+  const symbol slot = b.result_of_last(0), aux = b.result_of_last(2), load = b.result_of_last(3), overflow = b.result_of_last(4),
+               demand = b.result_of_last(5);
   symbol weight = b.result_of_last(1);
   if (o.norm == gate_norm::kept || (by_experts && o.norm == gate_norm::chosen)) weight = emit_normalized(weight);
   if (o.scale != 1) weight = emit_scale(weight, o.scale);
   return {emit_one_hot(slot, weight, E, place, g.type), emit_one_hot(slot, b.nothing(), E, place, g.type), mean(aux), load,
-          overflow};
+          overflow, demand};
 }
 }  // namespace detail
 

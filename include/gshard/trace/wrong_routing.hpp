@@ -21,7 +21,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-constexpr gating_result refused_gating(symbol none) { return {none, none, none, none, none}; }
+constexpr gating_result refused_gating(symbol none) { return {none, none, none, none, none, none}; }
 
 /// True if these are the arguments of replica_param.
 template <class... Given>

@@ -29,7 +29,7 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
     std::vector<std::int32_t> slot(at(G * S * K));
     std::vector<double> weight(slot.size());
     ks::top_k_gating<double>(c.gates.data(), c.mask.data(), slot.data(), weight.data(), nullptr, nullptr,
-                            nullptr, c.n, c.random, c.key, c.group_offset);
+                            nullptr, nullptr, c.n, c.random, c.key, c.group_offset);
     const std::vector<double> dense =
         algorithm1(c.gates, c.mask, c.n, c.random, c.key, c.group_offset).combine;  // [G,S,E,C]
 

@@ -18,14 +18,14 @@ using namespace gating_reference;
 
 struct routed {
   std::vector<std::int32_t> slot;
-  std::vector<double> weight, aux, load, overflow;
+  std::vector<double> weight, aux, load, overflow, demand;
 };
 
 routed choose(const random_case& c, const double* scores = nullptr) {
   routed r{std::vector<std::int32_t>(c.gates.size(), 7), std::vector<double>(c.gates.size()), std::vector<double>(at(c.n.groups), 7),
-           std::vector<double>(at(c.n.groups * c.n.experts)), std::vector<double>(at(c.n.groups))};
-  ks::expert_choice(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(), r.overflow.data(), c.n,
-                    scores);
+           std::vector<double>(at(c.n.groups * c.n.experts)), std::vector<double>(at(c.n.groups)), std::vector<double>(at(c.n.groups * c.n.experts))};
+  ks::expert_choice(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(), r.overflow.data(),
+                    r.demand.data(), c.n, scores);
   return r;
 }
 
@@ -64,6 +64,7 @@ TEST_CASE("expert_choice: an expert takes a token if fewer than C real ones prec
         alone += !has_expert && c.mask[at(g * S + s)] != 0;
       }
       CHECK(std::equal(load.begin(), load.end(), r.load.begin() + g * E));
+      CHECK(std::equal(load.begin(), load.end(), r.demand.begin() + g * E));
       CHECK(r.overflow[at(g)] == alone);
       CHECK(r.aux[at(g)] == 0);
     }

@@ -31,8 +31,8 @@ grouped_case make_grouped(std::uint32_t seed, bool all_rows) {
   c.random = false;
   r.slot.resize(at(c.n.groups * c.n.tokens * c.n.choices));
   r.weight.resize(r.slot.size());
-  ks::top_k_gating<double>(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), nullptr, nullptr, nullptr, c.n, false, c.key,
-                           c.group_offset);
+  ks::top_k_gating<double>(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), nullptr, nullptr, nullptr, nullptr, c.n, false,
+                           c.key, c.group_offset);
   std::mt19937 gen(seed);
   r.n = {c.n, test::pick(gen, 1, c.n.experts), all_rows ? c.n.tokens : test::pick(gen, 1, c.n.tokens)};
   r.n.gating.experts = (c.n.experts + r.n.expert_groups - 1) / r.n.expert_groups;

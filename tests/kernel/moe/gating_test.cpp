@@ -17,20 +17,21 @@ using namespace gating_reference;
 
 struct routed {
   std::vector<std::int32_t> slot;
-  std::vector<double> weight, aux, load, overflow;
+  std::vector<double> weight, aux, load, overflow, demand;
 
   explicit routed(const ks::gating_sizes& n)
       : slot(at(n.groups * n.tokens * n.choices)),
         weight(slot.size()),
         aux(at(n.groups)),
         load(at(n.groups * n.experts)),
-        overflow(at(n.groups)) {}
+        overflow(at(n.groups)),
+        demand(load.size(), 7) {}
 };
 
 routed route(const random_case& c, const ks::gating_rules<double>& rules = {}) {
   routed r(c.n);
   ks::top_k_gating(c.gates.data(), c.mask.data(), r.slot.data(), r.weight.data(), r.aux.data(), r.load.data(),
-                  r.overflow.data(), c.n, c.random, c.key, c.group_offset, rules);
+                  r.overflow.data(), r.demand.data(), c.n, c.random, c.key, c.group_offset, rules);
   return r;
 }
 
@@ -64,14 +65,14 @@ void check_golden(std::int64_t capacity, const std::array<std::int32_t, 16>& slo
   std::array<std::int32_t, 16> slot;
   std::array<T, 16> weight;
   T aux;
-  ks::top_k_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr,
+  ks::top_k_gating<T>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, nullptr, nullptr,
                      {1, 8, 4, capacity}, false, {}, 0);
   CHECK(double(aux) == doctest::Approx(0.088573).epsilon(1e-5));
   CHECK(slot == slots);
   for (std::size_t i = 0; i < 16; ++i) CHECK(double(weight[i]) == doctest::Approx(weights[i]).epsilon(1e-5));
 }
 
-/// Slots, weights, auxiliary loss, load and overflow of 1,000 random groups, against the dense formulation.
+/// Slots, weights, auxiliary loss, load, overflow and demand of 1,000 random groups, against the dense formulation.
 void check_random_groups(bool any_number_of_choices, bool any_rules = false) {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     CAPTURE(seed);
@@ -92,6 +93,7 @@ void check_random_groups(bool any_number_of_choices, bool any_rules = false) {
     CHECK(combine == expected.combine);
     CHECK(r.load == expected.load);
     CHECK(r.overflow == expected.overflow);
+    CHECK(r.demand == expected.demand);
     for (std::size_t g = 0; g < at(G); ++g) CHECK(r.aux[g] == doctest::Approx(expected.aux[g]));
   }
 }
@@ -190,6 +192,7 @@ TEST_CASE("top_k_gating: a gate that is NaN is the largest, and makes its token'
     CHECK(test::same_numbers(combine, expected.combine));
     CHECK(r.load == expected.load);
     CHECK(r.overflow == expected.overflow);
+    CHECK(r.demand == expected.demand);
     CHECK(test::same_numbers(r.aux, expected.aux, 1e-12));
     const std::vector<double> dweight(r.weight.size(), 0.5), daux(r.aux.size(), 0.25);
     std::vector<double> dgates(c.gates.size(), 7);

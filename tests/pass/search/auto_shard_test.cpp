@@ -89,7 +89,7 @@ inline constexpr auto moe = [](auto& m, auto x) {
   auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
   auto wi = m.param("wi", "EMH", gs::init::fan_in("M")), wo = m.param("wo", "EHM", gs::init::fan_in("H"));
   auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
-  auto [combine, dispatch, aux, load, overflow] = gs::top2_gating(gates, gs::capacity{2.0});
+  auto [combine, dispatch, aux, load, overflow, demand] = gs::top2_gating(gates, gs::capacity{2.0});
   auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(dispatch, x), wi));
   m.loss(aux);
   return gs::einsum<"GSEC,GECM->GSM">(combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));

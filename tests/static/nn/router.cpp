@@ -9,6 +9,7 @@
 
 #include <array>
 #include <limits>
+#include <tuple>
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
@@ -46,9 +47,20 @@ static_assert(sends_as_the_paper<router{.score = nn::gate_score::sigmoid, .norm 
 static_assert(sends_as_the_paper<router{.groups = 4, .groups_per_token = 2}, 4>());
 static_assert(sends_as_the_paper<router{.jitter = 0.01, .gumbel = 1}>());
 static_assert(sends_as_the_paper<router{.norm = gs::gate_norm::off, .experts_choose = true}>());
-// The bias is on every device: the load is summed.
+// The bias is on every device: the demand is summed.
 using biased = gs::program<layer<with(router{.balance = nn::balance::bias})>, mesh, tokens, padding>;
 static_assert(biased::plan.count(op::all_to_all) == 2 && biased::plan.count(op::all_reduce) == 1 && biased::plan.collectives() == 3);
+// Load and demand are summed together.
+template <nn::balance Balance>
+inline constexpr auto measured = [](auto& m, auto x, auto mask) {
+  const nn::moe_result r = nn::moe<"expert">(m, x, mask, with({.balance = Balance}));
+  return std::tuple{r.y, r.load, r.overflow, nn::measure_balance(r.demand, r.overflow).busiest};
+};
+template <nn::balance Balance>
+using with_measures = gs::program<measured<Balance>, mesh, tokens, padding>;
+template <nn::balance Balance>
+constexpr bool sums_together = with_measures<Balance>::plan.collectives() == 4 && with_measures<Balance>::plan.count(op::all_reduce) == 2;
+static_assert(sums_together<nn::balance::off> && sums_together<nn::balance::bias>);
 using evaluated = gs::program<layer<with(router{.balance = nn::balance::bias, .training = false})>, mesh, tokens, padding>;
 static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::random) == 0);
 

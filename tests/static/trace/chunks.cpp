@@ -31,7 +31,7 @@ static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::ch
 static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 0, 0); }));
 static_assert(fails(fault::wrong_gating, "chunk_of", [](builder& b, auto&) {
   const symbol mask = input(b, "GSEC");
-  gs::chunk_of({mask, mask, mask, mask, mask}, 0, 2);
+  gs::chunk_of({mask, mask, mask, mask, mask, mask}, 0, 2);
 }));
 static_assert(fails(fault::bad_range, "moe", [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.chunks = 0});
@@ -83,7 +83,7 @@ static_assert(fails(fault::rank_mismatch, "chunks_of_token_groups", [](builder& 
 }));
 static_assert(fails(fault::wrong_gating, "chunks_of_token_groups", [](builder& b, auto&) {
   const symbol mask = input(b, "GSEC");
-  gs::chunks_of_token_groups(gs::gating_result{mask, mask, mask, mask, mask}, 2);
+  gs::chunks_of_token_groups(gs::gating_result{mask, mask, mask, mask, mask, mask}, 2);
 }));
 static_assert(fails(fault::dims_differ, "join_token_groups", [](builder& b, auto&) {
   gs::join_token_groups({input(b, "GSM"), input(b, "GSM")});

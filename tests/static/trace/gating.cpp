@@ -16,7 +16,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"), gs::capacity{1.25});
   const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
   return has_dims(r.combine, "GSEC") && has_dims(r.dispatch, "GSEC") && has_dims(r.aux, "") &&
-         has_dims(r.load, "GE") && has_dims(r.overflow, "G") && places.number == 5 && places.divisor == 4;
+         has_dims(r.load, "GE") && has_dims(r.overflow, "G") && has_dims(r.demand, "GE") && places.number == 5 && places.divisor == 4;
 }));
 // Groups may be sharded over the mesh, tokens and experts may not: a group is routed as a whole.
 static_assert(tracing::holds([](builder& b, auto&) {
@@ -107,7 +107,7 @@ static_assert([] {
   builder b;
   b.fail(fault::unknown_axis, "w");
   const gs::gating_result r = gs::top2_gating(b.nothing());
-  return r.combine.id < 0 && r.dispatch.id < 0 && r.aux.id < 0 && r.load.id < 0 && r.overflow.id < 0;
+  return r.combine.id < 0 && r.dispatch.id < 0 && r.aux.id < 0 && r.load.id < 0 && r.overflow.id < 0 && r.demand.id < 0;
 }());
 
 }  // namespace

@@ -50,6 +50,11 @@ class local_step {
   const T* in_or_null(int i) const { return i < n.inputs ? in(i) : nullptr; }
   const std::int32_t* ids(int i) const { return in_value(i).template as<const std::int32_t>(device); }
   T* out(int i = 0) const { return out_value(i).template as<T>(device); }
+  /// A result, or null if no step and no output reads it.
+  T* out_if_read(int i) const {
+    const lifetime& l = plan.plan.lifetimes[std::size_t(n.output(i))];
+    return l.last > l.first ? out(i) : nullptr;
+  }
   std::int32_t* out_ids(int i = 0) const { return out_value(i).template as<std::int32_t>(device); }
 
   const kernel::placement& in_place(int i) const { return in_value(i).places[device]; }

@@ -48,15 +48,15 @@ action bind(operation<op::top_k_gating>, const local_step<T>& step) {
   const T* const mask = gating_operand_of(step, route::gating_input::padding);
   if (step.n.attr.by_experts)
     return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out(2), load = step.out(3),
-            overflow = step.out(4), s = gating_sizes_of(step), rules = gating_rules_of(step)](const run_context&) {
-      kernel::expert_choice<T>(gates, mask, slot, weight, aux, load, overflow, s, rules.scores);
+            overflow = step.out(4), demand = step.out(5), s = gating_sizes_of(step), rules = gating_rules_of(step)](const run_context&) {
+      kernel::expert_choice<T>(gates, mask, slot, weight, aux, load, overflow, demand, s, rules.scores);
     };
-  return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out(2),
-          load = step.out(3), overflow = step.out(4), s = gating_sizes_of(step), rules = gating_rules_of(step),
-          first = step.in_place(0).offset[0], key = std::uint32_t(step.n.attr.key),
+  return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out_if_read(2),
+          load = step.out_if_read(3), overflow = step.out_if_read(4), demand = step.out_if_read(5), s = gating_sizes_of(step),
+          rules = gating_rules_of(step), first = step.in_place(0).offset[0], key = std::uint32_t(step.n.attr.key),
           random = step.n.attr.second == second_expert::random](const run_context& run) {
     const random_key numbers{run.seed, run.step, key};
-    kernel::top_k_gating<T>(gates, mask, slot, weight, aux, load, overflow, s, random, numbers, first, rules);
+    kernel::top_k_gating<T>(gates, mask, slot, weight, aux, load, overflow, demand, s, random, numbers, first, rules);
   };
 }
 

@@ -22,10 +22,11 @@ namespace gshard { inline namespace v0 { namespace kernel {
 /// - weight [G,S,E]: the gate where slot is not -1, else 0;
 /// - aux [G]: 0;
 /// - load [G,E]: the tokens of each expert, the smaller one of C and the number of real tokens;
-/// - overflow [G]: real tokens that no expert took.
+/// - overflow [G]: real tokens that no expert took;
+/// - demand [G,E]: the load.
 template <class T>
-void expert_choice(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow, const gating_sizes& sizes,
-                   const T* scores = nullptr) {
+void expert_choice(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow, T* demand,
+                   const gating_sizes& sizes, const T* scores = nullptr) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts, capacity = sizes.capacity;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
     throw error("expert_choice_gating: " + std::to_string(experts) + " experts of capacity " + std::to_string(capacity) +
@@ -58,7 +59,7 @@ void expert_choice(const T* gates, const T* mask, std::int32_t* slot, T* weight,
         is_taken[std::size_t(order[c])] = 1;
       }
     }
-    std::fill_n(load + g * experts, experts, T(taken));
+    for (T* const counts : {load, demand}) std::fill_n(counts + g * experts, experts, T(taken));
     aux[g] = T(0);
     overflow[g] = T(count - std::count(is_taken.begin(), is_taken.end(), char(1)));
   };

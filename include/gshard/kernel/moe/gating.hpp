@@ -149,13 +149,14 @@ void order_by_importance(const T* importance, std::vector<std::int64_t>& order) 
 /// - weight [G,S,K]: g_k / (g_1 + ... + g_K), normalized before choices are dropped; 0 where slot is -1;
 /// - aux [G]: 1/E * sum over e of (c_e / n) * m_e. c_e: first choices of e among n tokens, overflowed ones too; m_e: the mean gate of e;
 /// - load [G,E]: kept choices of each expert;
-/// - overflow [G]: choices that were dropped because the expert was full.
-/// aux, load and overflow may be null. All first choices of a group are served before any second one, and so on. With `random`, a second
-/// choice is kept only if its weight / threshold > uniform01(key, (group_offset + g) * S + s). It occupies a capacity slot either way.
-/// `group_offset`: the global number of the first group. A gate that is NaN counts as the largest; the weights of its token are NaN, and so
-/// is aux.
+/// - overflow [G]: choices that were dropped because the expert was full;
+/// - demand [G,E]: choices of each expert, kept or dropped because it was full.
+/// aux, load, overflow and demand may be null. All first choices of a group are served before any second one, and so on.
+/// With `random`, a second choice is kept only if its weight / threshold > uniform01(key, (group_offset + g) * S + s). It occupies a slot
+/// either way. `group_offset`: the global number of the first group. A gate that is NaN counts as the largest; the weights of its token
+/// are NaN, and so is aux.
 template <class T>
-void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow,
+void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, T* aux, T* load, T* overflow, T* demand,
                   const gating_sizes& sizes, bool random, random_key key, std::int64_t group_offset, const gating_rules<T>& other = {}) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts, capacity = sizes.capacity;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
@@ -193,10 +194,15 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     std::int32_t* const place = slot + g * tokens * choices;
     T* const kept = weight + g * tokens * choices;
     std::int64_t refused = 0;
+    T* const chosen_of = demand ? demand + g * experts : nullptr;  // first, the unwanted second choices are subtracted
+    if (chosen_of) std::fill_n(chosen_of, experts, T(0));
     const auto take = [&](std::int64_t at, bool wanted) {
       const std::int64_t expert = chosen[at];
       const std::int64_t c = used[expert]++;
-      if (!wanted) return;
+      if (!wanted) {
+        if (chosen_of) chosen_of[expert] -= T(1);
+        return;
+      }
       if (c >= capacity) {
         ++refused;
         return;
@@ -231,6 +237,7 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
         take(s * choices + k, k != 1 || is_used(s, chosen_weight[s * choices + 1]));
       }
     if (overflow != nullptr) overflow[g] = T(refused);
+    for (std::int64_t e = 0; chosen_of && e < experts; ++e) chosen_of[e] += T(used[e]);
     if (load != nullptr) {
       std::fill_n(load + g * experts, experts, T(0));
       for (std::int64_t i = 0; i < choices * tokens; ++i)

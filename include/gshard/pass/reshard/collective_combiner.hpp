@@ -74,7 +74,7 @@ class collective_combiner {
     const std::uint32_t key = key_of(n);
     for (std::int32_t& last : last_) {
       if (key_of(at(last)) != key) continue;
-      if (at(last).inputs < most) {
+      if (at(last).inputs < most_moves) {
         const std::int32_t maker = operand(n).producer;
         const bool is_there = maker < last;
         const bool adjacent = (!is_there || known_bytes(n) < 0) && only_moves_after(last);
@@ -99,8 +99,6 @@ class collective_combiner {
   const extents& e_;
   std::int64_t most_bytes_;
   list<std::int32_t> last_;  // by key: the last step that moves can join
-
-  static constexpr int most = sharding_rule::most_out < sharding_rule::most_in ? sharding_rule::most_out : sharding_rule::most_in;
 
   constexpr node& at(std::int32_t step) { return steps_.data()[step]; }
   constexpr const value& operand(const node& n) const { return values_.data()[n.in[0]]; }
