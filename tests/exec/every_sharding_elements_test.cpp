@@ -6,6 +6,7 @@
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/complex.hpp>
+#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
@@ -60,6 +61,9 @@ TEST_CASE("data movement of every element type") {
       return symbols{gs::merge_dims(x, 0),
                      gs::broadcast<"AB,A->BA">(x, einsum<"ab->a">(gs::is_complex(x.get().type) ? x : gs::cast(x, dtype::f64)))};
     });
+    check_moves(dtype(t), [](symbol x, symbol ids) {
+      return symbols{gs::dynamic_update_slice(x, gs::slice(x, 1, 0, 1), 1, gs::reduce_max<"c->">(ids))};
+    });
   }
 }
 
@@ -88,6 +92,8 @@ TEST_CASE("gradients flow through tensors that are stored in half precision, whe
   check([](symbol x, symbol ids) { return gs::gather(x, ids); });
   check([](symbol x, symbol) { return gs::merge_dims(x, 0); });
   check([](symbol x, symbol) { return gs::expand_dims<1>(x); });
+  check([](symbol x, symbol) { return gs::select(gs::roll(x, 0, 1), x, gs::reverse(x, 1)); });
+  check([](symbol x, symbol ids) { return gs::dynamic_update_slice(x, gs::slice(gs::reverse(x, 0), 1, 0, 1), 1, gs::reduce_max<"c->">(ids)); });
 }
 
 TEST_CASE("einsums of complex tensors: contracted, free and batch indices, conjugation") {

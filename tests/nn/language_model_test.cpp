@@ -374,6 +374,56 @@ TEST_CASE("language_model_step: beams with a cache are those that compute every 
   }
 }
 
+namespace {
+
+template <gs::dtype Stored>
+constexpr auto step_with_cache_in = [](auto& m, auto ids, auto position, auto order) {
+  return nn::language_model_step<"expert">(
+      m, ids, position, {.layers = 2, .moe = {.swiglu = true, .router = {.evaluation_places = {3}}}, .cache_dtype = Stored}, order);
+};
+template <gs::dtype Stored>
+using cache_in = gs::program<step_with_cache_in<Stored>, mesh, one_position, in<"", void, std::int32_t>, one_position>;
+
+}  // namespace
+
+TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float ones, and logits differ by as much, on any mesh") {
+  std::vector<float> first;
+  for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 3}, {2, 2}}) {
+    CAPTURE(devices);
+    const auto on = gs::simulate<mesh>(devices);
+    const gs::parameter_store in_float(on, 3), in_bf16(on, 3);
+    gs::executable<cache_in<gs::dtype::f32>> full(on, extents, in_float);
+    gs::executable<cache_in<gs::dtype::bf16>> stored(on, extents, in_bf16);
+    std::vector<std::int32_t> now(G * B), order(G * B);
+    std::vector<float> all;
+    double largest = 0;
+    for (std::size_t t = 0; t < T; ++t) {
+      for (std::size_t row = 0; row < G * B; ++row) {
+        now[row] = std::int32_t(1 + (row * 5 + t * t) % (V - 1));
+        order[row] = std::int32_t((row + t / 3) % B);  // rows change, too
+      }
+      const std::vector<float> expected = gs::to_global(full(now, std::array{std::int32_t(t)}, order)),
+                               logits = gs::to_global(stored(now, std::array{std::int32_t(t)}, order));
+      for (std::size_t i = 0; i < logits.size(); ++i) {
+        const double error = std::abs(double(logits[i]) - double(expected[i]));
+        largest = std::max(largest, error);
+        CHECK(error < 0x1p-6 * (1 + std::abs(double(expected[i]))));  // bf16 has 8 bits
+      }
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    CHECK(largest > 0);
+    // Keys and values of the first layer come from the embeddings alone.
+    for (const std::string name : {"model.layers.0.self_attn.key_cache", "model.layers.0.self_attn.value_cache"}) {
+      const std::vector<float> numbers = gs::to_global<float>(in_float, name);
+      const std::vector<gs::bfloat16> rounded = gs::to_global<gs::bfloat16>(in_bf16, name);
+      CHECK(std::equal(numbers.begin(), numbers.end(), rounded.begin(), rounded.end(),
+                       [](float number, gs::bfloat16 r) { return gs::bfloat16(number) == r; }));
+    }
+    if (first.empty()) first = all;
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == doctest::Approx(first[i]).epsilon(1e-2));
+  }
+}
+
 TEST_CASE("language_model_step: beams of width 1 are greedy decoding") {
   const auto on = gs::simulate<mesh>({2, 2});
   gs::executable<cached_beams> step(on, beam_extents, gs::parameter_store(on, 3));

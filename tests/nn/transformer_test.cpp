@@ -125,12 +125,19 @@ constexpr gs::nn::transformer_options training{
     .dropout = 0.2,
     .moe = {.router = {.balance = gs::nn::balance::bias, .jitter = 0.1, .evaluation_places = {4}}}};  // in evaluation, no expert is full
 constexpr gs::nn::transformer_options exact = gs::nn::for_evaluation(training);
+template <gs::dtype Stored>
+constexpr gs::nn::transformer_options with_cache_in = [] {
+  gs::nn::transformer_options o = training;
+  o.cache_dtype = Stored;
+  return o;
+}();
 
+template <gs::dtype Stored>
 constexpr auto memory_of = [](auto& m, auto source) {
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   const auto memory = gs::nn::encode<"expert">(m.scope("encoder"), table, source, gs::nn::real_tokens(m, source), exact, routing);
-  gs::nn::start_decoding(m.scope("decoder"), memory, exact);
+  gs::nn::start_decoding(m.scope("decoder"), memory, with_cache_in<Stored>);
   return memory;
 };
 constexpr auto whole_decoding = [](auto& m, auto source, auto memory, auto target) {
@@ -140,27 +147,41 @@ constexpr auto whole_decoding = [](auto& m, auto source, auto memory, auto targe
                                           gs::nn::real_tokens(m, source), exact, routing);
   return gs::einsum<"GBTM,VM->GBTV">(y, table);
 };
+template <gs::dtype Stored>
 constexpr auto cached_decoding = [](auto& m, auto source, auto now, auto position, auto order) {
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
-  const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, now, position, gs::nn::real_tokens(m, source), training, order);
+  const auto y = gs::nn::decode_step<"expert">(m.scope("decoder"), table, now, position, gs::nn::real_tokens(m, source),
+                                               with_cache_in<Stored>, order);
   return gs::einsum<"GBM,VM->GBV">(y, table);
 };
 using one_position = in<"GB", P<"expert", none>, std::int32_t>;
-using encoding = gs::program<memory_of, mesh, ids<"GBS">>;
+template <gs::dtype Stored>
+using encoding = gs::program<memory_of<Stored>, mesh, ids<"GBS">>;
 using whole = gs::program<whole_decoding, mesh, ids<"GBS">, in<"GBSM", P<"expert", none, none, none>>, ids<"GBT">>;
-using cached = gs::program<cached_decoding, mesh, ids<"GBS">, one_position, in<"", void, std::int32_t>, one_position>;
-static_assert(cached::plan.count(gs::op::all_to_all) == 2 && cached::plan.collectives() == 2);  // to the experts and back
-static_assert(cached::plan.count(gs::op::random) == 0);
+template <gs::dtype Stored>
+using cached = gs::program<cached_decoding<Stored>, mesh, ids<"GBS">, one_position, in<"", void, std::int32_t>, one_position>;
+template <gs::dtype Stored>
+constexpr const gs::plan_view& step_plan = cached<Stored>::plan;
+// To the experts and back.
+static_assert(step_plan<gs::dtype::f32>.count(gs::op::all_to_all) == 2 && step_plan<gs::dtype::f32>.collectives() == 2);
+static_assert(step_plan<gs::dtype::f32>.count(gs::op::random) == 0 && step_plan<gs::dtype::bf16>.collectives() == 2);
+template <gs::dtype Stored>
+constexpr bool keeps_caches_in = [] {
+  int caches = 0;
+  for (const gs::parameter& p : step_plan<Stored>.parameters)
+    if (p.is_cache) caches += step_plan<Stored>.values[std::size_t(p.value)].type == Stored;
+  return caches == 2 * 2 * 2;  // keys and values, of both attentions, in two layers
+}();
+static_assert(keeps_caches_in<gs::dtype::f32> && keeps_caches_in<gs::dtype::bf16>);
 
-}  // namespace
-
-TEST_CASE("decode_step: logits with a cache are those of all positions at once, also if sequences change their rows") {
+template <gs::dtype Stored>
+void compare_decoding(double tolerance) {
   for (const int devices : {1, 4}) {
     const auto on = gs::simulate<mesh>(devices);
     const gs::parameter_store store(on, 5);
-    gs::executable<encoding> encode(on, extents, store);
+    gs::executable<encoding<Stored>> encode(on, extents, store);
     gs::executable<whole> without(on, extents, store);
-    gs::executable<cached> with(on, extents, store);
+    gs::executable<cached<Stored>> with(on, extents, store);
     std::vector<std::int32_t> source(G * B * S);
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = i % S > 1 + i / (B * S) % 4 ? 0 : std::int32_t(1 + i / (B * S) % (V - 1));
     const auto memory = encode(source);  // the rows of a group have equal sources, as in beam search
@@ -174,10 +195,17 @@ TEST_CASE("decode_step: logits with a cache are those of all positions at once, 
       const std::vector<float> step = gs::to_global(with(source, now, std::vector{std::int32_t(t)}, order)),
                                all = gs::to_global(without(source, memory, sequence));
       for (std::size_t row = 0; row < G * B; ++row) {
-        for (std::size_t v = 0; v < V; ++v) CHECK(step[row * V + v] == doctest::Approx(all[(row * T + t) * V + v]).epsilon(1e-3));
+        for (std::size_t v = 0; v < V; ++v) CHECK(step[row * V + v] == doctest::Approx(all[(row * T + t) * V + v]).epsilon(tolerance));
         now[row] = std::int32_t(1 + (row * 7 + t * 3) % (V - 1));
       }
     }
     CHECK_THROWS_AS(with(source, now, std::vector{std::int32_t(T)}, order), gs::error);
   }
+}
+
+}  // namespace
+
+TEST_CASE("decode_step: logits with a cache are those of all positions at once, also if sequences change their rows") {
+  compare_decoding<gs::dtype::f32>(1e-3);
+  compare_decoding<gs::dtype::bf16>(0x1p-6);  // of 8 bits
 }

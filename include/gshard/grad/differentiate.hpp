@@ -271,6 +271,7 @@ class differentiator {
           r.in[0] = n.rule.out[0];
         }
         if (f.own == arithmetic::number_of<arithmetic::choose>) {  // its slopes read the condition alone
+          if (in(n, 0).get().type != dy.get().type) ids[0] = emit_cast(in(n, 0), dy.get().type).id;  // a tensor in half precision
           ids[1] = ids[2] = dy.id;
           r.in[1] = r.in[2] = n.rule.out[0];
         }

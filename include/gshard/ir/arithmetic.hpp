@@ -177,7 +177,7 @@ struct equal {
 /// a where the condition is not 0, else b.
 struct choose {
   static constexpr int arity = 3;
-  static constexpr element_set types = reals | complexes | integers | masks;
+  static constexpr element_set types = all_elements;
   template <class T>
   constexpr T operator()(T condition, T a, T b) const {
     return condition == T(0) ? b : a;

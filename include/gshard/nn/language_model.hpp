@@ -45,6 +45,7 @@ struct language_model_options {
   double dropout = 0;        ///< Of the results of attention and of feed-forward layers.
   remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
   param_dtype_option param_dtype{};               ///< In which weights of products and embeddings are stored; of experts, too.
+  param_dtype_option cache_dtype{};  ///< In which decoding stores keys and values: dtype::bf16 in half of the bytes.
   axis_name sequence_axis{};  ///< Unless empty: a mesh axis that shards T, and attention is ring_attention, save in steps of decoding.
 };
 
@@ -70,8 +71,8 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, sy
   const symbol q = rotary(einsum<"GBTM,HRDM->GBTHRD">(x, wq), positions, 2, o.rotary_base);
   symbol k = rotary(einsum<"GBTM,HDM->GBTHD">(x, wk), positions, 2, o.rotary_base), v = einsum<"GBTM,HDM->GBTHD">(x, wv);
   if (cached) {
-    k = extend_cache(m, "key_cache", "GBLHD", k, at);
-    v = extend_cache(m, "value_cache", "GBLHD", v, at);
+    k = extend_cache(m, "key_cache", "GBLHD", k, at, o.cache_dtype);
+    v = extend_cache(m, "value_cache", "GBLHD", v, at, o.cache_dtype);
   }
   const symbol y = cached                    ? gshard::attention(q, k, v, {.position = at.position})
                    : o.sequence_axis.empty() ? gshard::attention(q, k, v, {.causal = true})

@@ -41,6 +41,7 @@ struct transformer_options {
   /// the length. Results differ by rounding; a query that sees only padding gives 0. @see gshard::attention
   bool fused_attention = false;
   param_dtype_option param_dtype{};  ///< In which weights of products and the embeddings of positions are stored; of experts, too.
+  param_dtype_option cache_dtype{};  ///< In which decoding stores keys and values: dtype::bf16 in half of the bytes. @see decode_step
 };
 
 /// for_evaluation(options): the options of a model without what belongs to training alone. Its dropout is 0. Its routers have
@@ -254,22 +255,25 @@ constexpr symbol checked_position(const parameter_scope& m, int dim, symbol posi
   const named_scope named(m, "position in the cache");
   return gather(gshard::detail::emit_indices(m.owner(), dim), position);
 }
-/// The cache of this name, to which the step adds its keys or values `now`. Position is dim 2.
+/// The cache of this name, to which the step adds its keys or values `now`. Position is dim 2. They are cast to the element type in which
+/// the cache is stored, and back.
 constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, std::string_view letters, symbol now,
-                              const decoding_position& at) {
-  const symbol cache = m.cache(name, letters, init::zeros());
+                              const decoding_position& at, param_dtype_option stored) {
+  const parameter_scope of_cache = stored.in(m);
+  const symbol cache = of_cache.cache(name, letters, init::zeros());
   if (m.owner().failed()) return m.owner().nothing();
-  const symbol next = dynamic_update_slice(at.order.id < 0 ? cache : gather(cache, at.order, 1, 1), now, 2, at.position);
-  m.update(cache, next);
-  return next;
+  const symbol before = at.order.id < 0 ? cache : gather(cache, at.order, 1, 1);
+  const symbol next = dynamic_update_slice(before, in_type_of(of_cache, now), 2, at.position);
+  of_cache.update(cache, next);
+  return in_type_of(m, next);
 }
 
 /// Keys and values of the positions so far, from the caches "key_cache" and "value_cache" [G,B,T,H,D], and of x.
 constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, const decoding_position& at,
-                                                 param_dtype_option stored) {
-  const keys_and_values now = project_keys_and_values(m, x, stored);
-  const symbol keys = extend_cache(m, "key_cache", "GBTHD", now.keys, at);
-  return {keys, extend_cache(m, "value_cache", "GBTHD", now.values, at)};
+                                                 const transformer_options& o) {
+  const keys_and_values now = project_keys_and_values(m, x, o.param_dtype);
+  const symbol keys = extend_cache(m, "key_cache", "GBTHD", now.keys, at, o.cache_dtype);
+  return {keys, extend_cache(m, "value_cache", "GBTHD", now.values, at, o.cache_dtype)};
 }
 
 }  // namespace detail
@@ -288,9 +292,12 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
     const named_scope named(cross, "attention");
     const detail::keys_and_values of_memory = detail::project_keys_and_values(cross, memory, o.param_dtype);
     const auto keep = [&](std::string_view name, symbol next) {
-      const symbol cache = cross.cache(name, "GBSHD", init::zeros());
+      const parameter_scope stored = o.cache_dtype.in(cross);
+      const symbol cache = stored.cache(name, "GBSHD", init::zeros());
       if (m.owner().failed()) return;
-      cross.update(cache, map<[](auto, auto v) { return v; }>(cache, next));  // the map gives the cache the sharding of its value
+      // The map gives the cache the sharding of its value.
+      const symbol laid_out = map<[](auto, auto v) { return v; }>(detail::in_type_of(cross, cache), next);
+      stored.update(cache, detail::in_type_of(stored, laid_out));
     };
     keep("key_cache", of_memory.keys);
     keep("value_cache", of_memory.values);
@@ -328,14 +335,15 @@ constexpr symbol decode_step(const parameter_scope& m, symbol table, here ids, s
     const symbol q = norm(layer.scope("norm1"), x);
     {
       const named_scope named(self, "attention");
-      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, {in_cache, order}, o.param_dtype);
+      const detail::keys_and_values so_far = detail::cached_keys_and_values(self, q, {in_cache, order}, o);
       x = x + detail::attend(self, q, so_far, {.position = in_cache}, o.param_dtype);
     }
     const symbol c = norm(layer.scope("norm2"), x);
     {
       const named_scope named(cross, "attention");
-      const symbol keys = cross.cache("key_cache", "GBSHD", init::zeros());
-      const symbol values = cross.cache("value_cache", "GBSHD", init::zeros());
+      const parameter_scope stored = o.cache_dtype.in(cross);
+      const symbol keys = detail::in_type_of(cross, stored.cache("key_cache", "GBSHD", init::zeros()));
+      const symbol values = detail::in_type_of(cross, stored.cache("value_cache", "GBSHD", init::zeros()));
       x = x + detail::attend(cross, c, {keys, values}, {.mask = memory_mask}, o.param_dtype);
     }
     x = x + feed_forward_or_moe<ExpertAxis>(layer, i, norm(layer.scope("norm3"), x), mask, o, routing);

@@ -73,10 +73,11 @@ constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
 }
 
 /// dynamic_update_slice(x, update, dim, start): x, with `update` in place of its elements along `dim` from index `start` on. The start is
-/// clamped as in dynamic_slice. `m.update(cache, dynamic_update_slice(cache, key, 1, step))` writes into the memory of a variable.
+/// clamped as in dynamic_slice. `m.update(cache, dynamic_update_slice(cache, key, 1, step))` writes into the memory of a variable. Tensors
+/// of every element type can be updated, such as caches in bf16.
 /// Shapes: x [A..., N, C...], update [A..., U, C...], an int32 scalar -> the shape of x.
 /// Communicates: nothing if update has the sharding of x in the other dims, and all devices have it along `dim`. x stays where it is.
-/// Compile time: ranks, dims and element types: none of half precision. If both extents are known, that the update is not longer than x.
+/// Compile time: ranks, dims and equal element types. If both extents are known, that the update is not longer than x.
 /// Throws: `gshard::error` on all processes, if the update is longer than the dim, or has no elements.
 /// @see dynamic_slice
 constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol start) {
@@ -85,9 +86,7 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   if (update.rank() != x.rank()) b.fail(fault::rank_mismatch, "dynamic_update_slice", {}, x.rank(), update.rank());
   for (int d = 0; d < x.rank() && !b.failed(); ++d)
     if (d != dim && update.get().dims[d] != x.get().dims[d]) b.fail(fault::dims_differ, "dynamic_update_slice", {}, 1, d);
-  constexpr auto& f = detail::choice<>;
-  if (!b.failed() && (update.get().type != x.get().type || !((f.types >> int(x.get().type)) & 1u)))
-    b.fail(fault::wrong_type, "dynamic_update_slice", {}, 1);
+  if (!b.failed() && update.get().type != x.get().type) b.fail(fault::wrong_type, "dynamic_update_slice", {}, 1);
   if (b.failed()) return b.nothing();
   const int size = update.get().dims[dim];
   const std::int64_t extent = b.known_extent(x.get().dims[dim]), given = b.known_extent(size);
@@ -110,7 +109,7 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   short_list along;
   along.push_back(dim);
   const short_list all = detail::counting(x.rank());
-  return detail::emit_map_of(f, std::array<symbol, 3>{inside, rows, x}, std::array{along, all, all}, x);
+  return detail::emit_map_of(detail::choice<>, std::array<symbol, 3>{inside, rows, x}, std::array{along, all, all}, x);
 }
 
 }}  // namespace gshard::v0

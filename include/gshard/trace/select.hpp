@@ -119,7 +119,7 @@ constexpr symbol equal(double a, here b) {
 /// a mask (bool) or has the element type of a and b.
 /// Shapes: operands match as those of map.
 /// Communicates: nothing if the operands have one sharding.
-/// Compile time: that dims match; element types, which are not of half precision.
+/// Compile time: that dims match; element types.
 /// Throws: nothing.
 /// @see less, equal, logical_and
 template <class = void>

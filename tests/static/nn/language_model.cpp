@@ -8,6 +8,7 @@
 #include "../tracing.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -96,6 +97,15 @@ static_assert(draws(whole_of<noisy>) && updates(whole_of<noisy>, ".bias"));  // 
 static_assert(!draws(step_of<noisy>) && !updates(step_of<noisy>, ".bias") && updates(step_of<noisy>, ".key_cache"));
 static_assert(step_of<noisy>.count(op::all_to_all) == 2 * 2 && step_of<noisy>.collectives() == 2 * 2);
 static_assert(!draws(whole_of<nn::for_evaluation(noisy)>) && !updates(whole_of<nn::for_evaluation(noisy)>, ".bias"));
+
+// Caches in bf16: they alone have this type, and nothing else travels.
+inline constexpr nn::language_model_options in_bf16{.layers = 4, .moe = {.swiglu = true}, .cache_dtype = gs::dtype::bf16};
+constexpr const gs::plan_view& step_in_bf16 = step_of<in_bf16>;
+static_assert(std::all_of(step_in_bf16.parameters.begin(), step_in_bf16.parameters.end(), [](const gs::parameter& p) {
+  return (step_in_bf16.values[std::size_t(p.value)].type == gs::dtype::bf16) == p.name.view().ends_with("_cache");
+}));
+static_assert(step_in_bf16.count(op::all_to_all) == 2 * 2 && step_in_bf16.collectives() == 2 * 2);
+static_assert(soundness::is_sound(step_in_bf16));
 
 template <gs::fixed_string Letters, gs::dtype Type>
 inline constexpr gs::fault fault_of_order = tracing::problem_of([](auto& b, auto& m) {

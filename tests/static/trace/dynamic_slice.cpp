@@ -27,23 +27,28 @@ static_assert(fails(fault::bad_range, "dynamic_slice", [](builder& b, auto&) {
   b.options.known.set('A', 2);
   gs::dynamic_slice(input(b, "AB"), 0, input(b, "", dtype::i32), 3);
 }));
-constexpr bool update_fails(fault expected, const char* update, dtype type = dtype::f32) {
+constexpr bool update_fails(fault expected, const char* update, dtype type = dtype::f32, dtype of_x = dtype::f32) {
   return tracing::problem_of([&](builder& b, auto&) {
-           gs::dynamic_update_slice(input(b, "AB"), input(b, update, type), 1, input(b, "", dtype::i32));
+           gs::dynamic_update_slice(input(b, "AB", of_x), input(b, update, type), 1, input(b, "", dtype::i32));
          }).what == expected;
 }
 static_assert(update_fails(fault::nothing, "AU") && update_fails(fault::dims_differ, "CU") && update_fails(fault::rank_mismatch, "U") &&
-              update_fails(fault::wrong_type, "AU", dtype::f64));
+              update_fails(fault::wrong_type, "AU", dtype::f64) && update_fails(fault::wrong_type, "AU", dtype::f32, dtype::bf16));
+static_assert([] {
+  for (int t = 0; t < gs::element_types; ++t)
+    if (!update_fails(fault::nothing, "AU", dtype(t), dtype(t))) return false;
+  return true;
+}());
 
 // A cache of keys: written in its memory, and nothing moves, whether its batch or its positions are sharded.
-template <class Spec, class Keys>
+template <class Spec, class Keys, dtype Stored>
 inline constexpr auto decode = [](auto& m, auto key, auto at) {
-  auto cache = m.variable("cache", "BTM", Spec{}, gs::init::zeros());
-  m.update(cache, gs::dynamic_update_slice(cache, key, 1, at));
-  return gs::sum<"BTM->BM">(m.updated(cache));
+  auto cache = m.variable("cache", "BTM", Spec{}, gs::init::zeros(), Stored);
+  m.update(cache, gs::dynamic_update_slice(cache, Stored == dtype::f32 ? key : gs::cast(key, Stored), 1, at));
+  return gs::sum<"BTM->BM">(gs::cast<float>(m.updated(cache)));
 };
-template <class Spec, class Keys>
-inline constexpr auto& plan = gs::program<decode<Spec, Keys>, gs::mesh<gs::axis<"x">>, in<"BUM", Keys>, in<"", void, std::int32_t>>::plan;
+template <class Spec, class Keys, dtype Stored = dtype::f32>
+inline constexpr auto& plan = gs::program<decode<Spec, Keys, Stored>, gs::mesh<gs::axis<"x">>, in<"BUM", Keys>, in<"", void, std::int32_t>>::plan;
 constexpr bool is_in_place(const gs::plan_view& p) {
   const gs::parameter& cache = *p.find("cache");
   return p.lifetimes[std::size_t(cache.updated)].root == cache.value;
@@ -53,5 +58,7 @@ using by_position = P<none, "x", none>;
 using whole = P<none, none, none>;
 static_assert(is_in_place(plan<by_batch, by_batch>) && plan<by_batch, by_batch>.collectives() == 0);
 static_assert(is_in_place(plan<by_position, whole>) && plan<by_position, whole>.collectives() == 1);  // the sum over positions
+static_assert(is_in_place(plan<by_batch, by_batch, dtype::bf16>) && plan<by_batch, by_batch, dtype::bf16>.collectives() == 0);
+static_assert(is_in_place(plan<by_position, whole, dtype::bf16>) && plan<by_position, whole, dtype::bf16>.collectives() == 1);
 
 }  // namespace
