@@ -2,6 +2,7 @@
 #include <gshard/optim/shard_state.hpp>
 
 #include <gshard/optim/adafactor.hpp>
+#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
 #include <string_view>
@@ -56,5 +57,34 @@ inline constexpr auto square_step = [](auto& m, auto x, auto rate) {
 constexpr auto& of_square = gs::program<square_step, data, in<"BM", P<"data", none>>, in<"">>::plan;
 static_assert(layout_of(of_square, "adafactor.m.w").used() == 1 && layout_of(of_square, "w").used() == 0);
 static_assert(layout_of(of_square, "adafactor.r.w").dim_of(0) == 0 && layout_of(of_square, "adafactor.c.w").used() == 0);
+
+// Adam: both moments of every parameter are sharded. One reduce_scatter and one all_gather for each parameter; the sum is that of the loss.
+template <bool Shards, class First>
+inline constexpr auto adam_step = [](auto& m, auto x, auto rate) {
+  auto w = m.param("w", "MH", First{}, gs::init::fan_in("M"));
+  auto y = gs::einsum<"BM,MH->BH">(x, w) + m.param("b", "H", gs::init::zeros());
+  auto loss = gs::mean(y * y);
+  gs::adam{.shard_state_over = Shards ? "data" : ""}.minimize(m, loss, rate);
+  return loss;
+};
+template <bool Shards, class First, class Mesh>
+inline constexpr auto& adam_plan =
+    gs::program<adam_step<Shards, First>, Mesh, in<"BM", P<"data", none>>, in<"">, gs::extent<'M', 64>, gs::extent<'H', 32>,
+                gs::combine_up_to<0>>::plan;
+
+constexpr auto& adam_zero = adam_plan<true, P<none, none>, data>;
+static_assert(layout_of(adam_zero, "adam.m.w").dim_of(0) == 0 && layout_of(adam_zero, "adam.v.w").dim_of(0) == 0);
+static_assert(layout_of(adam_zero, "adam.m.b").dim_of(0) == 0 && layout_of(adam_zero, "adam.v.b").dim_of(0) == 0);
+static_assert(layout_of(adam_zero, "w").used() == 0 && layout_of(adam_zero, "b").used() == 0);
+static_assert(adam_zero.count(op::reduce_scatter) == 2 && adam_zero.count(op::all_gather) == 2 && adam_zero.count(op::all_reduce) == 1);
+static_assert(adam_zero.collectives() == 5);
+// Without ZeRO, each gradient is all-reduced.
+constexpr auto& adam_whole = adam_plan<false, P<none, none>, data>;
+static_assert(layout_of(adam_whole, "adam.m.w").used() == 0);
+static_assert(adam_whole.count(op::all_reduce) == 3 && adam_whole.collectives() == 3);
+// Beside the axis of a model, which keeps its dim.
+constexpr auto& adam_beside = adam_plan<true, P<none, "model">, data_by_model>;
+static_assert(layout_of(adam_beside, "adam.m.w").dim_of(0) == 0 && layout_of(adam_beside, "adam.v.w").dim_of(1) == 1);
+static_assert(adam_beside.count(op::reduce_scatter) == 2 && adam_beside.count(op::all_gather) == 2);
 
 }  // namespace
