@@ -26,7 +26,7 @@ TEST_CASE("placed_experts, mpi: the bits of simulated devices, whichever nodes t
     const auto alike = gs::simulate<test::expert_mesh>(mesh);
     const gs::parameter_store here(real, 8), there(alike, 8);
     const auto balance = [&](int step, auto& run, std::vector<double> demand) {
-      if (step % 2 == 0) gs::placed_experts(run.engine(), "moe").balance(demand, 1);
+      if (step % 2 == 0) gs::placed_experts(run.engine(), "moe", 1).balance(demand, 1);
     };
     CHECK(test::train<true>(real, here, 5, balance) == test::train<true>(alike, there, 5, balance));
     for (const auto& [name, entry] : here.entries()) {

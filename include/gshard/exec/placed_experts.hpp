@@ -27,54 +27,41 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// The rows that devices exchange when the experts of a tensor move. Each device receives a row of each expert that it lacks, once: from a
-/// device of its own node, if one has it. All processes compute the same.
+/// device of its own node, if one has it. Else one device of the node receives it from another node, and passes it on to the others. All
+/// processes compute the same.
 class row_moves {
  public:
   row_moves(const any_cluster& on, const bound_value& tensor, const std::vector<int>& before, const std::vector<int>& after)
-      : on_(on), tensor_(tensor), before_(before), after_(after) {
+      : on_(on), tensor_(tensor), before_(before), after_(after), rows_(std::size_t(on.size())), arrived_(on.devices().size()) {
     for (int device = 0; device < on.size(); ++device) place_.push_back(place(tensor, on.on().extents(), device));
+    for (int device = 0; device < on.size(); ++device)
+      for (const int e : missing(device)) rows_[std::size_t(device)].push_back(source(e, device));
   }
 
   /// Moves the rows. Returns the bytes that the devices of this process received. Collective.
-  std::int64_t run() const {
-    const std::size_t devices = place_.size();
-    std::vector<std::vector<buffer>> sent, received;  // by held device, by device
-    std::vector<std::vector<std::span<const std::byte>>> send;
-    std::vector<std::vector<std::span<std::byte>>> recv;
-    std::vector<exchange_part> parts;
+  std::int64_t run() {
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < on_.devices().size(); ++i) {
-      const int own = on_.devices()[i];
-      sent.emplace_back();
-      received.emplace_back();
-      send.emplace_back();
-      recv.emplace_back();
-      std::int64_t of_device = 0;
-      for (std::size_t other = 0; other < devices; ++other) {
-        const std::vector<int> out = rows_from(own, int(other)), in = rows_from(int(other), own);
-        buffer packed(std::int64_t(out.size()) * row_bytes(own));
-        for (std::size_t k = 0; k < out.size(); ++k)
-          std::memcpy(packed.data() + std::int64_t(k) * row_bytes(own), old_row(i, own, out[k]), std::size_t(row_bytes(own)));
-        sent.back().push_back(std::move(packed));
-        received.back().emplace_back(std::int64_t(in.size()) * row_bytes(own));
-        send.back().emplace_back(sent.back().back().data(), out.size() * std::size_t(row_bytes(own)));
-        recv.back().emplace_back(received.back().back().data(), in.size() * std::size_t(row_bytes(own)));
-        of_device += std::int64_t(recv.back().back().size());
-      }
-      if (devices > 1) on_.on().count(i, {1, of_device, 0, 0});
-      bytes += of_device;
-    }
-    for (std::size_t i = 0; i < send.size(); ++i) parts.push_back({send[i], recv[i]});
-    if (devices > 1) on_.on().start((1u << on_.mesh().rank()) - 1, parts).finish();
-    for (std::size_t i = 0; i < send.size(); ++i) write(i, received[i]);
+    bool passes_on = false;
+    for (const std::vector<row>& of_device : rows_)
+      for (const row& r : of_device) passes_on = passes_on || r.passed_on;
+    for (const bool passed_on : {false, true})
+      if (!passed_on || passes_on) bytes += exchange(passed_on);
+    for (std::size_t i = 0; i < on_.devices().size(); ++i) write(i);
     return bytes;
   }
 
  private:
+  /// A row that a device receives.
+  struct row {
+    int expert = 0, from = 0;
+    bool passed_on = false;  // `from` itself receives it in this move
+  };
   const any_cluster& on_;
   const bound_value& tensor_;
   const std::vector<int>&before_, &after_;  // the expert of each row
   std::vector<kernel::placement> place_;    // by device
+  std::vector<std::vector<row>> rows_;      // by receiving device
+  std::vector<std::vector<std::pair<int, buffer>>> arrived_;  // by held device: experts and their rows
 
   const kernel::placement& at(int device) const { return place_[std::size_t(device)]; }
   std::int64_t row_bytes(int device) const {
@@ -102,44 +89,97 @@ class row_moves {
       if (!contains(had, e) && !contains(lacks, e)) lacks.push_back(e);
     return lacks;
   }
-  /// The device that sends an expert to another one.
-  int source(int e, int to) const {
+  row source(int e, int to) const {
     std::vector<int> near, far;
-    for (int from = 0; from < int(place_.size()); ++from)
-      if (same_columns(from, to) && contains(experts_of(from, before_), e)) (same_node(from, to) ? near : far).push_back(from);
+    int first_of_node = to;  // of the devices that lack the expert
+    for (int other = int(place_.size()) - 1; other >= 0; --other) {
+      if (!same_columns(other, to)) continue;
+      if (contains(experts_of(other, before_), e)) (same_node(other, to) ? near : far).push_back(other);
+      else if (same_node(other, to) && contains(experts_of(other, after_), e)) first_of_node = other;
+    }
+    if (near.empty() && first_of_node != to) return {e, first_of_node, true};
     const std::vector<int>& any_of = near.empty() ? far : near;
-    return any_of[std::size_t(to) % any_of.size()];
+    return {e, any_of[std::size_t(to) % any_of.size()]};
   }
   /// The experts of which `from` sends a row to `to`.
-  std::vector<int> rows_from(int from, int to) const {
-    std::vector<int> rows;
-    for (const int e : missing(to))
-      if (source(e, to) == from) rows.push_back(e);
-    return rows;
+  std::vector<int> rows_from(int from, int to, bool passed_on) const {
+    std::vector<int> experts;
+    for (const row& r : rows_[std::size_t(to)])
+      if (r.from == from && r.passed_on == passed_on) experts.push_back(r.expert);
+    return experts;
   }
-  const std::byte* old_row(std::size_t held, int device, int e) const {
-    const std::span<const int> had = experts_of(device, before_);
-    return tensor_.data[held] + (std::ranges::find(had, e) - had.begin()) * row_bytes(device);
-  }
-  void write(std::size_t held, const std::vector<buffer>& received) const {
-    const int own = on_.devices()[held];
-    const std::int64_t width = row_bytes(own);
-    const std::span<const int> had = experts_of(own, before_), has = experts_of(own, after_);
-    buffer shard(tensor_.bytes(held));
-    for (std::size_t r = 0; r < has.size(); ++r) {
-      const std::byte* from = nullptr;
-      if (contains(had, has[r])) {
-        from = old_row(held, own, has[r]);
-      } else {
-        const int device = source(has[r], own);
-        const std::vector<int> rows = rows_from(device, own);
-        from = received[std::size_t(device)].data() + (std::ranges::find(rows, has[r]) - rows.begin()) * width;
+  std::int64_t exchange(bool passed_on) {
+    const std::size_t devices = place_.size(), held = on_.devices().size();
+    std::vector<std::vector<buffer>> sent(held), received(held);  // by held device, by device
+    std::vector<std::vector<std::span<const std::byte>>> send(held);
+    std::vector<std::vector<std::span<std::byte>>> recv(held);
+    std::vector<exchange_part> parts;
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < held; ++i) {
+      const int own = on_.devices()[i];
+      const auto width = std::size_t(row_bytes(own));
+      std::int64_t of_device = 0;
+      for (std::size_t other = 0; other < devices; ++other) {
+        const std::vector<int> out = rows_from(own, int(other), passed_on), in = rows_from(int(other), own, passed_on);
+        buffer& packed = sent[i].emplace_back(std::int64_t(out.size() * width));
+        for (std::size_t k = 0; k < out.size(); ++k) std::memcpy(packed.data() + k * width, row_of(i, out[k]), width);
+        buffer& room = received[i].emplace_back(std::int64_t(in.size() * width));
+        send[i].emplace_back(packed.data(), out.size() * width);
+        recv[i].emplace_back(room.data(), in.size() * width);
+        of_device += std::int64_t(recv[i].back().size());
       }
-      if (width > 0) std::memcpy(shard.data() + std::int64_t(r) * width, from, std::size_t(width));
+      if (devices > 1) on_.on().count(i, {1, of_device, 0, 0});
+      bytes += of_device;
     }
+    for (std::size_t i = 0; i < held; ++i) parts.push_back({send[i], recv[i]});
+    if (devices > 1) on_.on().start((1u << on_.mesh().rank()) - 1, parts).finish();
+    for (std::size_t i = 0; i < held; ++i)
+      for (std::size_t other = 0; other < devices; ++other) {
+        const std::vector<int> in = rows_from(int(other), on_.devices()[i], passed_on);
+        const auto width = std::size_t(row_bytes(on_.devices()[i]));
+        for (std::size_t k = 0; k < in.size(); ++k) {
+          buffer one{std::int64_t(width)};
+          if (width > 0) std::memcpy(one.data(), received[i][other].data() + k * width, width);
+          arrived_[i].emplace_back(in[k], std::move(one));
+        }
+      }
+    return bytes;
+  }
+  /// The row of an expert on a held device: its own one, or one that has arrived.
+  const std::byte* row_of(std::size_t held, int e) const {
+    const int own = on_.devices()[held];
+    const std::span<const int> had = experts_of(own, before_);
+    if (contains(had, e)) return tensor_.data[held] + (std::ranges::find(had, e) - had.begin()) * row_bytes(own);
+    return std::ranges::find(arrived_[held], e, &std::pair<int, buffer>::first)->second.data();
+  }
+  void write(std::size_t held) const {
+    const int own = on_.devices()[held];
+    const auto width = std::size_t(row_bytes(own));
+    const std::span<const int> has = experts_of(own, after_);
+    buffer shard(tensor_.bytes(held));
+    for (std::size_t r = 0; width > 0 && r < has.size(); ++r) std::memcpy(shard.data() + r * width, row_of(held, has[r]), width);
     if (tensor_.bytes(held) > 0) std::memcpy(tensor_.data[held], shard.data(), std::size_t(tensor_.bytes(held)));
   }
 };
+
+/// How many nodes the devices of a tensor's rows are on; `slots` rows are on each device. 1 if successive devices are not on one node each,
+/// or if the nodes have different numbers of them.
+inline int nodes_of_rows(const any_cluster& on, const bound_value& tensor, std::int64_t slots) {
+  const std::vector<int>& node = on.on().nodes().node;
+  if (node.empty()) return 1;
+  std::vector<std::vector<int>> nodes(std::size_t(tensor.extents[0] / slots));  // by block of rows, of each device that holds it
+  for (int device = 0; device < on.size(); ++device)
+    nodes[std::size_t(place(tensor, on.on().extents(), device).offset[0] / slots)].push_back(node[std::size_t(device)]);
+  std::size_t count = 1;
+  for (std::size_t d = 1; d < nodes.size(); ++d) count += nodes[d] != nodes[d - 1];
+  if (nodes.size() % count != 0) return 1;
+  const std::size_t of_node = nodes.size() / count;
+  for (std::size_t d = 0; d < nodes.size(); ++d)
+    for (std::size_t other = 0; other < d; ++other)
+      for (std::size_t i = 0; i < nodes[d].size(); ++i)
+        if ((nodes[d][i] == nodes[other][i]) != (d / of_node == other / of_node)) return 1;
+  return int(count);
+}
 
 }  // namespace detail
 
@@ -157,10 +197,10 @@ class row_moves {
 class placed_experts {
  public:
   /// `scope`: that of the layer, such as "moe" or "encoder.1.moe"; empty: none. `nodes`: how many nodes successive devices of the experts
-  /// are on.
+  /// are on; 0: as many as the cluster knows, 1 if nodes have different numbers of devices.
   /// Throws `gshard::error` if the program has no replicas of experts in this scope; if the devices do not have equally many; if `nodes`
   /// does not divide the devices.
-  placed_experts(const executor& run, std::string_view scope = {}, int nodes = 1) : store_(run.store()), variable_(scope) {
+  placed_experts(const executor& run, std::string_view scope = {}, int nodes = 0) : store_(run.store()), variable_(scope) {
     if (!variable_.empty()) variable_ += '.';
     variable_ += "expert_of";
     const plan_view& plan = run.plan();
@@ -182,7 +222,7 @@ class placed_experts {
         throw error("placed_experts: the devices have different numbers of replicas of \"" + variable_ + "\"");
       slots = here;
     }
-    on_ = {int(first.extents[0] / slots), int(slots), nodes};
+    on_ = {int(first.extents[0] / slots), int(slots), nodes == 0 ? detail::nodes_of_rows(on, first, slots) : nodes};
     (void)placement();
   }
 
