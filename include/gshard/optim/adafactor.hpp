@@ -38,7 +38,8 @@ namespace gshard { inline namespace v0 {
 /// p^2)). Weight decay is decoupled: p also loses weight_decay p times the given rate.
 ///
 /// Of a parameter in half precision, p in these formulas is the master value, a float: the sum of the parameter and of the state
-/// "adafactor.rest.w". @see adam
+/// "adafactor.rest.w".
+/// @see adam, accumulate, clip_by_global_norm
 struct adafactor {
   double decay = 0.8;
   double epsilon = 1e-30;
@@ -60,10 +61,14 @@ struct adafactor {
   /// reduce-scattered, and the updated parameter is all-gathered.
   axis_name shard_state_over{};
 
-  /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. `rate`: a
-  /// scalar of the gradients' element type.
-  /// Communicates: completes each gradient that is a partial sum, once. If a parameter is sharded: also the means of its rows and columns,
-  /// and two numbers. If steps may be skipped: also one number.
+  /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete
+  /// training step.
+  /// Shapes: loss and rate are scalars. A gradient has the shape of its parameter.
+  /// Communicates: completes each gradient that is a partial sum, once. If a parameter is sharded, also the means of its rows and columns,
+  /// and two numbers. With `clip_norm`, and if steps may be skipped, also one number each.
+  /// Compile time: that loss and rate are scalars, that the rate has the gradients' element type, and that the mesh has the axis.
+  /// Throws: `gshard::not_finite_error` in the run, if a number is not finite and `if_not_finite` is `stop`.
+  /// @see adam, accumulate, gradients
   template <class Scope>
     requires(detail::call<3, parameter_scope, symbol, symbol>::fits<Scope, symbol, symbol>)
   constexpr void minimize(const Scope& m, here loss, symbol rate) const {

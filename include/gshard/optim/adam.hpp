@@ -25,12 +25,15 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Adam with decoupled weight decay, called inside a model:
-/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m^ / (sqrt(v^) + epsilon) + decay p), with the bias
-/// corrections m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t), t = step of the run + 1.
-/// Of a parameter in half precision, p in this formula is a float: the master value. The parameter is the master value, rounded. The state
-/// "adam.rest.w" is what rounding took: the master value is the sum of both, without rounding. If this sum is not rounded to the parameter,
-/// something else wrote the parameter, such as `load`. Then the parameter is the master value.
+/// Adam (arXiv 1412.6980) with decoupled weight decay (arXiv 1711.05101), called inside a model. For a parameter p with the gradient g:
+///
+/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
+/// + weight_decay p), with t = 1, 2, ... the steps of the run.
+///
+/// The states "adam.m.w" and "adam.v.w" of a parameter w have its shape. A parameter in half precision has a master value, a float: p in
+/// the formula. It is the sum of the parameter and of the state "adam.rest.w". The parameter is the master value, rounded. If something
+/// else writes the parameter, such as `load`, the master value is what it wrote.
+/// @see adafactor, accumulate, clip_by_global_norm
 struct adam {
   double beta1 = 0.9;
   double beta2 = 0.98;
@@ -49,9 +52,14 @@ struct adam {
   /// is: annotated so, it is gathered where it is used (FSDP).
   std::string_view shard_state_over = {};
 
-  /// Appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete training step. Parameters
-  /// and moments are updated in place. `rate`: a scalar of the gradients' element type.
-  /// Communicates: completes each gradient that is a partial sum, once. If steps may be skipped: also one number.
+  /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete
+  /// training step. Parameters and moments are updated in place.
+  /// Shapes: loss and rate are scalars. A gradient has the shape of its parameter.
+  /// Communicates: completes each gradient that is a partial sum, once. With `clip_norm`, and if steps may be skipped, also one number
+  /// each. With `shard_state_over`, a reduce_scatter of each gradient in place of an all_reduce, and an all_gather of each parameter.
+  /// Compile time: that loss and rate are scalars, that the rate has the gradients' element type, and that the mesh has the axis.
+  /// Throws: `gshard::not_finite_error` in the run, if a number is not finite and `if_not_finite` is `stop`.
+  /// @see accumulate, gradients
   constexpr void minimize(const parameter_scope& m, here loss, symbol rate) const {
     const list<symbol> parameters = trainable(m);
     train(m, loss, parameters, detail::gradients_to_train(loss, parameters, "adam"), rate);
@@ -70,7 +78,13 @@ struct adam {
                   "tensor, such as an input in<\"\">");
   }
 
-  /// Appends the update of one parameter with the gradient g. It is skipped if g is not finite and the policy says so.
+  /// update(m, p, g, rate): appends the update of one parameter with the gradient g. If `if_not_finite` is `skip`, and g is not finite, p
+  /// and its moments stay.
+  /// Shapes: g has that of p; rate is a scalar.
+  /// Communicates: completes g, if it is a partial sum. If steps may be skipped, also one number.
+  /// Compile time: dims and element types.
+  /// Throws: as minimize.
+  /// @see minimize
   constexpr void update(const parameter_scope& m, here p, symbol g, symbol rate) const {
     const bool skips = if_not_finite == not_finite::skip && !m.owner().failed();
     update(m, p, g, rate, skips ? detail::emit_count_not_finite(g) : m.owner().nothing());

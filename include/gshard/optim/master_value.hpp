@@ -13,9 +13,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The number that an optimizer trains of a parameter p. In half precision it is a float, the master value, and p is the master value,
-/// rounded. The optimizer's state "rest" is what rounding took: the master value is p + rest, without rounding. If this sum is not rounded
-/// to p, something else wrote p, such as `load`. Then the master value is p. Else the number is p itself, and there is no rest.
+/// The master value that an optimizer trains in place of a parameter p. If p is in float or double, it is p itself. If p is in half
+/// precision, it is a float: p + rest. `rest` is a state of the optimizer, and p is the master value, rounded. If p + rest is not rounded
+/// to p, something else wrote p, such as `load`. Then the master value is p.
 class master_value {
  public:
   /// `prefix`: of the name of the rest.

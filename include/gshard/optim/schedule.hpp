@@ -2,6 +2,8 @@
 #pragma once
 
 // Learning-rate schedules: constant, linear, cosine, piecewise and inverse square root, with linear warm-up.
+//
+// rate(step) takes the number of a step, from 0. In the formulas, t = step + 1. In the first `warmup` steps, the rate is peak * t / warmup.
 
 #include <gshard/base/math.hpp>
 
@@ -21,7 +23,7 @@ inline double progress(std::int64_t step, double warmup, double steps) {
 }
 }  // namespace detail
 
-/// Linear warm-up to `peak` over `warmup` steps, then peak * gshard::sqrt(warmup / t): the Transformer's inverse-square-root schedule.
+/// The Transformer's schedule (arXiv 1706.03762): peak * min(t / warmup, sqrt(warmup / t)).
 struct inverse_square_root {
   double peak = 1e-3;
   double warmup = 400;
@@ -32,7 +34,7 @@ struct inverse_square_root {
   }
 };
 
-/// Linear warm-up to `peak` over `warmup` steps, then `peak`.
+/// peak * min(t / warmup, 1).
 struct constant_rate {
   double peak = 1e-3;
   double warmup = 0;
@@ -40,7 +42,7 @@ struct constant_rate {
   double operator()(std::int64_t step) const { return peak * detail::warmed_up(step, warmup); }
 };
 
-/// Linear warm-up to `peak` over `warmup` steps, then a straight line to `end` at the last of `steps` steps.
+/// After the warm-up, peak + (end - peak) * q, with q = (t - warmup) / (steps - warmup), at most 1. `steps` includes the warm-up.
 struct linear_decay {
   double peak = 1e-3;
   double warmup = 0;
@@ -53,7 +55,8 @@ struct linear_decay {
   }
 };
 
-/// Linear warm-up to `peak` over `warmup` steps, then half a cosine to `end` at the last of `steps` steps.
+/// After the warm-up, end + (peak - end) * (1 + cos(pi * q)) / 2, with q = (t - warmup) / (steps - warmup), at most 1. `steps` includes the
+/// warm-up.
 struct cosine_decay {
   double peak = 1e-3;
   double warmup = 0;
@@ -66,7 +69,7 @@ struct cosine_decay {
   }
 };
 
-/// Linear warm-up to the first rate over `warmup` steps; from step `begins[i]` on, rates[i + 1]:
+/// rates[n] * min(t / warmup, 1), where n counts the i with step >= begins[i]. `begins` is in ascending order:
 /// `piecewise_rate<3>{.rates = {1e-3, 1e-4, 1e-5}, .begins = {3000, 6000}}`.
 template <std::size_t Pieces>
   requires(Pieces > 0)

@@ -13,7 +13,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Shards a tensor that has these dims of a parameter as the parameter, and over the axis. No axis: nothing.
+/// Shards a tensor as the parameter p, and over one more axis. `dims`: for each dim of the tensor, the dim of p that it is. Nothing happens
+/// if `axis` is empty.
 constexpr void shard_as(builder& b, std::string_view axis, symbol p, std::int32_t tensor, const short_list& dims) {
   if (axis.empty() || b.failed()) return;
   const int a = b.mesh.find(axis);
@@ -24,7 +25,8 @@ constexpr void shard_as(builder& b, std::string_view axis, symbol p, symbol tens
   shard_as(b, axis, p, tensor.id, counting(p.rank()));
 }
 
-/// The same for gradients: each is reduce-scattered to the devices that update a share of the parameter.
+/// Shards each gradient as its parameter, and over the axis. So a gradient is reduce-scattered to the devices that update shares of the
+/// parameter.
 constexpr void shard_gradients(builder& b, std::string_view axis, const list<symbol>& parameters, list<symbol>& gradient) {
   for (std::size_t i = 0; i < gradient.size() && !axis.empty() && !b.failed(); ++i) {
     gradient[i] = emit_annotate(gradient[i], sharding::unconstrained(gradient[i].rank()));
@@ -32,9 +34,9 @@ constexpr void shard_gradients(builder& b, std::string_view axis, const list<sym
   }
 }
 
-/// The same for all tensors of an update that have dims of p, such as the means of its rows. `first`: the number of tensors in the program
-/// before the update. Rules say which dims of p a tensor has: those of p and its gradient g are known, and factors carry them to the
-/// results of nodes, then back to states and constants.
+/// Shards all tensors of an update that have dims of p, such as the means of its rows. `first`: the number of tensors in the program before
+/// the update. The rules of the nodes tell which dims of p a tensor has. It begins with p and its gradient g. Tensors whose dims have the
+/// same factor in a node have the same dim of p.
 constexpr void shard_update(builder& b, std::string_view axis, symbol p, symbol g, std::size_t first) {
   if (axis.empty() || b.failed()) return;
   const graph& program = b.program;
