@@ -28,11 +28,12 @@
 namespace gshard { inline namespace v0 { namespace nn {
 
 /// How a plan has the ticks of a pipeline.
-/// loop: they are iterations of a loop. One tick is in the plan, so that the compiler's time does not grow with their number. Prices
-/// then count one tick, `dry_run` counts all. Processes agree in every tick whether the loop goes on.
-/// all_ticks: one after the other.
-/// automatic: a loop for GPipe, all ticks for the circular schedule. In a loop, each tick of that copies the weights of its round, and adds
-/// to the gradients of all rounds: it took 1.45 times as long with 256 tokens per microbatch and 1024 features, and 1.14 times the memory.
+/// loop: as iterations of a loop. The plan has one tick, so that the compiler's time does not grow with their number. Prices then count one
+/// tick, `dry_run` counts all. Processes agree in every tick whether the loop goes on.
+/// all_ticks: the steps of all ticks, one after the other.
+/// automatic: a loop for GPipe, all ticks for the circular schedule. In a loop, each tick of the circular schedule copies the weights of
+/// its round, and adds to the gradients of all rounds. With 256 tokens per microbatch and 1024 features it took 1.45 times as long, and
+/// 1.14 times the memory.
 enum class pipeline_plan : std::uint8_t { automatic, loop, all_ticks };
 
 /// The schedule of a pipeline.
@@ -287,9 +288,10 @@ class pipeline_writer {
 
 }  // namespace detail
 
-/// pipeline(m, options, body, x, w, ...): x passes the stages of a pipeline. Each stage is body with its own weights, and stages work on
-/// different microbatches at a time. body(y, w, ...) maps a tensor [S, ...] to one of the same dims. It treats all stages alike, as
-/// einsum<"SBM,SMF->SBF">(y, w) does. With weights sharded over a mesh axis along S, each device computes its own stages.
+/// pipeline(m, options, body, x, w, ...): y[i] = f(...f(f(x[i], w[0]), w[1])..., w[S-1]) for microbatch i. Stage s is f with the weights
+/// w[s], and stages work on different microbatches at a time. body(y, w, ...) computes f for all stages: it maps [S, ...] to the same dims,
+/// as einsum<"SBM,SMF->SBF">(y, w) does. With weights sharded over a mesh axis along S, each device computes its own stages. Layers of nn
+/// with tensors of fixed rank, such as nn::attention and nn::moe, have no dim S: a body is made of other verbs.
 ///
 /// GPipe (repeats 1): weights [S, ...]. Circular (repeats R): weights [R, S, ...]. A microbatch passes all stages R times, in round r with
 /// w[r]. The share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options

@@ -110,13 +110,15 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 }
 }  // namespace detail
 
-/// route(m, x, mask, gating, options): chooses experts for every token by the logits einsum<"GSM,ME->GSE">(x, wg). Adds the auxiliary
-/// losses to the model's. Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes. Of gating, only k,
-/// places and second count: all else comes from options.
+/// route(m, x, mask, gating, options): chooses experts for every token. The logits are einsum<"GSM,ME->GSE">(x, wg), the gates their
+/// softmax or sigmoid, and the choice is that of top_k_gating or expert_choice_gating. Adds the auxiliary losses to the model's.
+/// Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes. Gating gives k, places and second. All else
+/// comes from options, so other fields of gating are refused.
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
-/// Compile time: ranks, dims and element types; that options are in range, and that none is without effect: importance if experts choose,
-/// groups_per_token without groups, minimum and multiple of evaluation_places without factor.
+/// Compile time: ranks, dims and element types; that options are in range, and that none is without effect. Refused are norm, scale,
+/// threshold, scores and importance of gating; importance if experts choose; groups_per_token without groups; minimum and multiple of
+/// evaluation_places without factor.
 /// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
 constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gating_options gating = {},
@@ -128,6 +130,11 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
   const capacity& later = options.evaluation_places;
+  detail::refuse_together(b, "route", {true, "router_options"}, {{gating.norm != gating_options{}.norm, "gating.norm"},
+                                                                  {gating.scale != gating_options{}.scale, "gating.scale"},
+                                                                  {gating.threshold != gating_options{}.threshold, "gating.threshold"},
+                                                                  {gating.scores.owner != nullptr, "gating.scores"},
+                                                                  {gating.importance.owner != nullptr, "gating.importance"}});
   detail::refuse_together(b, "route", {options.experts_choose, ".experts_choose"}, {{options.importance.owner != nullptr, ".importance"}});
   const bool ignored = later.factor == 0 && (later.minimum != 0 || later.multiple != 1);
   if (ignored || !gshard::detail::is_valid(later) || !gshard::detail::is_finite(options.scale) || !(options.bias_rate >= 0) ||

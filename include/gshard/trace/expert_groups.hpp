@@ -71,12 +71,12 @@ constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x,
 }
 }  // namespace detail
 
-/// send_to_expert_groups<"node">(gating, x, N, rows): sends each token once to every expert group that has one of its experts, with the
-/// slots and weights that it has there. The groups are sharded over the mesh axis; without one, the planner chooses where they are. A group
-/// has R rows for the tokens of each token group, which take them in order. With rows = capacity{N}, the default, R = S, and no choice is
-/// lost. `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token gets no row, its choices in that
-/// group are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets the tokens that it gets without
-/// groups, in the same slots.
+/// send_to_expert_groups<"node">(gating, x, N, rows): rows[n,g,r] = x[g,s] for token s, the r-th one of token group g that has an expert in
+/// expert group n. So each token is sent once to every such group, with its slots and weights there. The groups are sharded over the mesh
+/// axis; without one, the planner chooses where they are. An expert group has R rows for each token group. With rows = capacity{N}, the
+/// default, R = S, and no choice is lost. `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token
+/// gets no row, its choices in that group are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets
+/// the tokens that it gets without groups, in the same slots.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S. The minimum and the multiple of
 /// `capacity` may give more rows.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.

@@ -31,15 +31,16 @@ struct capacity {
   static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
 };
 
-/// What the chosen gates of a token are divided by, to give its weights: the sum of the chosen ones, as in Algorithm 1; the sum of those
-/// whose expert had a slot; or nothing.
+/// The weights of a token are its chosen gates, divided: by the sum of the chosen ones, as in Algorithm 1; by the sum of those whose expert
+/// had a slot; or by nothing.
 enum class gate_norm : std::uint8_t { chosen, kept, off };
 
 /// Settings of top_k_gating.
 struct gating_options {
   int k = 2;           ///< Experts per token.
   capacity places{0};  ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
-  second_expert second = second_expert::always;  ///< Of the second choices.
+  /// Which second choices are used, with k = 2. `top2_gating` and `nn::moe` use them at random by default, as in the paper.
+  second_expert second = second_expert::always;
   double threshold = 0.5;  ///< Of second_expert::random and above_threshold. random: probability g2 / ((g1 + g2) * threshold).
   gate_norm norm = gate_norm::chosen;  ///< Weights sum to `scale`, or are gates times `scale`.
   double scale = 1;                    ///< Of the weights.

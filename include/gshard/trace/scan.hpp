@@ -292,10 +292,10 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 /// on the number of steps, which may be unknown. Random numbers are drawn anew in every step.
 ///
 /// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and so are the tensors of
-/// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. remat_policy::everything: only what
-/// depends on neither states nor xs is. remat_policy::collectives keeps nothing here. So body is a scope of remat: a scope around the scan
-/// decides in place of `saved`, and scopes in body decide only beside remat_policy::everything. A gradient of this gradient is refused.
-/// States keep one sharding, as in while_loop.
+/// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. With remat_policy::everything, only
+/// tensors that depend on neither states nor xs are computed again. remat_policy::collectives keeps nothing here. The body is a scope of
+/// remat. A scope around the scan decides in place of `saved`. Scopes in the body decide only beside remat_policy::everything. A gradient
+/// of this gradient is refused. States keep one sharding, as in while_loop.
 /// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
 /// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
 /// the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, unless an axis of the sum shards the

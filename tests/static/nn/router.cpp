@@ -80,6 +80,21 @@ static_assert(is_refused<router{.evaluation_places = {-1}}>);
 static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
+// Options of gatings that the router sets itself.
+template <class Set>
+constexpr bool refuses(std::string_view words, Set set) {
+  return tracing::conflicts("route", words, [&](auto& b, auto& m) {
+    gs::gating_options gating{.k = 4, .places = {2}, .second = gs::second_expert::above_threshold};
+    set(gating, b);
+    nn::route(m, input(b, "GSM"), input(b, "GS"), gating);
+  });
+}
+static_assert(refuses("router_options and gating.norm", [](auto& g, auto&) { g.norm = gs::gate_norm::off; }));
+static_assert(refuses("router_options and gating.scale", [](auto& g, auto&) { g.scale = 2; }));
+static_assert(refuses("router_options and gating.threshold", [](auto& g, auto&) { g.threshold = 1; }));
+static_assert(refuses("router_options and gating.scores", [](auto& g, auto& b) { g.scores = input(b, "GSE"); }));
+static_assert(refuses("router_options and gating.importance", [](auto& g, auto& b) { g.importance = input(b, "GS"); }));
+static_assert(!refuses("router_options and gating.norm", [](auto&, auto&) {}));
 // Faults of x and mask name the layer and the operand, not the verbs inside.
 constexpr gs::diagnostic of_layer(std::string_view x, std::string_view mask, gs::dtype of_x = gs::dtype::f32,
                                   gs::dtype of_mask = gs::dtype::f32) {

@@ -361,8 +361,11 @@ constexpr bool is_implicit_move(fault what) {
 /// several starting points try as many as it allows. Tensors whose names differ only in digits, as those of layers do, first share one
 /// sharding. Extents and mesh must be known.
 ///
-/// Reports `unknown_extent`, `too_little_memory`, faults of the program, and in a `visible` or `strict` program an implicit move that no
-/// sharding avoids.
+/// Shapes: none.
+/// Communicates: nothing.
+/// Compile time: auto_shard calls it. What is wrong is `problem` of the result: `unknown_extent`, `too_little_memory`, or a fault of the
+/// program. In a `visible` or `strict` program it may be an implicit move that no sharding avoids.
+/// Throws: nothing.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& options) {
   search_options o = options;
