@@ -240,5 +240,6 @@ TEST_CASE("errors") {
   CHECK(complaint([&] { (void)expert_placement(load, {3, 1}).imbalance(std::vector{1.0}); }) ==
         "expert_placement: loads of 1 experts, placed are 3");
   CHECK(complaint([&] { (void)expert_placement(load, {3, 1}).closest_to(expert_placement(load, {3, 2})); }) ==
-        "expert_placement: the placement before has other devices or experts");
+        "expert_placement: 3 experts on 3 devices of 1 nodes, with 1 slots each, but before it was one of 3 experts on 3 devices of 1 nodes, "
+        "with 2 slots each");
 }

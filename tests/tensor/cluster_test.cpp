@@ -46,7 +46,7 @@ TEST_CASE("extents as equal as the number of devices allows") {
 TEST_CASE("a backend of another shape is refused") {
   CHECK_THROWS_WITH_AS(gs::simulate<two>({3, 3}),
                        "cluster: axis \"expert\" has extent 4 in the program and 3 here", gs::error);
-  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3}), "cluster: the backend has 1 axes, the mesh 2",
+  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3}), "cluster: the mesh has 2 axes; extents are given for 1",
                        gs::error);
   CHECK_THROWS_WITH_AS(gs::on_one_device<two>(),
                        "cluster: axis \"expert\" has extent 4 in the program and 1 here", gs::error);

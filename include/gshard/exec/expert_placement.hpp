@@ -391,7 +391,7 @@ class expert_placement {
   /// Throws `gshard::error` if `before` has other devices or slots.
   expert_placement closest_to(const expert_placement& before) const {
     if (before.on_ != on_ || before.experts_ != experts_)
-      throw error("expert_placement: the placement before has other devices or experts");
+      throw error("expert_placement: " + size_text() + ", but before it was one of " + before.size_text());
     const std::size_t nodes = std::size_t(on_.nodes), per_node = std::size_t(on_.devices) / nodes, slots = std::size_t(on_.slots);
     const auto assign = [&](std::size_t n, std::size_t size, std::size_t from, std::size_t to) {  // n blocks of slots
       std::vector<std::int64_t> score;
@@ -424,6 +424,10 @@ class expert_placement {
   friend bool operator==(const expert_placement&, const expert_placement&) = default;
 
  private:
+  std::string size_text() const {
+    return std::to_string(experts_) + " experts on " + std::to_string(on_.devices) + " devices of " + std::to_string(on_.nodes) +
+           " nodes, with " + std::to_string(on_.slots) + " slots each";
+  }
   expert_devices on_;
   int experts_;
   std::vector<int> expert_;

@@ -229,6 +229,8 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   if (o.chunks < 1) b.fail(fault::bad_range, "moe", {}, o.chunks);
   const set_option replicas{o.replicas, ".replicas"};
   refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
+  refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows.factor != 0, ".rows"}});
+  refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_places.factor != 0, ".replica_places"}});
   refuse_together(b, "moe", {o.dropless, ".dropless"},
                   {replicas,
                    {o.chunks > 1, ".chunks"},

@@ -82,7 +82,7 @@ GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<b
 GSHARD_INLINE void any_cluster::check_extents() const {
   const std::span<const int> bound = backend_->extents();
   if (int(bound.size()) != mesh_.rank())
-    throw error("cluster: the backend has " + std::to_string(bound.size()) + " axes, the mesh " + std::to_string(mesh_.rank()));
+    throw error("cluster: the mesh has " + std::to_string(mesh_.rank()) + " axes; extents are given for " + std::to_string(bound.size()));
   for (int a = 0; a < mesh_.rank(); ++a)
     if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
       throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +

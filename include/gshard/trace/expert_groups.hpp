@@ -15,18 +15,20 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
 
 /// expected_expert_groups(E, n, k): the expected number of expert groups that a token is sent to, if it chooses k of E experts uniformly:
-/// n (1 - C(E - E/n, k) / C(E, k)), where n groups have E/n experts each.
+/// n (1 - C(E - E/n, k) / C(E, k)), where n groups have E/n experts each. NaN if n does not divide E, or k is not from 0 to E.
 /// Shapes: numbers.
 /// Communicates: nothing.
 /// Compile time: nothing; it is a constant of constants.
 /// Throws: nothing.
 /// @see send_to_expert_groups, moe_options
 constexpr double expected_expert_groups(int experts, int groups, int k) {
+  if (groups < 1 || experts < 1 || experts % groups != 0 || k < 0 || k > experts) return std::numeric_limits<double>::quiet_NaN();
   const int others = experts - experts / groups;  // experts of other groups
   double none_here = 1;
   for (int i = 0; i < k; ++i) none_here *= i < others ? double(others - i) / double(experts - i) : 0;

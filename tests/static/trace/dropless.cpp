@@ -106,6 +106,8 @@ constexpr bool conflict(std::string_view both, const gs::nn::moe_options& option
 static_assert(conflict(".dropless and .places", {.places = {2}, .dropless = true}));
 static_assert(conflict(".dropless and .router.evaluation_places", {.dropless = true, .router = {.evaluation_places = {2}}}));
 static_assert(conflict(".dropless and .router.experts_choose", {.dropless = true, .router = {.experts_choose = true}}));
+static_assert(conflict("one expert group and .rows", {.rows = {1.5}}));
+static_assert(conflict("no .replicas and .replica_places", {.replica_places = {1.5}}));
 static_assert(tracing::conflicts("moe", ".dropless and .router.importance", [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.dropless = true, .router = {.importance = input(b, "GS")}});
 }));

@@ -17,6 +17,10 @@ namespace {
 constexpr bool near(double a, double b) { return a - b < 1e-9 && b - a < 1e-9; }
 static_assert(near(gs::expected_expert_groups(32, 1, 8), 1) && near(gs::expected_expert_groups(8, 8, 3), 3));
 static_assert(near(gs::expected_expert_groups(4, 2, 2), 2 * (1 - 1.0 / 6)) && near(gs::expected_expert_groups(4, 2, 3), 2));
+// Numbers of groups or of choices that no experts have give NaN, which no capacity takes.
+constexpr bool is_nan(double x) { return x != x; }
+static_assert(is_nan(gs::expected_expert_groups(8, 0, 2)) && is_nan(gs::expected_expert_groups(8, 3, 2)));
+static_assert(is_nan(gs::expected_expert_groups(8, 2, 9)) && !is_nan(gs::expected_expert_groups(8, 2, 8)));
 // Bytes saved by sending a token once to a node, with many experts: 25 % and 12.5 % for k = 2 on 2 and 4 nodes, 75, 55 and 34 % for k = 8
 // on 2, 4 and 8.
 constexpr bool saves(int groups, int k, double share) {
