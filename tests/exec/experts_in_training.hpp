@@ -24,7 +24,7 @@ using expert_mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
 template <bool Replicas>
 inline constexpr auto layer_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r =
-      gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.places = {8}, .replicas = Replicas, .replica_places = {12}});
+      gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.places = {8}, .replicas = Replicas, .replica_places = {Replicas ? 12.0 : 0.0}});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
