@@ -39,12 +39,18 @@ template <bool Fsdp>
 using step = gs::program<train<Fsdp>, mesh, tokens, tokens, gs::in<"">, gs::extent<'G', 8>, gs::extent<'S', 256>, gs::extent<'M', 128>,
                          gs::extent<'F', 512>, gs::extent<'E', 8>, gs::combine_up_to<0>>;
 
+// All collectives of a step without FSDP: nothing is gathered.
+constexpr auto& fsdp = step<true>::plan;
+constexpr auto& replicated = step<false>::plan;
+static_assert(replicated.count(op::all_gather) == 0 && replicated.count(op::reduce_scatter) == 2);
+static_assert(replicated.count(op::all_reduce) == 7 && replicated.collectives() == 13);
 // What FSDP adds: each of the four weights is gathered where it is used, and its gradient is reduce-scattered to the devices that keep it.
 // Small ones would go together, but for combine_up_to<0>.
-static_assert(step<true>::plan.count(op::all_gather) == step<false>::plan.count(op::all_gather) + 4);
-static_assert(step<true>::plan.count(op::reduce_scatter) == step<false>::plan.count(op::reduce_scatter) + 4);
+static_assert(fsdp.count(op::all_gather) == replicated.count(op::all_gather) + 4);
+static_assert(fsdp.count(op::reduce_scatter) == replicated.count(op::reduce_scatter) + 4);
+static_assert(fsdp.count(op::all_reduce) == 5 && fsdp.collectives() == 19);
 // Tokens go to the experts and return as before.
-static_assert(step<true>::plan.count(op::all_to_all) == 4 && step<false>::plan.count(op::all_to_all) == 4);
+static_assert(fsdp.count(op::all_to_all) == 4 && replicated.count(op::all_to_all) == 4);
 
 /// The losses of some steps. Prints the bytes of weights and optimizer state on a device.
 template <bool Fsdp>
