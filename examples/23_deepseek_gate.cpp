@@ -41,6 +41,8 @@ using without = program<gs::nn::balance::off>;
 // As for top2_gating: tokens to the experts and back, and the gradients of their results. Nothing is gathered.
 static_assert(biased::plan.count(op::all_to_all) == 3);
 static_assert(biased::plan.count(op::all_gather) == 0);
+// All other collectives are sums over the devices, of gradients, losses and loads.
+static_assert(biased::plan.count(op::all_reduce) == 6 && biased::plan.collectives() == 9);
 
 int main() {
   constexpr int G = 4, S = 64, M = 16, E = 16, devices = 4, steps = 150, measured = 20;
