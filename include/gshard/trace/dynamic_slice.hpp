@@ -96,7 +96,7 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   const symbol offset = here(detail::emit_indices(b, x.get().dims[dim])) - first, last = detail::emit_last_index(b, size);
   symbol id = detail::emit_clamped(offset, last);
   if (b.failed()) return b.nothing();
-  const bool fits = extent >= 0 && given >= 0;
+  const bool fits = given == 1 || (extent >= 0 && given >= 0);
   if (!fits) {  // an update that is longer than the dim: ids that gather refuses
     const symbol too_long = gshard::less(detail::emit_last_index(b, x.get().dims[dim]), last);
     if (b.failed()) return b.nothing();

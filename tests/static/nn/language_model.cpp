@@ -46,6 +46,13 @@ static_assert(soundness::is_sound(step));
 // Caches are sharded as the sequences are. So decoding sends tokens to their experts and back, and nothing else.
 static_assert(next.count(op::all_to_all) == 2 * 2 && next.collectives() == 2 * 2);
 static_assert(soundness::is_sound(next));
+// Keys and values are added in the memory of the caches.
+constexpr bool extends_caches_in_place(const gs::plan_view& p) {
+  return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
+    return !q.is_cache || p.lifetimes[std::size_t(q.updated)].root == q.value;
+  });
+}
+static_assert(extends_caches_in_place(next));
 // A prompt in one step sends as often as one token.
 inline constexpr auto prompt = [](auto& m, auto ids, auto position) {
   return nn::language_model_step<"expert">(m, ids, position, options);
