@@ -164,10 +164,10 @@ constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol 
   builder& b = m.owner();
   const line_of_call kept(b);
   if (!b.has(ids) || !b.has(position)) return b.nothing();
-  const auto logits = [&](symbol tokens) {
-    return detail::language_model_logits<ExpertAxis>(m, tokens, {position, order}, for_evaluation(options), routing);
+  const auto logits_of = [&](symbol fed) {
+    return detail::language_model_logits<ExpertAxis>(m, fed, {position, order}, for_evaluation(options), routing);
   };
-  return ids.rank() == 3 ? logits(ids) : squeeze<2>(logits(expand_dims<2>(ids)));
+  return ids.rank() == 3 ? logits_of(ids) : squeeze<2>(logits_of(expand_dims<2>(ids)));
 }
 
 /// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels it is 0, and so is its gradient.
