@@ -15,9 +15,9 @@ using mesh = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 2>, gs::axis<"tens
 // A dense feed-forward layer, then experts. F is sharded over "tensor". Fsdp: the M of every weight is sharded over "data" besides.
 template <bool Fsdp>
 inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
-  const auto weight = [&](const char* name, const char* letters, auto sharded, auto replicated) {
-    if constexpr (Fsdp) return m.param(name, letters, sharded, gs::init::fan_in("M"));
-    else return m.param(name, letters, replicated, gs::init::fan_in("M"));
+  const auto weight = [&](const char* name, const char* letters, auto by_data, auto whole) {
+    if constexpr (Fsdp) return m.param(name, letters, by_data, gs::init::fan_in("M"));
+    else return m.param(name, letters, whole, gs::init::fan_in("M"));
   };
   auto wi = weight("wi", "MF", P<"data", "tensor">{}, P<none, "tensor">{});
   auto wo = weight("wo", "FM", P<"tensor", "data">{}, P<"tensor", none>{});
