@@ -245,7 +245,7 @@ class experts_by_definition {
   tensor<T> run() {
     const std::int64_t G = x_.extent(0), F = w_.extent(1);
     T aux = T(0);
-    tensor<T> y{{G, S_, F}, {}}, load{{G, E_}, {}}, overflow{{G}, {}};
+    tensor<T> y{{G, S_, F}, {}}, load_and_demand{{G, E_}, {}}, overflow{{G}, {}};
     for (std::int64_t g = 0; g < G; ++g) {
       compute_gates(g);
       loads_.assign(std::size_t(E_), 0);
@@ -261,13 +261,13 @@ class experts_by_definition {
       if (how_.route == expert_route::rows) take_rows();
       if (how_.route == expert_route::groups) take_rows_of_groups();
       if (how_.route == expert_route::replicas) take_replicas(g);
-      for (std::int64_t e = 0; e < E_; ++e) load.e.push_back(T(double(loads_[std::size_t(e)])));
+      for (std::int64_t e = 0; e < E_; ++e) load_and_demand.e.push_back(T(double(loads_[std::size_t(e)] + 2 * demand_of(e))));
       overflow.e.push_back(T(double(refused_)));
       for (std::int64_t s = 0; s < S_; ++s)
         for (std::int64_t f = 0; f < F; ++f) y.e.push_back(result(g, s, f));
     }
     if (how_.result == 1) return {{}, {G == 0 ? T(std::numeric_limits<double>::quiet_NaN()) : aux}};
-    return how_.result == 0 ? y : how_.result == 2 ? load : overflow;
+    return how_.result == 0 ? y : how_.result == 2 ? load_and_demand : overflow;
   }
 
  private:
@@ -351,6 +351,12 @@ class experts_by_definition {
       if (c.sent) c.place = taken++;
       else ++refused_;
     });
+  }
+  /// Choices of an expert, with those that it refused.
+  std::int64_t demand_of(std::int64_t e) const {
+    std::int64_t count = 0;
+    for (const std::vector<choice>& mine : of_token_) count += std::ranges::count(mine, e, &choice::expert);
+    return count;
   }
   void choose_tokens(std::int64_t g) {
     std::vector<std::int64_t> tokens;
