@@ -19,6 +19,15 @@ namespace gs = gshard;
 enum class task : std::uint8_t { iso_codes, catalogues };
 constexpr const char* name_of(task t) { return t == task::iso_codes ? "iso-codes" : "catalogues"; }
 
+/// How a token chooses its two experts. random, always, threshold and sampled are uses of the second one, @see gs::second_expert. bias:
+/// balanced by a bias of the choice, in place of the auxiliary loss (arXiv 2408.15664). Experts do not choose tokens here: those of the
+/// decoder would see later tokens.
+enum class policy : std::uint8_t { random, always, threshold, sampled, bias };
+constexpr const char* name_of(policy p) {
+  constexpr const char* names[] = {"random", "always", "threshold", "sampled", "bias"};
+  return names[int(p)];
+}
+
 /// One run: a model, a task and a seed. All models compute equally many operations per token.
 struct configuration {
   task data = task::iso_codes;
@@ -26,7 +35,7 @@ struct configuration {
   std::int64_t experts = 0;  ///< per layer; 0: the dense model
   double capacity = 2;       ///< factor: slots per expert, in equal shares of the tokens
   double balance = 0.1;      ///< weight of the auxiliary loss, which is 1 when all experts have equal loads
-  gs::second_expert second = gs::second_expert::random;
+  policy choice = policy::random;
   std::uint64_t seed = 1;
 
   bool is_dense() const { return experts == 0; }
@@ -40,14 +49,21 @@ struct configuration {
       std::snprintf(text, sizeof text, "%s-%dx%d-dense-s%d", name_of(data), layers, layers, int(seed));
     else
       std::snprintf(text, sizeof text, "%s-%dx%d-E%d-c%g-b%g-%s-s%d", name_of(data), layers, layers, int(experts), capacity, balance,
-                    second == gs::second_expert::random ? "random" : "always", int(seed));
+                    name_of(choice), int(seed));
     return text;
   }
 
-  gs::nn::transformer_options options(double dropout) const {
-    gs::nn::transformer_options o{.encoder_layers = layers, .decoder_layers = layers, .dropout = dropout, .moe = {}};
+  /// In training; else without dropout and noise, with every second expert.
+  gs::nn::transformer_options options(bool training) const {
+    using gs::second_expert;
+    gs::nn::transformer_options o{.encoder_layers = layers, .decoder_layers = layers, .dropout = training ? 0.1 : 0, .moe = {}};
     o.moe.places = gs::capacity{capacity};
-    o.moe.second = dropout > 0 ? second : gs::second_expert::always;
+    o.moe.router.training = training;
+    o.moe.second = choice == policy::random      ? second_expert::random
+                   : choice == policy::threshold ? second_expert::above_threshold
+                   : choice == policy::sampled   ? second_expert::sampled
+                                                 : second_expert::always;
+    if (choice == policy::bias) o.moe.router.balance = gs::nn::balance::bias;
     o.dense = is_dense();
     return o;
   }
@@ -69,8 +85,8 @@ inline std::vector<configuration> runs_of(task data, int seeds = 3) {
       for (const std::int64_t e : experts) add(runs, {.data = data, .layers = layers, .experts = e, .seed = std::uint64_t(seed)});
   for (const double capacity : {1.0, 1.25, 2.0}) add(runs, {.data = data, .experts = 32, .capacity = capacity});
   for (const double balance : {0.0, 0.01, 0.1, 1.0}) add(runs, {.data = data, .experts = 32, .balance = balance});
-  for (const gs::second_expert second : {gs::second_expert::random, gs::second_expert::always})
-    add(runs, {.data = data, .experts = 32, .second = second});
+  for (const policy choice : {policy::random, policy::always, policy::threshold, policy::sampled, policy::bias})
+    add(runs, {.data = data, .experts = 32, .choice = choice});
   return runs;
 }
 

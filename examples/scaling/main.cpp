@@ -57,7 +57,7 @@ struct command_line {
     return s;
   }
   run_length length() const {
-    run_length l = quick ? run_length{20, 10} : small ? run_length{1000, 100} : run_length{};
+    run_length l = quick ? run_length{20, 10} : small ? run_length{500, 50} : run_length{};
     if (steps > 0) l.steps = steps;
     return l;
   }
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   app.add_option("--catalogues", c.catalogues, "directory of the catalogues of other packages")->capture_default_str();
   app.add_option("--seeds", c.seeds, "runs of each model")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--steps", c.steps, "training steps of a run")->check(CLI::PositiveNumber);
-  app.add_option("--only", c.only, "only runs whose name has this text, or one of several");
+  app.add_option("--only", c.only, "only runs whose name has this text, or one of several, with commas or spaces between them")->delimiter(',');
   app.add_option("--minutes", c.minutes, "no run begins later; those under way are finished")->check(CLI::PositiveNumber);
   app.add_option("--tokens", c.tokens, "source and target positions of a training step, about")->check(CLI::PositiveNumber);
   app.add_option("--time", c.rounds, "trains nothing to its end: prints the time of a step of each run, measured in turn in this many rounds")

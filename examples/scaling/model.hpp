@@ -84,7 +84,7 @@ inline gs::plan_tables training_plan(const configuration& c) {
   const gs::symbol source = t.input("source", "GBS", gs::dtype::i32), in = t.input("target_in", "GBT", gs::dtype::i32),
                    out = t.input("target_out", "GBT", gs::dtype::i32), rate = t.input("rate", "", gs::dtype::f32);
   gs::nn::routing_summary routing;
-  const detail::prediction p = detail::predict(t, source, in, c.options(0.1), routing);
+  const detail::prediction p = detail::predict(t, source, in, c.options(true), routing);
   const gs::symbol tokens = gs::sum(p.mask);
   const gs::symbol loss = gs::sum(gs::cross_entropy(p.logits, out, label_smoothing) * p.mask) / tokens;
   gs::adam{}.minimize(t.m, t.m.objective(loss, c.auxiliary_weight()), rate);
@@ -103,7 +103,7 @@ inline gs::plan_tables validation_plan(const configuration& c) {
   const gs::symbol source = t.input("source", "GBS", gs::dtype::i32), in = t.input("target_in", "GBT", gs::dtype::i32),
                    out = t.input("target_out", "GBT", gs::dtype::i32);
   gs::nn::routing_summary routing;
-  const detail::prediction p = detail::predict(t, source, in, c.options(0), routing);
+  const detail::prediction p = detail::predict(t, source, in, c.options(false), routing);
   t.output("nats", gs::sum(gs::cross_entropy(p.logits, out) * p.mask));
   t.output("tokens", gs::sum(p.mask));
   return t.plan();

@@ -45,7 +45,7 @@ class Run:
 
     def is_standard(self):
         s = self.settings
-        return s["experts"] == 0 or (s["capacity"], s["balance"], s["second"]) == (2, 0.1, "random")
+        return s["experts"] == 0 or (s["capacity"], s["balance"], s["policy"]) == (2, 0.1, "random")
 
 
 def read(directory, steps):
@@ -207,7 +207,7 @@ def load_plot(runs):
 
 def settings_table(runs, key, title):
     """Runs with 32 experts that differ in one setting from the standard."""
-    standard = {"capacity": 2, "balance": 0.1, "second": "random"}
+    standard = {"capacity": 2, "balance": 0.1, "policy": "random"}
     rows = []
     for run in runs:
         s = run.settings
@@ -287,7 +287,7 @@ def main():
         if groups:
             parts += [scaling_table(groups), findings(groups), scaling_plots(groups)]
         parts.append(load_plot(mine))
-        for key, title in [("capacity", "Capacity factor"), ("balance", "Weight of the auxiliary loss"), ("second", "Second expert")]:
+        for key, title in [("capacity", "Capacity factor"), ("balance", "Weight of the auxiliary loss"), ("policy", "Routing policy")]:
             parts.append(settings_table(mine, key, title))
     pathlib.Path(given.page).write_text(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

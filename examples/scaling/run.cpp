@@ -176,7 +176,7 @@ void run(const configuration& c, const task_data& data, const sizes& s, const ru
     t.step();
     if (step == 1)
       write({{"name", c.name()}, {"task", name_of(c.data)}, {"layers", c.layers}, {"experts", c.experts}, {"capacity", c.capacity},
-             {"balance", c.balance}, {"second", c.second == gs::second_expert::random ? "random" : "always"}, {"seed", c.seed},
+             {"balance", c.balance}, {"policy", name_of(c.choice)}, {"seed", c.seed},
              {"parameters", t.parameter_count()}, {"steps", length.steps}, {"pairs", data.training_pairs}, {"languages", data.languages},
              {"terms", data.terms}, {"size", size}});
     if (step % length.validate_every != 0 && step != length.steps) continue;

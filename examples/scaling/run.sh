@@ -15,7 +15,7 @@ Started again, it goes on with the runs that are not finished. One start at a ti
   --quick      tiny models and few steps: shows in a minute that everything runs
   --minutes N  no run begins later; those under way are finished. The page has what is there by then
   --only TEXT  only runs whose name has TEXT, or one of several, such as --only iso-codes-2x2; --list prints the names
-  --tokens N   a training step has about N source and target positions (default 3072; small 1536; quick 1024)
+  --tokens N   a training step has about N source and target positions (default 3072; small 6144; quick 1024)
   --time N     no training and no page: prints the time of a step of each run, measured in turn in N rounds on one core
   --out DIR    results (default build/scaling, with --small build/scaling-small, with --quick build/scaling-quick)
 All else goes to the program, such as --seeds 1, --steps 500.

@@ -44,7 +44,7 @@ struct sizes {
   /// Models that train in about a minute of a core, on batches too small for several groups.
   static sizes small() {
     sizes s;
-    s.model = 64, s.head = 16, s.hidden = 128, s.groups = 1, s.pieces = 2000, s.batch_tokens = 1536;
+    s.model = 64, s.head = 16, s.hidden = 128, s.groups = 1, s.pieces = 2000, s.batch_tokens = 6144;
     s.most_pairs = 100'000;
     return s;
   }

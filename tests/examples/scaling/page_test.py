@@ -22,7 +22,7 @@ class Comparisons(unittest.TestCase):
         """The page and the complaint for runs of these numbers of steps and batch sizes."""
         with tempfile.TemporaryDirectory() as name:
             for i, (length, tokens) in enumerate(runs):
-                first = {"task": "names", "layers": 2, "experts": 0, "capacity": 2, "balance": 0.1, "second": "random", "seed": i, "steps": length,
+                first = {"task": "names", "layers": 2, "experts": 0, "capacity": 2, "balance": 0.1, "policy": "random", "seed": i, "steps": length,
                          "parameters": 10, "pairs": 5, "languages": 2, "terms": 3,
                          "size": {"model": 8, "hidden": 16, "pieces": 20, "batch_tokens": tokens, "groups": 1}}
                 reports = [{"step": s, "training_loss": 1.0, "step_seconds": 0.5, "validation": {"all": 2.0, "high": 1.0, "low": 3.0}}
