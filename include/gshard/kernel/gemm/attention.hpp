@@ -211,15 +211,15 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
     T* const top = detail::attention_room<T, 2>(2 * most), *const total = top + most;
     for (std::int64_t task = first; task < last; ++task) {
       head.go_to(task / blocks / s.heads, task / blocks % s.heads);
-      const std::int64_t begin = task % blocks * step, end = std::min(begin + step, s.queries), rows = (end - begin) * s.repeats;
+      const std::int64_t begin = task % blocks * step, end = std::min(begin + step, s.queries), n_rows = (end - begin) * s.repeats;
       head.pack(q, begin, end, scale, packed);
-      std::fill_n(top, rows, lowest);
-      std::fill_n(total, rows, T(0));
-      std::fill_n(sums, rows * s.depth, T(0));
+      std::fill_n(top, n_rows, lowest);
+      std::fill_n(total, n_rows, T(0));
+      std::fill_n(sums, n_rows * s.depth, T(0));
       head.for_each_key_block(begin, end, [&](const auto& keys) {
         head.score(packed, k, begin, end, keys, scores);
         const std::int64_t n = keys.last - keys.first, padded = (n + detail::lanes<T> - 1) / detail::lanes<T> * detail::lanes<T>;
-        for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t r = 0; r < n_rows; ++r) {
           T* const row = scores + r * width;
           const T before = top[r];
           top[r] = std::max(before, detail::across<T>(detail::maxima(padded, row), detail::larger_number)[0]);
@@ -266,16 +266,16 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
         std::fill_n(dv + head.key_at(j), s.depth, T(0));
       }
       for (std::int64_t begin = 0; begin < s.queries; begin += step) {
-        const std::int64_t end = std::min(begin + step, s.queries), rows = (end - begin) * s.repeats;
+        const std::int64_t end = std::min(begin + step, s.queries), n_rows = (end - begin) * s.repeats;
         head.pack(q, begin, end, scale, packed);
         head.pack(dy, begin, end, T(1), slope);
-        std::fill_n(sums, rows * s.depth, T(0));
+        std::fill_n(sums, n_rows * s.depth, T(0));
         head.for_each_key_block(begin, end, [&](const auto& keys) {
           const std::int64_t n = keys.last - keys.first, padded = (n + detail::lanes<T> - 1) / detail::lanes<T> * detail::lanes<T>;
           const std::int64_t at = head.key_at(keys.first), stride = head.key_stride();
           head.score(packed, k, begin, end, keys, weights);
-          gemm<T>(false, true, rows, n, s.depth, T(1), slope, s.depth, v + at, stride, T(0), dweights, width);
-          for (std::int64_t r = 0; r < rows; ++r) {
+          gemm<T>(false, true, n_rows, n, s.depth, T(1), slope, s.depth, v + at, stride, T(0), dweights, width);
+          for (std::int64_t r = 0; r < n_rows; ++r) {
             T *const p = weights + r * width, *const d = dweights + r * width;
             const std::int64_t row = head.query_at(begin + r / s.repeats) + r % s.repeats;
             const T mean = delta[row];
@@ -293,9 +293,9 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
               for (std::int64_t j = 0; j < n; ++j) d[j] = p[j] * (d[j] - mean);
             }
           }
-          gemm<T>(true, false, n, s.depth, rows, T(1), weights, width, slope, s.depth, T(1), dv + at, stride);
-          gemm<T>(true, false, n, s.depth, rows, T(1), dweights, width, packed, s.depth, T(1), dk + at, stride);
-          gemm<T>(false, false, rows, s.depth, n, T(1), dweights, width, k + at, stride, T(1), sums, s.depth);
+          gemm<T>(true, false, n, s.depth, n_rows, T(1), weights, width, slope, s.depth, T(1), dv + at, stride);
+          gemm<T>(true, false, n, s.depth, n_rows, T(1), dweights, width, packed, s.depth, T(1), dk + at, stride);
+          gemm<T>(false, false, n_rows, s.depth, n, T(1), dweights, width, k + at, stride, T(1), sums, s.depth);
         });
         for (std::int64_t i = begin, r = 0; i < end; ++i, r += s.repeats)
           for (std::int64_t d = 0; d < s.repeats * s.depth; ++d) dq[head.query_at(i) * s.depth + d] = scale * sums[r * s.depth + d];
