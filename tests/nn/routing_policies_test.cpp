@@ -134,7 +134,7 @@ routed gate(const array& gates, array scores, const policy& p, const numbers& n,
   const gate_norm norm = p.gating.norm;
   const bool by_experts = p.options.experts_choose;
   const double factor = places.factor == 0 ? double(k) : places.factor;
-  const std::int64_t exact = std::isinf(factor) ? n.S : std::int64_t(std::ceil(factor * double(n.S) / double(n.E)));
+  const std::int64_t exact = std::isinf(factor) ? n.S : std::int64_t(std::ceil(factor * double(n.S) / double(n.E) - 1e-9));
   const std::int64_t least = std::max({std::int64_t(1), exact, std::int64_t(places.minimum)});
   const std::int64_t C = (least + places.multiple - 1) / places.multiple * places.multiple;
   const array mask = p.has_mask ? n.mask : array(n.mask.size(), 1);
@@ -251,7 +251,7 @@ void check_policy(const std::function<policy(int)>& make, const std::function<sy
 policy some_policy(int kind) {
   policy p;
   p.gating.k = 2 + kind % 2;
-  p.gating.places = kind % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.625 * p.gating.k};
+  p.gating.places = kind % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.6 * p.gating.k};
   if (kind % 6 == 1) p.gating.places.multiple = 3;
   if (kind % 7 == 2) p.gating.places.minimum = 4;
   p.gating.scale = p.options.scale = kind % 3 ? 1 : 2.5;

@@ -35,6 +35,28 @@ struct dim {
   constexpr bool operator==(const dim&) const = default;
 };
 
+struct fraction {
+  std::int64_t number = 0, divisor = 1;
+
+  constexpr bool operator==(const fraction&) const = default;
+};
+/// A number that is not negative, as a fraction: the last convergent of its continued fraction with a divisor of at most 2^20. So decimal
+/// numbers are exact, 1.8 is 9/5, although no double is.
+constexpr fraction nearest_fraction(double x) {
+  constexpr std::int64_t most = 1 << 20;
+  fraction before{1, 0}, now{std::int64_t(x), 1};
+  for (double rest = x - double(now.number); rest * double(most) >= 1;) {
+    const double inverse = 1 / rest;
+    const auto next = std::int64_t(inverse);
+    const fraction closer{next * now.number + before.number, next * now.divisor + before.divisor};
+    if (closer.divisor > most) break;
+    before = now;
+    now = closer;
+    rest = inverse - double(next);
+  }
+  return now;
+}
+
 /// The extents of a program's dims, by letter: `dims{{'E', 16}, {'M', 512}}`.
 struct dims {
   struct entry {

@@ -63,8 +63,8 @@ constexpr void refuse_together(builder& b, std::string_view layer, set_option on
     if (one.is_set && other.is_set) b.fail(fault::options_conflict, layer, tensor_name(one.name).append(" and ").append(other.name).view());
 }
 
-/// The program fails unless x [G,S,M] has the dim M and the element type of wg [M,E], float or double, and mask [G,S] the dims and the type
-/// of x. The fault names the layer and the operand: 0 is x, 1 the mask.
+/// The program fails unless x [G,S,M] has the dim M and the element type of wg [M,E], which is float or double. The mask [G,S] needs the
+/// dims and the type of x. The fault names the layer and the operand: 0 is x, 1 the mask.
 constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view layer) {
   builder& b = *wg.owner;
   const auto check = [&](int operand, std::string_view name, symbol s, std::initializer_list<int> dims) {

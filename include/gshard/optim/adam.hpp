@@ -27,8 +27,11 @@ namespace gshard { inline namespace v0 {
 
 /// Adam (arXiv 1412.6980) with decoupled weight decay (arXiv 1711.05101), called inside a model. For a parameter p with the gradient g:
 ///
-/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= rate (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
-/// + weight_decay p), with t = 1, 2, ... the steps of the run.
+///   m = beta1 m + (1 - beta1) g
+///   v = beta2 v + (1 - beta2) g^2
+///   p -= rate (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay p)
+///
+/// Here t = 1, 2, ... are the steps of the run.
 ///
 /// The states "adam.m.w" and "adam.v.w" of a parameter w have its shape. A parameter in half precision has a master value, a float: p in
 /// the formula. It is the sum of the parameter and of the state "adam.rest.w". The parameter is the master value, rounded. If something

@@ -42,7 +42,7 @@ struct constant_rate {
   double operator()(std::int64_t step) const { return peak * detail::warmed_up(step, warmup); }
 };
 
-/// After the warm-up, peak + (end - peak) * q, with q = (t - warmup) / (steps - warmup), at most 1. `steps` includes the warm-up.
+/// After the warm-up, peak + (end - peak) * q. Here q = (t - warmup) / (steps - warmup), at most 1. `steps` includes the warm-up.
 struct linear_decay {
   double peak = 1e-3;
   double warmup = 0;
@@ -55,7 +55,7 @@ struct linear_decay {
   }
 };
 
-/// After the warm-up, end + (peak - end) * (1 + cos(pi * q)) / 2, with q = (t - warmup) / (steps - warmup), at most 1. `steps` includes the
+/// After the warm-up, end + (peak - end) * (1 + cos(pi * q)) / 2. Here q = (t - warmup) / (steps - warmup), at most 1. `steps` includes the
 /// warm-up.
 struct cosine_decay {
   double peak = 1e-3;

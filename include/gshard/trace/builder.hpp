@@ -210,19 +210,15 @@ class builder {
     d.second = std::uint8_t(b);
     return intern(d);
   }
-  /// The dim of extent ceil(factor * a / b), at least 1.
+  /// The dim of extent ceil(factor * a / b), at least 1. @see nearest_fraction
   constexpr int ratio_dim(double factor, int a, int b) {
-    constexpr std::int64_t precision = 1 << 12;
+    const fraction times = nearest_fraction(factor);
     dim d;
     d.what = dim::kind::ratio;
     d.first = std::uint8_t(a);
     d.second = std::uint8_t(b);
-    d.number = std::int64_t(factor * double(precision) + 0.5);
-    d.divisor = precision;
-    while (d.number % 2 == 0 && d.divisor > 1) {
-      d.number /= 2;
-      d.divisor /= 2;
-    }
+    d.number = times.number;
+    d.divisor = times.divisor;
     return intern(d);
   }
   /// The dim of extent max(minimum, a), rounded up to a multiple of `multiple`.

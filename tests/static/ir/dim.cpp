@@ -54,6 +54,26 @@ constexpr std::int64_t places(std::int64_t experts) {
                             std::array<std::int64_t, 2>{1024, experts});
 }
 static_assert(places(128) == 16 && places(512) == 4 && places(2048) == 1 && places(4096) == 1);
+// Factors of capacities: decimal numbers, also those that arithmetic misses by a bit, are exact. Others are as close as 2^20 allows.
+constexpr bool is_fraction(double x, std::int64_t number, std::int64_t divisor) {
+  return gs::nearest_fraction(x) == gs::fraction{number, divisor};
+}
+static_assert(is_fraction(2, 2, 1) && is_fraction(1.25, 5, 4) && is_fraction(1.8, 9, 5) && is_fraction(0.6 * 3, 9, 5));
+static_assert(is_fraction(1.1, 11, 10) && is_fraction(0.1 + 0.2, 3, 10) && is_fraction(1.0 / 3, 1, 3) && is_fraction(16, 16, 1));
+static_assert(is_fraction(0, 0, 1) && is_fraction(1e-9, 0, 1) && is_fraction(1e12, 1'000'000'000'000, 1));
+static_assert([] {
+  for (std::int64_t divisor = 1; divisor <= 200; ++divisor)
+    for (std::int64_t number = 0; number <= 3 * divisor; number += 7) {
+      const gs::fraction f = gs::nearest_fraction(double(number) / double(divisor));
+      if (f.number * divisor != number * f.divisor) return false;
+    }
+  for (const double x : {3.141592653589793, 2.718281828459045, 0.7071067811865476}) {
+    const gs::fraction f = gs::nearest_fraction(x);
+    const double error = x - double(f.number) / double(f.divisor);
+    if (error > 1e-11 || error < -1e-11) return false;
+  }
+  return true;
+}());
 // A minimum and a multiple: the smallest multiple that is at least both.
 static_assert([] {
   for (std::int64_t of = 0; of <= 9; ++of)
