@@ -67,7 +67,7 @@ template <class Declare>
 constexpr feed_forward_weights declare_feed_forward(const parameter_scope& m, const moe_options& o, const Declare& declare) {
   const auto declare_if = [&](bool wanted, std::string_view name, std::string_view letters) {
     if (!wanted) return m.owner().nothing();
-    return letters.size() == 1 ? declare(m, name, letters) : cast_weight(m, declare(o.param_dtype.in(m), name, letters));
+    return letters.size() == 1 ? declare(m, name, letters) : in_type_of(m, declare(o.param_dtype.in(m), name, letters));
   };
   const symbol wi = declare_if(true, "wi", "MF"), wi_gate = declare_if(o.swiglu, "wi_gate", "MF"), wo = declare_if(true, "wo", "FM");
   const symbol bi = declare_if(o.biases, "bi", "F"), bi_gate = declare_if(o.biases && o.swiglu, "bi_gate", "F");

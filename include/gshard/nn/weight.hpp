@@ -30,12 +30,10 @@ struct param_dtype_option {
 
 namespace detail {
 
-/// The tensor in the element type of the scope.
+/// The tensor in the element type of the scope, in which products take stored weights.
 constexpr symbol in_type_of(const parameter_scope& m, symbol x) {
   return !m.owner().has(x) || x.get().type == m.type() ? x : gshard::detail::emit_cast(x, m.type());
 }
-/// A stored weight as products take it: in the element type of the model.
-constexpr symbol cast_weight(const parameter_scope& m, symbol w) { return in_type_of(m, w); }
 constexpr symbol weight(const parameter_scope& m, std::string_view name, std::string_view letters, init start, param_dtype_option stored) {
   return in_type_of(m, stored.in(m).param(name, letters, start));
 }
