@@ -184,7 +184,8 @@ inline int nodes_of_rows(const any_cluster& on, const bound_value& tensor, std::
 }  // namespace detail
 
 /// The experts of a layer with replicas, in a store: where they are, and how they move. Between two steps, `balance` places them by the
-/// choices of tokens. Results do not depend on the placement, except for the order of sums.
+/// choices of tokens. Results do not depend on the placement, except for the order of sums. Norms of whole parameters count each replica:
+/// with `clip_norm` or adafactor, results depend on the numbers of replicas.
 ///
 ///   gs::placed_experts experts(train.engine(), "moe");
 ///   for (int step = 1; ; ++step) {

@@ -35,7 +35,7 @@ namespace gshard { inline namespace v0 {
 ///
 /// The states "adam.m.w" and "adam.v.w" of a parameter w have its shape. A parameter in half precision has a master value, a float: p in
 /// the formula. It is the sum of the parameter and of the state "adam.rest.w". The parameter is the master value, rounded. If something
-/// else writes the parameter, such as `load`, the master value is what it wrote.
+/// else writes the parameter, such as `load`, an element of the rest counts only while its sum with the parameter is rounded to it.
 /// @see adafactor, accumulate, clip_by_global_norm
 struct adam {
   double beta1 = 0.9;

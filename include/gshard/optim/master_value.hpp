@@ -14,8 +14,8 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The master value that an optimizer trains in place of a parameter p. If p is in float or double, it is p itself. If p is in half
-/// precision, it is a float: p + rest. `rest` is a state of the optimizer, and p is the master value, rounded. If p + rest is not rounded
-/// to p, something else wrote p, such as `load`. Then the master value is p.
+/// precision, it is a float: p + rest. `rest` is a state of the optimizer, and p is the master value, rounded. Something else may write p,
+/// such as `load`. So an element of the rest counts only while p + rest is rounded to p; else the master value is p.
 class master_value {
  public:
   /// `prefix`: of the name of the rest.
