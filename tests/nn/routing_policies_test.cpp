@@ -352,6 +352,7 @@ TEST_CASE("gating: experts that choose their tokens, with every norm of the weig
     CAPTURE(int(norm));
     check_both([=](policy& p, int) {
       p.options.experts_choose = true;
+      p.gating.k = gs::gating_options{}.k;
       p.gating.norm = p.options.norm = norm;
     });
   }

@@ -231,6 +231,7 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
   refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows.factor != 0, ".rows"}});
   refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_places.factor != 0, ".replica_places"}});
+  refuse_together(b, "moe", {o.router.experts_choose, ".router.experts_choose"}, {{o.second != moe_options{}.second, ".second"}});
   refuse_together(b, "moe", {o.dropless, ".dropless"},
                   {replicas,
                    {o.chunks > 1, ".chunks"},
@@ -284,7 +285,7 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   detail::check_tokens(x, mask, m.param("wg", "ME", init::fan_in("M")), "moe");  // The router's parameter is the first one.
   const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
   const named_scope gate_other(m, "gate other");
-  const second_expert second = options.k == 2 ? options.second : second_expert::always;
+  const second_expert second = options.k == 2 && !options.router.experts_choose ? options.second : second_expert::always;
   const capacity places = options.dropless ? capacity::unlimited() : options.places;
   gating_result routing = route(m, x, mask, {.k = options.k, .places = places, .second = second}, options.router);
   if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_places);

@@ -45,7 +45,7 @@ struct router_options {
   double gumbel = 0;                     ///< The choice is made by logits plus this much Gumbel noise.
   double threshold = 0.5;                ///< Of second choices. @see gating_options
   double z_loss = 0;                     ///< Adds this times the mean of logsumexp(logits)^2 to the auxiliary losses.
-  bool experts_choose = false;           ///< Each expert chooses its tokens, without balance. @see expert_choice_gating
+  bool experts_choose = false;           ///< Each expert chooses its tokens, without balance loss. @see expert_choice_gating
   bool training = true;                  ///< False: no noise, every second choice is used, and the bias stays.
   capacity evaluation_places{0};         ///< Slots per expert without training. Factor 0: as in training.
   symbol importance{};                   ///< [G,S] @see gating_options
@@ -117,8 +117,8 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
 /// Compile time: ranks, dims and element types; that options are in range, and that none is without effect. Refused are norm, scale,
-/// threshold, scores and importance of gating; importance if experts choose; groups_per_token without groups; minimum and multiple of
-/// evaluation_places without factor.
+/// threshold, scores and importance of gating; importance, second and threshold if experts choose, and k beside places, of which it is the
+/// default; groups_per_token without groups; minimum and multiple of evaluation_places without factor.
 /// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
 constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gating_options gating = {},
@@ -135,7 +135,12 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
                                                                   {gating.threshold != gating_options{}.threshold, "gating.threshold"},
                                                                   {gating.scores.owner != nullptr, "gating.scores"},
                                                                   {gating.importance.owner != nullptr, "gating.importance"}});
-  detail::refuse_together(b, "route", {options.experts_choose, ".experts_choose"}, {{options.importance.owner != nullptr, ".importance"}});
+  detail::refuse_together(b, "route", {options.experts_choose, ".experts_choose"},
+                          {{options.importance.owner != nullptr, ".importance"},
+                           {gating.second != gating_options{}.second, ".second"},
+                           {options.threshold != router_options{}.threshold, ".threshold"}});
+  detail::refuse_together(b, "route", {options.experts_choose && gating.places.factor != 0, ".experts_choose, .places"},
+                          {{gating.k != gating_options{}.k, ".k"}});
   const bool ignored = later.factor == 0 && (later.minimum != 0 || later.multiple != 1);
   if (ignored || !gshard::detail::is_valid(later) || !gshard::detail::is_finite(options.scale) || !(options.bias_rate >= 0) ||
       !gshard::detail::is_finite(options.bias_rate) ||

@@ -80,6 +80,22 @@ static_assert(is_refused<router{.evaluation_places = {-1}}>);
 static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
+// Where experts choose, no token has a second choice, and k is the default of the slots alone.
+constexpr bool refuses_choice(std::string_view words, const gs::gating_options& gating, const router& r) {
+  return tracing::conflicts("route", words, [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), gating, r); });
+}
+constexpr router choosing{.experts_choose = true};
+static_assert(refuses_choice(".experts_choose and .second", {.second = gs::second_expert::random}, choosing));
+static_assert(refuses_choice(".experts_choose and .threshold", {}, {.threshold = 0.25, .experts_choose = true}));
+static_assert(refuses_choice(".experts_choose, .places and .k", {.k = 4, .places = {2}}, choosing));
+static_assert(tracing::conflicts("moe", ".router.experts_choose and .second", [](auto& b, auto& m) {
+  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.second = gs::second_expert::always, .router = choosing});
+}));
+static_assert(tracing::holds([](auto& b, auto& m) {
+  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.k = 4, .router = choosing});
+  nn::moe<"x">(m.scope(1), input(b, "GSM"), input(b, "GS"), {.places = {2}, .router = choosing});
+  return true;
+}));
 // Options of gatings that the router sets itself.
 template <class Set>
 constexpr bool refuses(std::string_view words, Set set) {
