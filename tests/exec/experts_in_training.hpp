@@ -4,14 +4,19 @@
 // A training step of a mixture of experts, with and without replicas, and its inputs.
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/parameter_access.hpp>
 #include <gshard/exec/placed_experts.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -63,6 +68,21 @@ std::vector<double> train(const gs::cluster<Mesh>& on, const gs::parameter_store
     after_step(step, run, gs::to_global(demand));
   }
   return losses;
+}
+
+/// The rows of replicas, which are equal, by expert.
+inline std::vector<std::vector<double>> rows_of_experts(const gs::parameter_store& store, const std::string& name,
+                                                        const std::vector<int>& expert) {
+  const std::vector<double> all = gs::to_global<double>(store, name);
+  const std::size_t width = all.size() / expert.size();
+  std::vector<std::vector<double>> rows(E);
+  for (std::size_t r = 0; r < expert.size(); ++r) {
+    const std::vector<double> row(all.begin() + std::ptrdiff_t(r * width), all.begin() + std::ptrdiff_t((r + 1) * width));
+    std::vector<double>& known = rows[std::size_t(expert[r])];
+    if (known.empty()) known = row;
+    CHECK(known == row);  // bit for bit
+  }
+  return rows;
 }
 
 }  // namespace experts_in_training
