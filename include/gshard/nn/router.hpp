@@ -119,7 +119,7 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// Compile time: ranks, dims and element types; that options are in range, and that none is without effect. Refused are norm, scale,
 /// threshold, scores and importance of gating; importance, second and threshold if experts choose, and k beside places, of which it is the
 /// default; groups_per_token without groups; minimum and multiple of evaluation_places without factor.
-/// Throws: `gshard::error` when the program is bound, if `groups` does not divide E, or a group has one expert.
+/// Throws: `gshard::error` when the program is bound, if E is 0, `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
 constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gating_options gating = {},
                               const router_options& options = {}) {

@@ -201,7 +201,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
 /// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, see `capacity` for C.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types; that the options are in range.
-/// Throws: `gshard::error`, if E * C exceeds the largest int32.
+/// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see capacity, gating_result, top_k_gating, nn::moe
 constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
   return detail::emit_gating(gates, {}, {.k = 2, .places = c, .second = second}, "top2_gating");
@@ -214,13 +214,14 @@ constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, se
 /// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates, or scores. Its weights are the gates of
 /// these experts, divided by their sum, unless the options say otherwise. Groups are independent, tokens are taken in order, and all first
 /// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
-/// routed nor counted. If there are fewer experts than k, a token chooses all. With k = 2, it equals
-/// `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
+/// routed nor counted. If E is known at run time alone and less than k, a token chooses all E: its other choices have no slot, and no
+/// result counts them. With k = 2, it equals `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. Routing holds an index and a weight for each of
 /// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types; that k is from 1 to E, if E is known, and that other options are in range.
-/// Throws: `gshard::error`, if E * C exceeds the largest int32.
+/// Compile time: ranks, dims and element types; that k is at least 1, that a k above 2 is at most E, if E is known, and that other options
+/// are in range.
+/// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
 constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
   return detail::emit_gating(gates, {}, options, "top_k_gating");
@@ -236,7 +237,7 @@ constexpr gating_result top_k_gating(here gates, symbol mask, gating_options opt
 /// without an expert. Routing holds an index and a weight for each of [G,S,E].
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types.
-/// Throws: `gshard::error`, if E * C exceeds the largest int32.
+/// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see expert_choice_options, gating_result, top_k_gating, nn::moe
 constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
   const auto& [places, norm, scale, scores] = options;

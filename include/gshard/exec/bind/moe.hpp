@@ -19,10 +19,16 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// Throws if there are no experts.
 template <class T>
 kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
   const kernel::placement& gates = step.in_place(0);
   const std::int64_t experts = gates.extent[2], choices = step.n.attr.by_experts ? experts : step.n.attr.count;
+  if (experts < 1) {
+    const plan_view& plan = step.plan.plan;
+    throw error((step.n.attr.by_experts ? "expert_choice_gating: " : "top_k_gating: ") +
+                text_of(plan.dims[std::size_t(plan.at(step.n.input(0)).dims[2])]) + " has extent 0: a gating needs an expert");
+  }
   return {gates.extent[0], gates.extent[1], experts, step.plan.sizes.dim(step.n.attr.dims[0]), choices};
 }
 /// The optional operand of gating, or null. `before`: how many operands precede the optional ones.

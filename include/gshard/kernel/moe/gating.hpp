@@ -19,7 +19,7 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// G local groups of S tokens; E experts with capacity for C tokens of each group; K choices of a token.
+/// G local groups of S tokens; E experts, at least one, with capacity for C tokens of each group; K choices of a token.
 struct gating_sizes {
   std::int64_t groups = 0, tokens = 0, experts = 0, capacity = 0;
   std::int64_t choices = 2;
@@ -164,11 +164,6 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
                 std::to_string(capacity) + " have more slots than an int32 can number");
   std::fill_n(slot, groups * tokens * sizes.choices, -1);
   std::fill_n(weight, groups * tokens * sizes.choices, T(0));
-  if (experts == 0) {
-    if (aux != nullptr) std::fill_n(aux, groups, T(0));
-    if (overflow != nullptr) std::fill_n(overflow, groups, T(0));
-    return;
-  }
   const auto choose = [=](std::int64_t g, auto fixed, auto has_rules) {
     const gating_rules<T> rules = decltype(has_rules)::value ? other : gating_rules<T>();  // constants, where there are none
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
@@ -263,7 +258,6 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
                        const T* daux, T* dgates, const gating_sizes& sizes, const gating_rules<T>& rules = {}) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts;
   std::fill_n(dgates, groups * tokens * experts, T(0));
-  if (experts == 0) return;
   const auto differentiate = [=](std::int64_t g, auto fixed) {
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
     thread_local std::vector<std::int64_t> chosen_experts;
