@@ -3,6 +3,8 @@
 // expect: gshard: an operand has another element type than the operation takes
 // expect: in_operation<.*"cross_entropy"
 // expect: operand_number<1>
+// expect: element_type_given<.*"f32"
+// expect: element_type_taken<.*"i32"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -2,7 +2,7 @@
 // A dim has a negative extent.
 // expect: gshard: invalid range, count, window or priority
 // expect: in_operation<.*"extent"
-// expect: range_given<-1
+// expect: range_given<.*"A".*, -1>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

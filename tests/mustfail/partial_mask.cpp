@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Masks are not added: an input that is a partial sum of them.
 // expect: gshard: an operand has another element type than the operation takes
-// expect: in_operation<.*"A"
+// expect: operand_name<.*"A"
+// expect: element_type_given<.*"bool"
+// expect: element_type_taken<.*"f32, f64, i32, i64, c64, c128"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -2,7 +2,7 @@
 // A slice of a slice that has fewer elements.
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: in_operation<.*"slice"
-// expect: range_given<5, 4>
+// expect: range_given<.*"stop, extent of x".*, 5, 4>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

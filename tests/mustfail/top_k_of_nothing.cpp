@@ -2,6 +2,7 @@
 // The best zero elements.
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: in_operation<.*"top_k"
+// expect: range_given<.*"k".*, 0>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -14,7 +14,8 @@ using gs::fault;
 
 namespace {
 
-gs::diagnostic problem(fault what, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
+gs::diagnostic problem(fault what, std::string_view about, std::string_view word = {}, int a = gs::diagnostic::no_number,
+                       int b = gs::diagnostic::no_number) {
   gs::diagnostic d;
   d.report(what, about, word, a, b);
   return d;
@@ -38,15 +39,31 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .router.evaluation_places in \"moe\")");
   CHECK(gs::describe(problem(fault::uneven_chunks, "moe", "G", 4, 3)) ==
         "the number of chunks of token groups does not divide the number of token groups (\"moe\", dim \"G\": 4 divided by 3)");
+  const std::string range = "invalid range, count, window or priority: reversed, out of bounds, or given twice (";
+  CHECK(gs::describe(problem(fault::bad_range, "top_k_gating", ".k", 0)) == range + ".k = 0 in \"top_k_gating\")");
+  CHECK(gs::describe(problem(fault::bad_range, "scope", "index", -1)) == range + "index = -1 in \"scope\")");
+  CHECK(gs::describe(problem(fault::bad_range, "slice", "start, stop", 3, 2)) == range + "start, stop = 3, 2 in \"slice\")");
+  CHECK(gs::describe(problem(fault::bad_range, "route", ".jitter")) == range + ".jitter in \"route\")");
   CHECK(gs::describe(problem(fault::sum_not_pending, "annotate")) ==
         "a sharding asks for a partial sum that the tensor does not have (\"annotate\")");
 }
 
+TEST_CASE("a fault as text: element types") {
+  gs::diagnostic d = problem(fault::wrong_type, "param", "moe.wi");
+  d.given = gs::dtype::i32;
+  d.taken = gs::reals;
+  CHECK(gs::describe(d) ==
+        "an operand has another element type than the operation takes (\"param\", \"moe.wi\": f32, f64 taken, i32 given)");
+}
+
 TEST_CASE("a fault as text: its line and the scope around it") {
   gs::diagnostic d = problem(fault::wrong_type, "map", {}, 1);
+  d.given = gs::dtype::f64;
+  d.taken = gs::only(gs::dtype::f32);
   d.name_place(12, "attention");
   d.name_place(13, "feed-forward");  // the first place stays
-  CHECK(gs::describe(d) == "an operand has another element type than the operation takes (\"map\", operand 1, line 12 in \"attention\")");
+  CHECK(gs::describe(d) ==
+        "an operand has another element type than the operation takes (\"map\", operand 1: f32 taken, f64 given, line 12 in \"attention\")");
   gs::diagnostic of_long_scope = problem(fault::wrong_type, "map", {}, 1);
   of_long_scope.name_place(12, "the cross attention of the third decoder layer");
   CHECK(gs::describe(of_long_scope).ends_with("line 12 in \"the cross attention of the third decoder layer\")"));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <string_view>
+#include <type_traits>
 
 namespace tracing {
 
@@ -68,6 +69,25 @@ template <class F>
 constexpr bool conflicts(std::string_view layer, std::string_view options, F f) {
   const gs::diagnostic p = problem_of(f);
   return p.what == gs::fault::options_conflict && p.subject.view() == layer && p.word.view() == options;
+}
+/// The program of f fails as options or arguments of a verb are out of range: "start, stop". `values`: those that the fault tells.
+template <class F>
+constexpr bool out_of_range(std::string_view verb, std::string_view options, std::initializer_list<int> values, F f) {
+  const gs::diagnostic p = problem_of(f);
+  const int* const v = values.begin();
+  return p.what == gs::fault::bad_range && p.subject.view() == verb && p.word.view() == options &&
+         p.first == (values.size() > 0 ? v[0] : gs::diagnostic::no_number) &&
+         p.second == (values.size() > 1 ? v[1] : gs::diagnostic::no_number);
+}
+/// The program of f fails as an operand, by its number or its name, has an element type that the operation does not take: "i32".
+template <class Operand, class F>
+constexpr bool wrong_type(std::string_view operation, Operand operand, std::string_view given, std::string_view taken, F f) {
+  const gs::diagnostic p = problem_of(f);
+  bool named = false;
+  if constexpr (std::is_same_v<Operand, int>) named = p.first == operand && p.word.empty();
+  else named = p.first == gs::diagnostic::no_number && p.word.view() == operand;
+  return named && p.what == gs::fault::wrong_type && p.subject.view() == operation && gs::name(p.given) == given &&
+         gs::element_names(p.taken).view() == taken;
 }
 /// f(builder, parameter_scope) is true, and no fault was found.
 template <class F>

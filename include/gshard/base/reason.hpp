@@ -45,8 +45,15 @@ template <int Rank>
 struct actual_rank {};
 template <int Operand>
 struct operand_number {};
+/// An operand that is a parameter or an option.
+template <fixed_string Name>
+struct operand_name {};
 template <int Dim>
 struct dim_number {};
+template <fixed_string Type>
+struct element_type_given {};
+template <fixed_string Types>
+struct element_type_taken {};
 template <class T>
 struct expected_type {};
 template <class T>
@@ -61,7 +68,8 @@ template <int MiB>
 struct needed_mebibytes {};
 template <int MiB>
 struct allowed_mebibytes {};
-template <int First, int Second>
+/// Options or arguments that are out of range, and their values in this order if they are integers.
+template <fixed_string Names, int... Values>
 struct range_given {};
 template <int Line, fixed_string... Scope>
 struct at_line {};

@@ -191,7 +191,8 @@ class differentiator {
     what.gradient(operands, out(n), dy, gradients);
     for (int i = 0; i < n.inputs && !b_.failed(); ++i) {
       if (gradients[i].id < 0 || !wants(n, i)) continue;
-      if (gradients[i].get().dims != operands[i].get().dims) b_.fail(fault::dims_differ, what.name, "gradient", i);
+      if (const dim_list made = gradients[i].get().dims, dims = operands[i].get().dims; made != dims)
+        b_.fail(fault::dims_differ, what.name, "gradient", i, made.common_prefix(dims));
       add(n.input(i), gradients[i]);
     }
   }
@@ -434,9 +435,9 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
     if (!b.has(wanted[i])) return result;
   if (b.failed()) return result;
   if (scalar.rank() != 0) b.fail(fault::not_a_scalar, "gradients", {}, 0, scalar.rank());
-  if (!is_real(scalar.get().type)) b.fail(fault::wrong_type, "gradients", {}, 0);
+  if (!is_real(scalar.get().type)) b.fail_type("gradients", 0, scalar.get().type, reals);
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!has_gradient(wanted[i].get().type)) b.fail(fault::wrong_type, "gradients", {}, 1);
+    if (const dtype type = wanted[i].get().type; !has_gradient(type)) b.fail_type("gradients", 1, type, types_with(has_gradient));
   if (b.failed()) return result;
   detail::differentiator<builder> d(b, wanted);
   d.add(scalar.id, detail::emit_constant(detail::pointwise_constant<1>, scalar));

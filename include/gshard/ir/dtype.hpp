@@ -4,6 +4,7 @@
 // The element types of tensors, and the table of their properties.
 
 #include <gshard/base/compiler.hpp>
+#include <gshard/base/name.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -94,9 +95,26 @@ constexpr element_set only(arithmetic_of what) {
     if (t.arithmetic == what) set = element_set(set | 1u << int(t.type));
   return set;
 }
+constexpr element_set only(dtype t) { return element_set(1u << int(t)); }
 inline constexpr element_set reals = only(arithmetic_of::real), complexes = only(arithmetic_of::complex),
                              integers = only(arithmetic_of::integer), masks = only(arithmetic_of::logical),
                              all_elements = (1u << element_types) - 1u;
+constexpr bool contains(element_set set, dtype t) { return (set >> int(t)) & 1u; }
+/// The element types that satisfy a condition: `types_with([](dtype t) { return has_sums(t); })`.
+template <class Condition>
+constexpr element_set types_with(const Condition& condition) {
+  element_set set = 0;
+  for (const dtype_traits& t : dtype_table)
+    if (condition(t.type)) set = element_set(set | only(t.type));
+  return set;
+}
+/// The names of the element types of a set: "f32, f64".
+constexpr inplace_name<63> element_names(element_set set) {
+  inplace_name<63> all;
+  for (const dtype_traits& t : dtype_table)
+    if (contains(set, t.type)) all.append(all.empty() ? "" : ", ").append(t.name);
+  return all;
+}
 
 namespace detail {
 

@@ -4,8 +4,10 @@
 // Compile-time faults of programs, specs and equations, and the diagnostic that reports the first one.
 
 #include <gshard/base/name.hpp>
+#include <gshard/ir/dtype.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -20,16 +22,21 @@ enum class fault : std::uint8_t {
 
 /// The first fault of a program, with the words of its sentence.
 struct diagnostic {
+  /// In place of a number that the fault does not have. Options may be -1.
+  static constexpr int no_number = std::numeric_limits<int>::min();
+
   fault what = fault::nothing;
-  tensor_name subject;  // tensor, operation or equation
-  tensor_name word;     // axis, index letter or options
-  int first = -1;       // column, expected number, ...
-  int second = -1;
-  int line = 0;  // of the program, of the verb or the operation
-  tensor_name scope;    // the named_scope around it
+  tensor_name subject;    // tensor, operation or equation
+  tensor_name word;       // axis, index letter, options, or the name of an operand
+  int first = no_number;  // column, operand, expected number, ...
+  int second = no_number;
+  dtype given{};          // of wrong_type: the element type of the operand
+  element_set taken = 0;  // of wrong_type: those that the operation takes
+  int line = 0;           // of the program, of the verb or the operation
+  tensor_name scope;      // the named_scope around it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
-  constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = -1, int b = -1) {
+  constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = no_number, int b = no_number) {
     if (what != fault::nothing) return;
     what = f;
     subject = tensor_name(about);

@@ -195,7 +195,7 @@ constexpr symbol sample_token(const parameter_scope& m, here logits, double temp
   builder& b = m.owner();
   const line_of_call kept(b);
   if (!b.has(logits)) return b.nothing();
-  if (!(temperature >= 0)) b.fail(fault::bad_range, "sample_token");
+  if (!(temperature >= 0)) b.fail_range("sample_token", "temperature");
   if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);
   return argmax<"GBV->GB">(here(logits) * (1 / temperature) + gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type));
 }

@@ -89,7 +89,7 @@ constexpr symbol apply_feed_forward(symbol x, const feed_forward_weights& w) {
 
 /// y, plus the results of shared experts.
 constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options& o, symbol x, symbol y) {
-  if (o.shared_experts < 0) m.owner().fail(fault::bad_range, "moe", {}, o.shared_experts);
+  if (o.shared_experts < 0) m.owner().fail_range("moe", ".shared_experts", o.shared_experts);
   if (o.shared_experts < 1) return y;
   const named_scope named(m, "shared experts");
   const parameter_scope shared = m.scope("shared");
@@ -226,7 +226,7 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
 
 /// The program fails if options do not go together. `two_axes`: of the mesh, for experts.
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
-  if (o.chunks < 1) b.fail(fault::bad_range, "moe", {}, o.chunks);
+  if (o.chunks < 1) b.fail_range("moe", ".chunks", o.chunks);
   const set_option replicas{o.replicas, ".replicas"};
   refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
   refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows.factor != 0, ".rows"}});

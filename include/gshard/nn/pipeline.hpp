@@ -154,7 +154,7 @@ class pipeline_writer {
     if (!b_.has(y)) return false;
     const value& v = y.get();
     if (v.rank() != state_dims_.size()) b_.fail(fault::rank_mismatch, name, {}, state_dims_.size(), v.rank());
-    if (v.type != x_.get().type) b_.fail(fault::wrong_type, name, {}, 0);
+    if (v.type != x_.get().type) b_.fail_type(name, 0, v.type, only(x_.get().type));
     for (int d = 0; d < state_dims_.size(); ++d)
       if (v.dims[d] != state_dims_[d]) b_.fail(fault::dims_differ, name, {}, 0, d);
     return !b_.failed();
@@ -181,12 +181,14 @@ class pipeline_writer {
     for (std::size_t i = 0; i < N; ++i)
       if (b_.has(weights_[i])) gshard::detail::check_dim(weights_[i], at, "a weight of pipeline");
     if (b_.failed()) return false;
-    if (!has_sums(x_.get().type)) b_.fail(fault::wrong_type, "pipeline", {}, 0);
+    const dtype type = x_.get().type;
+    if (!has_sums(type)) b_.fail_type("pipeline", 0, type, types_with(has_sums));
     const bool adds_rounds = options_.repeats > 1 && !options_.is_loop();  // @see weight
     stage_dim_ = weights_[0].get().dims[at];
     for (std::size_t i = 0; i < N; ++i) {
-      if (adds_rounds && weights_[i].get().type != x_.get().type) b_.fail(fault::wrong_type, "pipeline", {}, int(i) + 1);
-      if (weights_[i].get().dims[at] != stage_dim_) b_.fail(fault::dims_differ, "pipeline", {}, int(i) + 1, at);
+      const value& w = weights_[i].get();
+      if (adds_rounds && w.type != type) b_.fail_type("pipeline", int(i) + 1, w.type, only(type));
+      if (w.dims[at] != stage_dim_) b_.fail(fault::dims_differ, "pipeline", {}, int(i) + 1, at);
       if (at == 1 && b_.known_extent(weights_[i].get().dims[0]) != options_.repeats) b_.fail(fault::pipeline_extents, "pipeline");
     }
     stages_ = b_.known_extent(stage_dim_);

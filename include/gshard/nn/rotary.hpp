@@ -31,8 +31,8 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   const line_of_call kept(b);
   if (!d::require_real(b, "rotary", {x}) || !b.has(positions) || !d::check_dim(x, at, "rotary")) return b.nothing();
   const int last = x.rank() - 1;
-  if (!(base > 0)) b.fail(fault::bad_range, "rotary");
-  if (positions.get().type != dtype::i32) b.fail(fault::wrong_type, "rotary", {}, 1);
+  if (!(base > 0)) b.fail_range("rotary", "base");
+  if (positions.get().type != dtype::i32) b.fail_type("rotary", 1, positions.get().type, only(dtype::i32));
   else if (positions.rank() != 1 || at == last || positions.get().dims[0] != x.get().dims[at])
     b.fail(fault::dims_differ, "rotary", {}, 1, 0);
   if (b.failed()) return b.nothing();

@@ -72,7 +72,8 @@ constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view l
     const value& v = s.get();
     if (v.rank() != int(dims.size()))
       return b.fail(fault::rank_mismatch, tensor_name(name).append(" of ").append(layer).view(), {}, int(dims.size()), v.rank());
-    if (v.type != wg.get().type || !((reals >> int(v.type)) & 1u)) b.fail(fault::wrong_type, layer, {}, operand);
+    const dtype type = wg.get().type;
+    if (v.type != type || !is_real(type)) b.fail_type(layer, operand, v.type, is_real(type) ? only(type) : reals);
     int d = 0;
     for (const int dim : dims) {
       if (v.dims[d] != dim) b.fail(fault::dims_differ, layer, std::string_view("GSM").substr(std::size_t(d), 1), operand, d);
@@ -141,11 +142,14 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
                            {options.threshold != router_options{}.threshold, ".threshold"}});
   detail::refuse_together(b, "route", {options.experts_choose && gating.places.factor != 0, ".experts_choose, .places"},
                           {{gating.k != gating_options{}.k, ".k"}});
-  const bool ignored = later.factor == 0 && (later.minimum != 0 || later.multiple != 1);
-  if (ignored || !gshard::detail::is_valid(later) || !gshard::detail::is_finite(options.scale) || !(options.bias_rate >= 0) ||
-      !gshard::detail::is_finite(options.bias_rate) ||
-      !(options.jitter >= 0 && options.jitter <= 1 && options.gumbel >= 0 && options.z_loss >= 0))
-    b.fail(fault::bad_range, "route");
+  gshard::detail::check_capacity(b, later, "route", ".evaluation_places");
+  if (later.factor == 0 && later.minimum != 0) b.fail_range("route", ".evaluation_places.minimum", later.minimum);
+  if (later.factor == 0 && later.multiple != 1) b.fail_range("route", ".evaluation_places.multiple", later.multiple);
+  if (!gshard::detail::is_finite(options.scale)) b.fail_range("route", ".scale");
+  if (!(options.bias_rate >= 0 && gshard::detail::is_finite(options.bias_rate))) b.fail_range("route", ".bias_rate");
+  if (!(options.jitter >= 0 && options.jitter <= 1)) b.fail_range("route", ".jitter");
+  if (!(options.gumbel >= 0)) b.fail_range("route", ".gumbel");
+  if (!(options.z_loss >= 0)) b.fail_range("route", ".z_loss");
   const symbol logits = [&] {
     const named_scope named(m, "gate einsum");
     symbol in = x;
@@ -163,8 +167,10 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
   }
   if (options.balance == balance::bias) scores = scores + m.variable("bias", "E", init::zeros());
   if (options.groups != 1 || options.groups_per_token != 1) {
-    if (options.groups < 1 || options.groups_per_token < 1 || options.groups_per_token > options.groups)
-      b.fail(fault::bad_range, "route", {}, options.groups, options.groups_per_token);
+    if (options.groups < 1) b.fail_range("route", ".groups", options.groups);
+    if (options.groups_per_token < 1) b.fail_range("route", ".groups_per_token", options.groups_per_token);
+    if (options.groups_per_token > options.groups)
+      b.fail_range("route", ".groups_per_token, .groups", options.groups_per_token, options.groups);
     scores = detail::of_best_groups(scores, options.groups, options.groups_per_token);
   }
   if (b.failed()) return top_k_gating(gates, mask, gating);

@@ -109,9 +109,9 @@ struct adam {
     const line_of_call kept(b);
     if (!detail::has_dims_of(p, g, "adam") || !b.has(rate)) return;
     const dtype type = gradient_type(p.get().type);
-    if (!is_real(type)) return b.fail(fault::wrong_type, "adam", {}, 0);
-    if (g.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 1);
-    if (rate.get().type != type) return b.fail(fault::wrong_type, "adam", {}, 2);
+    if (!is_real(type)) return b.fail_type("adam", 0, type, reals);
+    if (g.get().type != type) return b.fail_type("adam", 1, g.get().type, only(type));
+    if (rate.get().type != type) return b.fail_type("adam", 2, rate.get().type, only(type));
     if (rate.rank() != 0) return b.fail(fault::not_a_scalar, "adam: rate", {}, 0, rate.rank());
     const symbol first = m.state("adam.m.", p), second = m.state("adam.v.", p);
     const detail::master_value master(m, p, "adam.rest.");

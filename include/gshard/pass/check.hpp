@@ -25,6 +25,28 @@ constexpr auto line_of() {
   else return at_line<D.line, word<D.scope.length>(D.scope.view())>();
 }
 
+/// The operand of a fault: its number, or its name if it has none.
+template <diagnostic D, fixed_string Name>
+constexpr auto operand_of() {
+  if constexpr (D.first == diagnostic::no_number) return operand_name<Name>();
+  else return operand_number<D.first>();
+}
+
+/// The options that are out of range, and as many of their values as are known.
+template <diagnostic D, fixed_string Names>
+constexpr auto range_of() {
+  if constexpr (D.first == diagnostic::no_number) return range_given<Names>();
+  else if constexpr (D.second == diagnostic::no_number) return range_given<Names, D.first>();
+  else return range_given<Names, D.first, D.second>();
+}
+
+/// The element types of a set, as a text.
+template <element_set Set>
+constexpr auto text_of() {
+  constexpr auto all = element_names(Set);
+  return word<all.length>(all.view());
+}
+
 /// Fails with the sentence of the fault of `D`. The types beside the sentence name the subject and the wrong word.
 template <fault What, diagnostic D, class Mesh>
 constexpr bool check_program() {
@@ -32,6 +54,10 @@ constexpr bool check_program() {
   constexpr gshard::word<D.word.length> name(D.word.view());
   using where = in_tensor<subject>;
   using operation = in_operation<subject>;
+  using operand = decltype(operand_of<D, name>());
+  using range = decltype(range_of<D, name>());
+  using given = element_type_given<text_of<only(D.given)>()>;
+  using taken = element_type_taken<text_of<D.taken>()>;
   using formula = in_equation<subject>;
   using letter = index_letter<name>;
   using line = decltype(line_of<D>());

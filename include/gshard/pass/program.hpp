@@ -126,7 +126,8 @@ constexpr symbol add_input(builder& b) {
     if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
     if (!b.failed()) {
       const sharding given = b.resolve(Input::layout::named, name.view());
-      if (given.partial && !has_sums(dtype_of<typename Input::element>)) b.fail(fault::wrong_type, name.view());
+      constexpr dtype type = dtype_of<typename Input::element>;
+      if (given.partial && !has_sums(type)) b.fail_type("in", name.view(), type, types_with(has_sums));
       b.program.at(s.id).layout = reversed ? given.reversed() : given;
     }
   }
@@ -189,7 +190,7 @@ constexpr graph trace_program(const program_options& options) {
   b.mesh = Mesh::shape;
   b.options = options.trace;
   for (std::size_t i = 0; i < options.trace.known.count; ++i)
-    if (const std::int64_t known = options.trace.known.entries[i].extent; known < 0) b.fail(fault::bad_range, "extent", {}, int(known));
+    if (const auto [letter, known] = options.trace.known.entries[i]; known < 0) b.fail_range("extent", {&letter, 1}, known);
   parameter_scope m(b, options.real);
   // Braces fix the order of evaluation, and so the order of the inputs.
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};

@@ -45,11 +45,20 @@ inline std::string words(const diagnostic& d) {
       return about + ", operand " + number(d.first) + ", dim " + number(d.second) + index;
     }
     case fault::index_not_kept: return word + " in " + about + ", dim " + number(d.first);
-    case fault::bad_range: return about + ": " + number(d.first) + (d.second < 0 ? "" : ", " + number(d.second));
+    case fault::bad_range: {
+      std::string range(d.word.view());
+      if (d.first != diagnostic::no_number) range += " = " + number(d.first);
+      if (d.second != diagnostic::no_number) range += ", " + number(d.second);
+      return range + " in " + about;
+    }
     case fault::not_annotated:
     case fault::dims_do_not_broadcast:
-    case fault::ambiguous_dims:
-    case fault::wrong_type: return about + ", operand " + number(d.first);
+    case fault::ambiguous_dims: return about + ", operand " + number(d.first);
+    case fault::wrong_type: {
+      const std::string operand = d.first == diagnostic::no_number ? word : "operand " + number(d.first);
+      const std::string taken(element_names(d.taken).view()), given(name(d.given));
+      return about + ", " + operand + ": " + taken + " taken, " + given + " given";
+    }
     case fault::implicit_gather:
     case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word;
     case fault::no_device_dim:

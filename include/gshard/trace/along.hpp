@@ -101,10 +101,9 @@ constexpr sorted top_k(here x, int k, int dim = -1, bool largest = true) {
   const int at = detail::dim_from(x, dim);
   if (!detail::check_along(x, at, "top_k")) return {b.nothing(), b.nothing()};
   const std::int64_t extent = b.known_extent(x.get().dims[at]);
-  if (k < 1 || (extent >= 0 && k > extent)) {
-    b.fail(fault::bad_range, "top_k", {}, k);
-    return {b.nothing(), b.nothing()};
-  }
+  if (k < 1) b.fail_range("top_k", "k", k);
+  else if (extent >= 0 && k > extent) b.fail_range("top_k", "k, extent of x", k, extent);
+  if (b.failed()) return {b.nothing(), b.nothing()};
   return detail::emit_sorted(op::top_k, x, at, b.fixed_dim(k), k, largest);
 }
 

@@ -46,7 +46,7 @@ constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::strin
   symbol from = emit_iota(b, dims, dims.size() - 1);
   if (!causal) from = emit_constant(pointwise_constant<0>, from);
   if (o.position.id >= 0) {
-    if (o.position.get().type != dtype::i32) b.fail(fault::wrong_type, verb, "position", 4);
+    if (const dtype type = o.position.get().type; type != dtype::i32) b.fail_type(verb, ".position", type, only(dtype::i32));
     from = from - o.position;
   }
   if (o.mask.id >= 0 && !b.failed()) {
@@ -67,7 +67,7 @@ constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const atte
   if (rank < 3) b.fail(fault::rank_mismatch, verb, {}, 3, rank);
   else if (repeats != 0 && repeats != 1) b.fail(fault::rank_mismatch, verb, {}, rank, of_q.size());
   else if (v.get().dims != of_k) b.fail(fault::dims_differ, verb, {}, 2, 0);
-  else if (!(o.dropout >= 0 && o.dropout < 1)) b.fail(fault::bad_range, verb, "dropout");
+  else if (!(o.dropout >= 0 && o.dropout < 1)) b.fail_range(verb, ".dropout");
   if (b.failed()) return nothing;
   for (int d = 0; d < rank; ++d)
     if (d != batch && of_q[d < rank - 1 ? d : of_q.size() - 1] != of_k[d]) b.fail(fault::dims_differ, verb, {}, 1, d);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -107,10 +108,28 @@ class builder {
   bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or are those of a layer
 
   constexpr bool failed() const { return bool(program.problem); }
-  constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = -1, int b = -1) {
+  constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = diagnostic::no_number,
+                      int b = diagnostic::no_number) {
     if (failed()) return;
     program.problem.report(f, about, word, a, b);
     program.problem.name_place(place.line, place.scope);
+  }
+  /// Options or arguments of a verb are out of range: "start, stop", and their values if they are integers.
+  constexpr void fail_range(std::string_view verb, std::string_view names, std::int64_t first = diagnostic::no_number,
+                            std::int64_t second = diagnostic::no_number) {
+    constexpr auto nearest = [](std::int64_t n) {
+      constexpr int most = std::numeric_limits<int>::max();
+      return n > most ? most : n < diagnostic::no_number ? diagnostic::no_number : int(n);
+    };
+    fail(fault::bad_range, verb, names, nearest(first), nearest(second));
+  }
+  /// An operand, by its number, has an element type that the operation does not take.
+  constexpr void fail_type(std::string_view operation, int operand, dtype given, element_set taken) {
+    fail_type(operation, {}, operand, given, taken);
+  }
+  /// The same for an operand that is a parameter or an option, by its name.
+  constexpr void fail_type(std::string_view operation, std::string_view operand, dtype given, element_set taken) {
+    fail_type(operation, operand, diagnostic::no_number, given, taken);
   }
   constexpr symbol nothing() { return {this, -1}; }
   /// True if a verb can use an operand. False if this program has failed, or if the operand is the result of a refused call.
@@ -331,6 +350,13 @@ class builder {
   constexpr std::int32_t next_random_key() { return random_keys_++; }
 
  private:
+  constexpr void fail_type(std::string_view operation, std::string_view name, int operand, dtype given, element_set taken) {
+    if (failed()) return;
+    program.problem.given = given;
+    program.problem.taken = taken;
+    fail(fault::wrong_type, operation, name, operand);
+  }
+
   std::int32_t random_keys_ = 0;
   // Parameters by hash of their name. Comparing every new name with all before it would dominate the tracing of models with many layers.
   static constexpr std::uint32_t buckets = 1024;
@@ -391,7 +417,7 @@ constexpr bool require_elements(builder& b, element_set types, std::string_view 
   const dtype type = values[operands.begin()->id].type;
   int at = 0;
   for (const symbol& s : operands) {
-    if (values[s.id].type != type || !((types >> int(type)) & 1u)) b.fail(fault::wrong_type, operation, {}, at);
+    if (values[s.id].type != type || !contains(types, type)) b.fail_type(operation, at, values[s.id].type, at == 0 ? types : only(type));
     ++at;
   }
   return !b.failed();

@@ -63,7 +63,8 @@ constexpr gating_result chunk_of(const gating_result& gating, int i, int n) {
   gating_result r = gating;
   r.combine = r.dispatch = b.nothing();
   const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::all, "chunk_of");
-  if (n < 1 || i < 0 || i >= n) b.fail(fault::bad_range, "chunk_of", {}, i, n);
+  if (n < 1) b.fail_range("chunk_of", "n", n);
+  else if (i < 0 || i >= n) b.fail_range("chunk_of", "i, n", i, n);
   if (b.failed()) return r;
   using detail::route::factors;
   const dim_list combine = gating.combine.get().dims;
@@ -97,7 +98,7 @@ constexpr list<symbol> chunks_of_token_groups(here x, int n) {
   const list<symbol> refused(std::size_t(n < 1 ? 1 : n), b.nothing());  // a caller may index all n
   if (!b.has(x) || !detail::check_dim(x, 0, verb)) return refused;
   const int groups = x.get().dims[0];
-  if (n < 1) b.fail(fault::bad_range, verb, {}, n);
+  if (n < 1) b.fail_range(verb, "n", n);
   else detail::check_token_groups(b, groups, n, verb);
   if (b.failed()) return refused;
   if (n == 1) return {x};
@@ -143,7 +144,7 @@ constexpr symbol join_token_groups(list_view<symbol> parts) {
   if (!b.has(parts[0]) || n == 1 || !detail::check_dim(parts[0], 0, verb)) return parts[0];
   const dim part = b.program.dims[std::size_t(parts[0].get().dims[0])];
   if (part.what != dim::kind::ratio || part.number != 1 || part.divisor != 1 || b.known_extent(part.second) != std::int64_t(n))
-    b.fail(fault::dims_differ, verb);
+    b.fail(fault::dims_differ, verb, {}, 0, 0);
   list<symbol> apart;
   for (std::size_t i = 0; i < n && b.has(parts[i]); ++i) apart.push_back(expand_dims(parts[i], 1));
   if (b.failed()) return b.nothing();

@@ -64,8 +64,9 @@ constexpr int positions_dim(builder& b, int whole, int taps, const conv_window& 
 }
 
 constexpr bool check_window(builder& b, std::string_view operation, const conv_window& w) {
-  if (w.stride < 1 || w.step < 1 || w.dilation < 1)
-    b.fail(fault::bad_range, operation, {}, w.stride < 1 ? w.stride : w.step < 1 ? w.step : w.dilation);
+  if (w.stride < 1) b.fail_range(operation, ".stride", w.stride);
+  if (w.step < 1) b.fail_range(operation, ".step", w.step);
+  if (w.dilation < 1) b.fail_range(operation, ".dilation", w.dilation);
   return !b.failed();
 }
 
@@ -81,8 +82,10 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
     if (v.rank() != factors.size()) b.fail(fault::rank_mismatch, text, {}, factors.size(), v.rank());
     for (int d = 0; d < v.rank() && !b.failed(); ++d) {
       int& known = dim_of[std::size_t(factors[d])];
-      if (factors.find(factors[d]) != d) b.fail(fault::index_repeated, text, {&e.letters[std::size_t(factors[d])], 1});
-      else if (known >= 0 && known != v.dims[d]) b.fail(fault::dims_differ, text, {&e.letters[std::size_t(factors[d])], 1}, i, d);
+      const char letter = e.letters[std::size_t(factors[d])];
+      const std::size_t once = text.find(letter, i == 0 ? 0 : text.find(','));
+      if (factors.find(factors[d]) != d) b.fail(fault::index_repeated, text, {&letter, 1}, int(text.find(letter, once + 1)));
+      else if (known >= 0 && known != v.dims[d]) b.fail(fault::dims_differ, text, {&letter, 1}, i, d);
       known = v.dims[d];
     }
   }
@@ -171,10 +174,9 @@ constexpr pool_parts pooled(symbol x, list_view<pool_window> over, std::string_v
   int factor = x.rank();
   for (const pool_window& w : over) {
     if (!check_dim(x, w.dim, operation) || !check_window(b, operation, w.how)) return p;
-    if (w.taps < 1 || p.windows[w.dim] != 0) {
-      b.fail(fault::bad_range, operation, {}, w.taps);
-      return p;
-    }
+    if (w.taps < 1) b.fail_range(operation, ".taps", w.taps);
+    if (p.windows[w.dim] != 0) b.fail_range(operation, ".dim", w.dim);
+    if (b.failed()) return p;
     window in;
     in.taps_dim = std::int16_t(b.fixed_dim(w.taps));
     in.over = std::int16_t(positions_dim(b, x.get().dims[w.dim], in.taps_dim, w.how));

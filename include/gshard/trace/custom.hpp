@@ -144,9 +144,10 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
   sharding_rule rule;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!b.has(operands[0]) || !b.has(operands[i])) return b.nothing();
-    const dtype type = operands[i].get().type;
-    if (type != operands[0].get().type || (type != what.element_f32 && type != what.element_f64)) {
-      b.fail(fault::wrong_type, Operation::name, {}, int(i));
+    const dtype type = operands[i].get().type, common = operands[0].get().type;
+    if (type != common || (type != what.element_f32 && type != what.element_f64)) {
+      const auto taken = element_set(only(what.element_f32) | only(what.element_f64));
+      b.fail_type(Operation::name, int(i), type, i == 0 ? taken : only(common));
       return b.nothing();
     }
     rule.in[i] = e.operands[i];

@@ -52,8 +52,8 @@ constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_v
   if (!b.has(r.rows) || !require_elements(b, op::grouped_product, verb, {x})) return false;
   const dim_list d = x.get().dims, rows = r.rows.get().dims;
   if (d.size() != 4) b.fail(fault::rank_mismatch, verb, {}, 4, d.size());
-  else if (d[0] != rows[0] || d[1] != rows[1] || d[2] != rows[2]) b.fail(fault::dims_differ, verb);
-  else if (x.get().type != r.rows.get().type) b.fail(fault::wrong_type, verb);
+  else if (d[0] != rows[0] || d[1] != rows[1] || d[2] != rows[2]) b.fail(fault::dims_differ, verb, {}, 0, d.common_prefix(rows));
+  else if (x.get().type != r.rows.get().type) b.fail_type(verb, 0, x.get().type, only(r.rows.get().type));
   return !b.failed();
 }
 /// True if w, with `rank` dims, has a matrix or vector for each expert of the routing. Else the program has failed.
@@ -63,7 +63,7 @@ constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, 
   const value& of = w.get();
   if (of.rank() != rank) b.fail(fault::rank_mismatch, verb, {}, rank, of.rank());
   else if (of.dims[0] != r.group_dim || of.dims[1] != r.expert_dim) b.fail(fault::dims_differ, verb, {}, 1, of.dims[0] == r.group_dim);
-  else if (of.type != r.rows.get().type) b.fail(fault::wrong_type, verb, {}, 1);
+  else if (of.type != r.rows.get().type) b.fail_type(verb, 1, of.type, only(r.rows.get().type));
   return !b.failed();
 }
 }  // namespace detail

@@ -40,7 +40,7 @@ constexpr bool check_start(symbol x, symbol start, int dim, std::string_view ope
   builder& b = *x.owner;
   if (!b.has(x) || !b.has(start) || !check_dim(x, dim, operation)) return false;
   if (start.rank() != 0) b.fail(fault::not_a_scalar, operation, {}, 0, start.rank());
-  if (start.get().type != dtype::i32) b.fail(fault::wrong_type, operation, {}, 1);
+  if (start.get().type != dtype::i32) b.fail_type(operation, "start", start.get().type, only(dtype::i32));
   return !b.failed();
 }
 /// The start, clamped as XLA clamps it: a slice of the extent of `size` lies inside of x.
@@ -62,7 +62,8 @@ constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
   builder& b = *x.owner;
   if (b.failed() || !detail::check_start(x, start, dim, "dynamic_slice")) return b.nothing();
   const std::int64_t extent = b.known_extent(x.get().dims[dim]);
-  if (size < 1 || (extent >= 0 && size > extent)) b.fail(fault::bad_range, "dynamic_slice", {}, size, int(extent));
+  if (size < 1) b.fail_range("dynamic_slice", "size", size);
+  else if (extent >= 0 && size > extent) b.fail_range("dynamic_slice", "size, extent of x", size, extent);
   if (b.failed()) return b.nothing();
   const int taken = b.fixed_dim(size);
   const symbol first = detail::emit_start(x, start, dim, taken);
@@ -86,11 +87,12 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   if (update.rank() != x.rank()) b.fail(fault::rank_mismatch, "dynamic_update_slice", {}, x.rank(), update.rank());
   for (int d = 0; d < x.rank() && !b.failed(); ++d)
     if (d != dim && update.get().dims[d] != x.get().dims[d]) b.fail(fault::dims_differ, "dynamic_update_slice", {}, 1, d);
-  if (!b.failed() && update.get().type != x.get().type) b.fail(fault::wrong_type, "dynamic_update_slice", {}, 1);
+  if (const dtype type = x.get().type; !b.failed() && update.get().type != type)
+    b.fail_type("dynamic_update_slice", 1, update.get().type, only(type));
   if (b.failed()) return b.nothing();
   const int size = update.get().dims[dim];
   const std::int64_t extent = b.known_extent(x.get().dims[dim]), given = b.known_extent(size);
-  if (extent >= 0 && given > extent) b.fail(fault::bad_range, "dynamic_update_slice", {}, int(given), int(extent));
+  if (extent >= 0 && given > extent) b.fail_range("dynamic_update_slice", "extent of update, of x", given, extent);
   const symbol first = detail::emit_start(x, start, dim, size);
   if (b.failed()) return b.nothing();
   const symbol offset = here(detail::emit_indices(b, x.get().dims[dim])) - first, last = detail::emit_last_index(b, size);

@@ -78,7 +78,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
     const short_list letters = rule.in[i] = factors.data()[i];
     const dim_list dims = v.dims;
     ids[i] = given[i].id;
-    if (v.type != type || (count > 1 && !has_sums(type))) b.fail(fault::wrong_type, text, {}, int(i));
+    if (v.type != type || (count > 1 && !has_sums(type))) b.fail_type(text, int(i), v.type, i == 0 ? types_with(has_sums) : only(type));
     if (dims.count != letters.count) b.fail(fault::rank_mismatch, text, {}, letters.count, dims.count);
     if (b.failed()) return b.nothing();
     std::uint32_t here = 0;
@@ -102,7 +102,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
       rule.in[i] = rule.in[i].reversed();
     }
   if (!has_sums(type) && (known & ~output.mask()) != 0) {
-    b.fail(fault::wrong_type, text, {}, 0);
+    b.fail_type(text, 0, type, types_with(has_sums));
     return b.nothing();
   }
   dim_list dims;
@@ -152,7 +152,8 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!b.has(operands[i])) return b.nothing();
     const value& v = (of_one_type[i] = emit_factor(operands[i])).get();
-    if (v.type != of_one_type[0].get().type || !has_sums(v.type)) b.fail(fault::wrong_type, text, {}, int(i));
+    const dtype type = of_one_type[0].get().type;
+    if (v.type != type || !has_sums(type)) b.fail_type(text, int(i), v.type, i == 0 ? types_with(has_sums) : only(type));
     const dim_list& dims = v.dims;
     if (dims.size() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), dims.size());
     for (int d = 0; d < dims.size() && !b.failed(); ++d) extents[factors[i][d]] = expected_extent(b, dims[d]);

@@ -31,8 +31,10 @@ constexpr bool check_rows(symbol table, symbol ids, int at, int batch, std::stri
   builder& b = *table.owner;
   if (!b.has(table) || !b.has(ids)) return false;
   if (at < 0 || at >= table.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, table.rank());
-  if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, operation, {}, 1);
-  if (batch < 0 || batch > at || batch > ids.rank()) b.fail(fault::bad_range, operation, {}, batch, at);
+  if (ids.get().type != dtype::i32) b.fail_type(operation, 1, ids.get().type, only(dtype::i32));
+  if (batch < 0) b.fail_range(operation, "batch", batch);
+  else if (batch > at) b.fail_range(operation, "batch, dim", batch, at);
+  else if (batch > ids.rank()) b.fail_range(operation, "batch, rank of ids", batch, ids.rank());
   const int rank = table.rank() - 1 + ids.rank() - batch;
   if (rank > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, rank);
   for (int d = 0; d < batch && !b.failed(); ++d)
@@ -145,7 +147,7 @@ template <fixed_string Letter, class T = float>
 constexpr symbol one_hot(here ids) {
   builder& b = *ids.owner;
   if (!b.has(ids)) return b.nothing();
-  if (ids.get().type != dtype::i32) b.fail(fault::wrong_type, "one_hot", {}, 0);
+  if (ids.get().type != dtype::i32) b.fail_type("one_hot", 0, ids.get().type, only(dtype::i32));
   const dim_list added = b.dims_of(Letter.view(), "one_hot");
   if (ids.get().dims.full() || added.size() != 1) b.fail(fault::rank_mismatch, "one_hot", {}, 1, added.size());
   return b.failed() ? b.nothing() : detail::emit_equal_index(ids, added[0], dtype_of<T>);

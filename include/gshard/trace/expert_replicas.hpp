@@ -210,7 +210,7 @@ constexpr gating_result send_to_replicas(const gating_result& gating, here exper
   gating_result r{b.nothing(), b.nothing(), gating.aux, gating.load, b.nothing(), gating.demand};
   const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::undivided, "send_to_replicas");
   if (!choices.found || !b.has(expert_of)) return r;
-  if (expert_of.get().type != dtype::i32) b.fail(fault::wrong_type, "send_to_replicas", {}, 1);
+  if (expert_of.get().type != dtype::i32) b.fail_type("send_to_replicas", 1, expert_of.get().type, only(dtype::i32));
   else if (expert_of.rank() != 1) b.fail(fault::rank_mismatch, "send_to_replicas", {}, 1, expert_of.rank());
   if (b.failed()) return r;
   using detail::route::factors;

@@ -92,7 +92,13 @@ constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, take
   return b.failed() ? one_hot_parts{} : choices;
 }
 
-constexpr bool is_valid(const capacity& c) { return c.factor >= 0 && c.minimum >= 0 && c.multiple >= 1; }
+/// The program fails if a capacity, an option or an argument of the verb, is out of range.
+constexpr void check_capacity(builder& b, const capacity& c, std::string_view verb, std::string_view option) {
+  const auto name_of = [&](std::string_view member) { return tensor_name(option).append(member); };
+  if (!(c.factor >= 0)) b.fail_range(verb, name_of(".factor").view());
+  if (c.minimum < 0) b.fail_range(verb, name_of(".minimum").view(), c.minimum);
+  if (c.multiple < 1) b.fail_range(verb, name_of(".multiple").view(), c.multiple);
+}
 constexpr bool is_finite(double v) { return v >= -std::numeric_limits<double>::max() && v <= std::numeric_limits<double>::max(); }
 /// The slots of a gating. Factor 0 stands for k.
 constexpr capacity places_of(const gating_options& o) {
@@ -100,7 +106,7 @@ constexpr capacity places_of(const gating_options& o) {
 }
 /// The dim of the slots for S tokens at each of E experts. Factor 0: those of the dim `otherwise`, before minimum and multiple.
 constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int otherwise, std::string_view verb) {
-  if (!is_valid(c)) b.fail(fault::bad_range, verb, {}, c.minimum, c.multiple);
+  check_capacity(b, c, verb, "capacity");
   if (b.failed()) return otherwise;
   const bool unlimited = c.factor > double(std::numeric_limits<int>::max());
   return b.rounded_dim(unlimited ? S : c.factor > 0 ? b.ratio_dim(c.factor, S, E) : otherwise, c.minimum, c.multiple);
@@ -139,8 +145,10 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
     return nothing;
   }
   const std::int64_t experts = b.known_extent(g.dims[2]);
-  if (!by_experts && (o.k < 1 || (o.k > 2 && experts >= 0 && o.k > experts))) b.fail(fault::bad_range, verb, {}, o.k);
-  if (!(o.threshold > 0) || !is_finite(o.scale)) b.fail(fault::bad_range, verb);
+  if (!by_experts && o.k < 1) b.fail_range(verb, ".k", o.k);
+  if (!by_experts && o.k > 2 && experts >= 0 && o.k > experts) b.fail_range(verb, ".k, experts", o.k, experts);
+  if (!(o.threshold > 0)) b.fail_range(verb, ".threshold");
+  if (!is_finite(o.scale)) b.fail_range(verb, ".scale");
   using route::dims;
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
   const int place = capacity_dim(b, places_of(o), S, E, S, verb);
@@ -160,9 +168,9 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
                   .dims = dims({place})};
   std::array<std::int32_t, 4> in{gates.id};
   std::size_t inputs = 1;
-  const auto add = [&](route::gating_input which, symbol s, const dim_list& expected) {
+  const auto add = [&](route::gating_input which, std::string_view name, symbol s, const dim_list& expected) {
     if (s.owner == nullptr || b.failed() || !b.has(s)) return;
-    if (s.get().type != g.type) b.fail(fault::wrong_type, verb, {}, int(inputs));
+    if (s.get().type != g.type) b.fail_type(verb, name, s.get().type, only(g.type));
     else if (s.get().dims != expected) b.fail(fault::dims_differ, verb, {}, int(inputs), 0);
     attr.operands |= 1u << int(which);
     rule.in[inputs] = s.rank() == 3 ? rule.in[0] : route::factors({route::group, route::token});
@@ -173,9 +181,9 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
     attr.second = second_expert::always;
     scores = emit_sampled_second(gates, scores.owner ? scores : gates);
   }
-  add(route::gating_input::padding, mask, dims({G, S}));
-  add(route::gating_input::scores, scores, g.dims);
-  add(route::gating_input::importance, o.importance, dims({G, S}));
+  add(route::gating_input::padding, "mask", mask, dims({G, S}));
+  add(route::gating_input::scores, ".scores", scores, g.dims);
+  add(route::gating_input::importance, ".importance", o.importance, dims({G, S}));
   if (b.failed()) return nothing;
   const int choices = by_experts ? E : b.fixed_dim(o.k);
   b.add_node(op::top_k_gating, list_view(in.data(), inputs), rule, attr,

@@ -37,7 +37,7 @@ constexpr bool check_turn(symbol before, symbol after, std::string_view loop, in
   int d = 0;
   while (d < x.rank() && d < y.rank() && x.dims[d] == y.dims[d]) ++d;
   if (d < x.rank() || d < y.rank()) b.fail(fault::dims_differ, loop, {}, state, d);
-  else if (x.type != y.type) b.fail(fault::wrong_type, loop, {}, state);
+  else if (x.type != y.type) b.fail_type(loop, state, y.type, only(x.type));
   return !b.failed();
 }
 
@@ -176,7 +176,8 @@ template <class = void>
 constexpr bool check_condition(symbol continues, std::string_view loop) {
   builder& b = *continues.owner;
   if (b.has(continues) && continues.rank() != 0) b.fail(fault::not_a_scalar, loop, {}, 0, continues.rank());
-  if (b.has(continues) && !((reals | integers | masks) >> int(continues.get().type) & 1)) b.fail(fault::wrong_type, loop);
+  constexpr element_set taken = reals | integers | masks;
+  if (b.has(continues) && !contains(taken, continues.get().type)) b.fail_type(loop, "condition", continues.get().type, taken);
   return !b.failed();
 }
 /// True if x is another name of a state other than state i. That state would be overwritten before x is read.

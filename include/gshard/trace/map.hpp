@@ -87,7 +87,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
     const value& v = values[given[i].id];
     ids[i] = given[i].id;
     if (v.type != type || !((f.types >> int(type)) & 1u)) {
-      b.fail(fault::wrong_type, "map", {}, int(i));
+      b.fail_type("map", int(i), v.type, i == 0 ? f.types : only(type));
       return b.nothing();
     }
     if (const int ways = line_up(v.dims, dims, rule.in[i]); ways != 1) {
@@ -103,9 +103,12 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
 /// op::scale: x * constant * (product of the extents of `over`)^power. Integers are scaled by integers alone.
 constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}, double power = 0) {
   builder& b = *x.owner;
-  if (!require_elements(b, op::scale, "scale", {x})) return b.nothing();
-  if (!can_hold(x.get().type, constant) || (power != 0 && !is_differentiable(x.get().type))) {
-    b.fail(fault::wrong_type, "scale", {}, 0);
+  if (!b.has(x)) return b.nothing();
+  const auto takes = [&](dtype t) {
+    return contains(traits(op::scale).elements, t) && can_hold(t, constant) && (power == 0 || is_differentiable(t));
+  };
+  if (!takes(x.get().type)) {
+    b.fail_type("scale", 0, x.get().type, types_with(takes));
     return b.nothing();
   }
   sharding_rule rule;
@@ -267,7 +270,8 @@ constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
 /// Throws: nothing.
 /// @see iota, real, imag
 constexpr symbol cast(here x, dtype type) {
-  if (!x.owner->failed() && is_complex(x.get().type) && !is_complex(type)) x.owner->fail(fault::wrong_type, "cast", {}, 0);
+  if (!x.owner->failed() && is_complex(x.get().type) && !is_complex(type))
+    x.owner->fail_type("cast", 0, x.get().type, types_with([](dtype t) { return !is_complex(t); }));
   return detail::emit_cast(x, type);
 }
 template <class T>

@@ -36,7 +36,7 @@ constexpr symbol emit_unless_skipped(symbol variable, symbol next) {
   if (b.failed() || b.skipped.id < 0) return next;
   constexpr auto& f = own_function<choose>;
   const dtype type = next.get().type;
-  if (!((f.types >> int(type)) & 1u)) b.fail(fault::wrong_type, "update", {}, 1);
+  if (!contains(f.types, type)) b.fail_type("update", 1, type, f.types);
   const symbol skipped = type == b.skipped.get().type ? b.skipped : emit_cast(b.skipped, type);
   const short_list all = counting(next.rank());
   return emit_map_of(f, std::array{skipped, variable, next}, std::array{short_list{}, all, all}, next);
@@ -66,7 +66,7 @@ class parameter_scope {
     return m;
   }
   constexpr parameter_scope scope(int index) const {
-    if (index < 0) builder_->fail(fault::bad_range, "scope", {}, index);
+    if (index < 0) builder_->fail_range("scope", "index", index);
     inplace_name<11> digits;
     for (int unit = 1000000000; unit > 0; unit /= 10)
       if (index >= unit || unit == 1) {
@@ -88,7 +88,7 @@ class parameter_scope {
   /// where they are used. Their gradients are float. Their initial values are those of float, rounded.
   constexpr symbol param(std::string_view name, std::string_view letters, init start) const { return param(name, letters, start, type_); }
   constexpr symbol param(std::string_view name, std::string_view letters, init start, dtype type) const {
-    if (!builder_->failed() && !is_real(gradient_type(type))) builder_->fail(fault::wrong_type, full_name(name).view());
+    require_parameter(name, type);
     return declare(name, letters, type, start, kept_as::parameter);
   }
   template <class... Entries>
@@ -102,7 +102,7 @@ class parameter_scope {
   /// The same with dims of the program in place of letters.
   constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, const named_sharding& layout, init start) const {
     if (builder_->failed()) return builder_->nothing();
-    if (!is_real(gradient_type(type_))) builder_->fail(fault::wrong_type, full_name(name).view());
+    require_parameter(name, type_);
     return annotate_parameter(name, declare(full_name(name), dims, type_, start), layout);
   }
 
@@ -158,7 +158,7 @@ class parameter_scope {
     if (old.rank() != next.rank()) return b.fail(fault::rank_mismatch, "update", {}, old.rank(), next.rank());
     for (int d = 0; d < old.rank(); ++d)
       if (old.dims[d] != next.get().dims[d]) return b.fail(fault::dims_differ, "update", {}, 1, d);
-    if (old.type != next.get().type) return b.fail(fault::wrong_type, "update", {}, 1);
+    if (old.type != next.get().type) return b.fail_type("update", 1, next.get().type, only(old.type));
     b.set_updated(variable, detail::emit_unless_skipped(variable, next));
   }
   /// The value that a variable or parameter holds after the run, as far as the program has set it: by `update`, or by an optimizer.
@@ -292,6 +292,11 @@ class parameter_scope {
   dtype type_;
   tensor_name prefix_;
 
+  /// Reports a parameter of a type that optimizers do not train.
+  constexpr void require_parameter(std::string_view name, dtype type) const {
+    constexpr auto is_trained = [](dtype t) { return is_real(gradient_type(t)); };
+    if (!builder_->failed() && !is_trained(type)) builder_->fail_type("param", full_name(name).view(), type, types_with(is_trained));
+  }
   constexpr symbol declare(std::string_view name, std::string_view letters, dtype type, const init& start, kept_as kind) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();

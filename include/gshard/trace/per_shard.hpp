@@ -68,7 +68,8 @@ constexpr symbol emit_per_shard(const pointwise& f, list_view<symbol> operands, 
   rule.out[0] = counting(dims.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const value& v = operands[i].get();
-    if (v.type != operands[0].get().type || !is_real(v.type)) b.fail(fault::wrong_type, "per_shard", {}, int(i));
+    const dtype type = operands[0].get().type;
+    if (v.type != type || !is_real(type)) b.fail_type("per_shard", int(i), v.type, i == 0 ? reals : only(type));
     if (factor + v.rank() > short_list::largest) b.fail(fault::rank_mismatch, "per_shard", {}, short_list::largest, factor + v.rank());
     if (v.layout.open) b.fail(fault::not_annotated, "per_shard", {}, int(i));
     if (b.failed()) return b.nothing();

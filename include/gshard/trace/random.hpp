@@ -37,7 +37,7 @@ constexpr symbol dropout(here x, double rate) {
 namespace detail {
 /// op::random: random numbers of these dims.
 constexpr symbol emit_random(builder& b, const dim_list& dims, dtype type, bool normal) {
-  if (!b.failed() && !is_real(type)) b.fail(fault::wrong_type, normal ? "normal" : "uniform", {}, 0);
+  if (!b.failed() && !is_real(type)) b.fail_type(normal ? "normal" : "uniform", "type of m", type, reals);
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.out[0] = counting(dims.size());

@@ -69,7 +69,7 @@ constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0)
   builder& b = *logits.owner;
   if (!detail::check_rank(b, logits, 1, "cross_entropy") || !b.has(labels)) return b.nothing();
   if (labels.get().type != dtype::i32) {
-    b.fail(fault::wrong_type, "cross_entropy", {}, 1);
+    b.fail_type("cross_entropy", 1, labels.get().type, only(dtype::i32));
     return b.nothing();
   }
   dim_list rows = logits.get().dims;

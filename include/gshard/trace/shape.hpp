@@ -182,7 +182,8 @@ constexpr symbol split_dim(here x, std::string_view letters) {
 constexpr symbol split_dim(here x, int at) { return detail::emit_split(x, at); }
 constexpr symbol split_dim(here x, int at, std::int64_t first, std::int64_t second) {
   builder& b = *x.owner;
-  if (first < 0 || second < 0) b.fail(fault::bad_range, "split_dim", {}, int(first), int(second));
+  if (first < 0) b.fail_range("split_dim", "first", first);
+  if (second < 0) b.fail_range("split_dim", "second", second);
   return b.failed() ? b.nothing() : detail::emit_split(x, at, b.fixed_dim(first), b.fixed_dim(second));
 }
 
@@ -247,7 +248,7 @@ constexpr symbol annotate(here x, const named_sharding& named, int priority = 0)
   if (b.failed()) return b.nothing();
   const sharding s = b.resolve(named, "annotate");
   if (!b.failed() && s.partial) b.fail(fault::incomplete_output, "annotate");
-  if (priority < 0 || priority > 255) b.fail(fault::bad_range, "annotate", {}, priority);
+  if (priority < 0 || priority > 255) b.fail_range("annotate", "priority", priority);
   if (b.failed()) return b.nothing();
   return detail::emit_annotate(x, s, priority);
 }

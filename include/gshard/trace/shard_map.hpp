@@ -125,11 +125,11 @@ constexpr shards shards_along(symbol t, std::string_view axis, std::string_view 
   s.t = here == t.get().layout ? t : emit_annotate(t, here);
   return s;
 }
-/// The same for a verb that works on the local dim `dim`.
-constexpr shards shards_along(symbol t, std::string_view axis, std::string_view verb, int dim) {
+/// The same for a verb that works on the local dim `dim`. `argument`: its name in the call.
+constexpr shards shards_along(symbol t, std::string_view axis, std::string_view verb, int dim, std::string_view argument = "dim") {
   const shards s = shards_along(t, axis, verb);
   builder& b = *t.owner;
-  if (check_dim(t, dim, verb) && dim == s.at) b.fail(fault::bad_range, verb, {}, dim);
+  if (check_dim(t, dim, verb) && dim == s.at) b.fail_range(verb, argument, dim);
   return s;
 }
 
@@ -199,9 +199,9 @@ constexpr symbol emit_all_gather(symbol t, std::string_view axis, int dim) {
   return emit_joined(emit_brought(s.t, s.layout().without(1u << s.axis)), s.at, dim);
 }
 constexpr symbol emit_all_to_all(symbol t, std::string_view axis, int split, int concat) {
-  const shards s = shards_along(t, axis, "all_to_all", split);
+  const shards s = shards_along(t, axis, "all_to_all", split, "split");
   builder& b = s.owner();
-  if (!b.failed() && check_dim(t, concat, "all_to_all") && concat == s.at) b.fail(fault::bad_range, "all_to_all", {}, concat);
+  if (!b.failed() && check_dim(t, concat, "all_to_all") && concat == s.at) b.fail_range("all_to_all", "concat", concat);
   if (b.failed()) return b.nothing();
   const int devices = device_dim(b, s.axis), from = s.at + (s.at > split), into = concat + (concat >= split);
   const symbol apart = emit_split(s.t, split, devices, part_dim(b, devices, t.get().dims[split]));

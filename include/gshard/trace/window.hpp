@@ -23,7 +23,8 @@ namespace detail {
 /// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, or `fill` where they read nothing.
 constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
-  if (!b.failed() && !can_hold(x.get().type, fill)) b.fail(fault::wrong_type, name(kind), {}, 0);
+  if (!b.failed() && !can_hold(x.get().type, fill))
+    b.fail_type(name(kind), 0, x.get().type, types_with([&](dtype t) { return can_hold(t, fill); }));
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
@@ -88,7 +89,7 @@ constexpr symbol emit_moved_dims(op kind, std::string_view verb, symbol x, list_
   for (const Part& part : parts) {
     const int at = dim_of_part(part);
     if (!check_dim(x, at, verb)) return b.nothing();
-    if (windows[at] != 0) b.fail(fault::bad_range, verb, {}, at);
+    if (windows[at] != 0) b.fail_range(verb, "dim", at);
     const window w = make_window(part, dims[at]);
     if (b.failed()) return b.nothing();
     dims.set(at, w.over);
@@ -130,9 +131,10 @@ constexpr symbol slice(here x, list_view<dim_range> ranges) {
   const auto make = [&](const dim_range& r, int dim) {
     constexpr std::int64_t most = std::int64_t(1) << 31;
     const std::int64_t extent = b.known_extent(dim);
-    if (r.start < 0 || r.stop < r.start || r.stride < 1 || r.start >= most || r.stride >= most)
-      b.fail(fault::bad_range, "slice", {}, int(r.start), int(r.stop));
-    else if (extent >= 0 && r.stop > extent) b.fail(fault::bad_range, "slice", {}, int(r.stop), int(extent));
+    if (r.start < 0 || r.start >= most) b.fail_range("slice", "start", r.start);
+    else if (r.stop < r.start) b.fail_range("slice", "start, stop", r.start, r.stop);
+    else if (r.stride < 1 || r.stride >= most) b.fail_range("slice", "stride", r.stride);
+    else if (extent >= 0 && r.stop > extent) b.fail_range("slice", "stop, extent of x", r.stop, extent);
     return b.failed() ? window{} : detail::slice_window(b, r.start, r.stop, r.stride);
   };
   return detail::emit_moved_dims(op::strided_slice, "slice", x, ranges, make, 0, true);
@@ -160,7 +162,7 @@ struct dim_padding {
 constexpr symbol pad(here x, list_view<dim_padding> paddings, double fill = 0) {
   builder& b = *x.owner;
   const auto make = [&](const dim_padding& p, int dim) {
-    if (p.interior < 0) b.fail(fault::bad_range, "pad", {}, p.interior);
+    if (p.interior < 0) b.fail_range("pad", "interior", p.interior);
     return b.failed() ? window{} : detail::pad_window(b, dim, p.low, p.high, p.interior);
   };
   return detail::emit_moved_dims(op::pad, "pad", x, paddings, make, fill);
@@ -223,7 +225,7 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
   dim_list dims = first.dims;
   for (std::size_t i = 1; i < parts.size() && b.has(parts[i]); ++i) {
     const value& v = parts[i].get();
-    if (v.type != first.type) b.fail(fault::wrong_type, "concat", {}, int(i));
+    if (v.type != first.type) b.fail_type("concat", int(i), v.type, only(first.type));
     else if (v.rank() != first.rank()) b.fail(fault::rank_mismatch, "concat", {}, first.rank(), v.rank());
     else
       for (int d = 0; d < v.rank(); ++d)

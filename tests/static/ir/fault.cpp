@@ -16,7 +16,7 @@ static_assert([] {
   d.report(fault::unknown_axis, "wi", "exprt");
   d.report(fault::rank_mismatch, "wo", {}, 3, 2);
   return d && d.what == fault::unknown_axis && d.subject.view() == "wi" && d.word.view() == "exprt" &&
-         d.first == -1 && d.second == -1;
+         d.first == gs::diagnostic::no_number && d.second == gs::diagnostic::no_number;
 }());
 // Texts that are too long are truncated, not lost.
 static_assert([] {

@@ -142,7 +142,7 @@ static_assert(!has(step, "model.layers.2.self_attn.key_cache") && has(next, "mod
 // Options of no meaning.
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 template <auto Temperature>  // a function: clang 16 takes no number
-constexpr bool has_no_samples = tracing::fails(gs::fault::bad_range, "sample_token", [](auto& b, auto& m) {
+constexpr bool has_no_samples = tracing::out_of_range("sample_token", "temperature", {}, [](auto& b, auto& m) {
   nn::sample_token(m, tracing::input(b, "GBV"), Temperature());
 });
 static_assert(has_no_samples<[] { return -1.0; }> && has_no_samples<[] { return nan; }>);
@@ -155,7 +155,7 @@ constexpr bool refuses_odd_heads = [] {
 }();
 static_assert(refuses_odd_heads);
 template <auto Base>
-constexpr bool rotates_nothing = tracing::fails(gs::fault::bad_range, "rotary", [](auto& b, auto&) {
+constexpr bool rotates_nothing = tracing::out_of_range("rotary", "base", {}, [](auto& b, auto&) {
   nn::rotary(tracing::input(b, "TD"), tracing::input(b, "T", gs::dtype::i32), 0, Base());
 });
 static_assert(rotates_nothing<[] { return 0.0; }> && rotates_nothing<[] { return -2.0; }> && rotates_nothing<[] { return nan; }>);

@@ -144,7 +144,8 @@ constexpr gs::diagnostic problem(Body body, std::string_view x, gs::dtype of_x, 
     nn::pipeline(m, options, body, input(b, x, of_x), input(b, w, of_w));
   });
 }
-constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first, int second = -1) {
+constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first,
+                     int second = gs::diagnostic::no_number) {
   return d.what == what && d.subject.view() == subject && d.first == first && d.second == second;
 }
 constexpr auto same = [](symbol y, symbol) { return y; };

@@ -64,19 +64,23 @@ static_assert(sums_together<nn::balance::off> && sums_together<nn::balance::bias
 using evaluated = gs::program<layer<with(router{.balance = nn::balance::bias, .training = false})>, mesh, tokens, padding>;
 static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::random) == 0);
 
-static_assert(fails(fault::bad_range, "route", [](auto& b, auto& m) {
-  nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.groups = 2, .groups_per_token = 3});
-}));
-template <router Router>
-constexpr bool is_refused =
-    fails(fault::bad_range, "route", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), {}, Router); });
+constexpr bool is_refused(const router& options, std::string_view names, std::initializer_list<int> values = {}) {
+  return tracing::out_of_range("route", names, values,
+                               [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), {}, options); });
+}
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-static_assert(is_refused<router{.jitter = -0.1}> && is_refused<router{.jitter = 1.5}> && is_refused<router{.jitter = nan}>);
-static_assert(is_refused<router{.gumbel = -1}> && is_refused<router{.gumbel = nan}> && is_refused<router{.z_loss = -1}>);
-static_assert(is_refused<router{.scale = nan}> && is_refused<router{.bias_rate = nan}> && is_refused<router{.bias_rate = -1}>);
+static_assert(is_refused({.jitter = -0.1}, ".jitter") && is_refused({.jitter = 1.5}, ".jitter") && is_refused({.jitter = nan}, ".jitter"));
+static_assert(is_refused({.gumbel = -1}, ".gumbel") && is_refused({.gumbel = nan}, ".gumbel") && is_refused({.z_loss = -1}, ".z_loss"));
+static_assert(is_refused({.scale = nan}, ".scale"));
+static_assert(is_refused({.bias_rate = nan}, ".bias_rate") && is_refused({.bias_rate = -1}, ".bias_rate"));
+static_assert(is_refused({.groups = 2, .groups_per_token = 3}, ".groups_per_token, .groups", {3, 2}));
+static_assert(is_refused({.groups = 0}, ".groups", {0}) && is_refused({.groups_per_token = -1}, ".groups_per_token", {-1}));
+static_assert(is_refused({.evaluation_places = {-1}}, ".evaluation_places.factor"));
+static_assert(is_refused({.evaluation_places = {2, 0, -8}}, ".evaluation_places.multiple", {-8}));
 // No option is ignored.
-static_assert(is_refused<router{.groups_per_token = 2}> && is_refused<router{.evaluation_places = {.factor = 0, .minimum = 4}}>);
-static_assert(is_refused<router{.evaluation_places = {-1}}>);
+static_assert(is_refused({.groups_per_token = 2}, ".groups_per_token, .groups", {2, 1}));
+static_assert(is_refused({.evaluation_places = {.factor = 0, .minimum = 4}}, ".evaluation_places.minimum", {4}));
+static_assert(is_refused({.evaluation_places = {.factor = 0, .multiple = 4}}, ".evaluation_places.multiple", {4}));
 static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
@@ -116,8 +120,8 @@ constexpr gs::diagnostic of_layer(std::string_view x, std::string_view mask, gs:
                                   gs::dtype of_mask = gs::dtype::f32) {
   return tracing::problem_of([&](auto& b, auto& m) { nn::moe<"x">(m, input(b, x, of_x), input(b, mask, of_mask)); });
 }
-constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first, int second = -1,
-                     std::string_view index = {}) {
+constexpr bool names(const gs::diagnostic& d, fault what, std::string_view subject, int first,
+                     int second = gs::diagnostic::no_number, std::string_view index = {}) {
   return d.what == what && d.subject.view() == subject && d.first == first && d.second == second && d.word.view() == index;
 }
 static_assert(names(of_layer("SM", "GS"), fault::rank_mismatch, "x of moe", 3, 2));

@@ -90,8 +90,9 @@ static_assert(tracing::holds([](auto& b, auto& m) {
   nn::feed_forward(m, input(b, "GBTM"));
   return tracing::count(b.program, op::cast) == 0;
 }));
-static_assert(tracing::fails(fault::wrong_type, "wi", [](auto& b, auto& m) { nn::feed_forward(m, input(b, "GBTM"), dtype::i32); }));
-static_assert(tracing::fails(fault::wrong_type, "wi", [](auto& b, auto& m) {
+static_assert(tracing::wrong_type("param", "wi", "i32", "f32, f64, f16, bf16",
+                                  [](auto& b, auto& m) { nn::feed_forward(m, input(b, "GBTM"), dtype::i32); }));
+static_assert(tracing::wrong_type("param", "wi", "c64", "f32, f64, f16, bf16", [](auto& b, auto& m) {
   nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .param_dtype = dtype::c64});
 }));
 

@@ -24,7 +24,11 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::rank_mismatch, "cumsum", [](builder& b, auto&) { gs::cumsum(input(b, "AB"), 2); }));
 static_assert(fails(fault::rank_mismatch, "sort", [](builder& b, auto&) { gs::sort(input(b, "AB"), -3); }));
-static_assert(fails(fault::bad_range, "top_k", [](builder& b, auto&) { gs::top_k(input(b, "AB"), 0); }));
-static_assert(fails(fault::wrong_type, "sort", [](builder& b, auto&) { gs::sort(input(b, "AB", dtype::i32)); }));
+static_assert(tracing::out_of_range("top_k", "k", {0}, [](builder& b, auto&) { gs::top_k(input(b, "AB"), 0); }));
+static_assert(tracing::out_of_range("top_k", "k, extent of x", {3, 2}, [](builder& b, auto&) {
+  b.options.known.set('B', 2);
+  gs::top_k(input(b, "AB"), 3);
+}));
+static_assert(tracing::wrong_type("sort", 0, "i32", "f32, f64", [](builder& b, auto&) { gs::sort(input(b, "AB", dtype::i32)); }));
 
 }  // namespace

@@ -36,14 +36,14 @@ static_assert(fails(fault::rank_mismatch, "attention", with("ABQHRD", "BKHD", "B
 static_assert(fails(fault::dims_differ, "attention", with("BQHD", "BKHD", "BKHE")));
 static_assert(fails(fault::dims_differ, "attention", with("BQHD", "BKGD", "BKGD")));
 static_assert(fails(fault::dims_differ, "attention", with("AQHD", "BKHD", "BKHD")));
-static_assert(fails(fault::bad_range, "attention", with("BQHD", "BKHD", "BKHD", 1)));
+static_assert(tracing::out_of_range("attention", ".dropout", {}, with("BQHD", "BKHD", "BKHD", 1)));
 static_assert(fails(fault::dims_differ, "attention", [](builder& b, auto&) {
   gs::attention(input(b, "BQHD"), input(b, "BKHD"), input(b, "BKHD"), {.mask = input(b, "K")});
 }));
-static_assert(fails(fault::wrong_type, "partial_attention", [](builder& b, auto&) {
+static_assert(tracing::wrong_type("partial_attention", ".position", "f32", "i32", [](builder& b, auto&) {
   gs::partial_attention(input(b, "QHD"), input(b, "KHD"), input(b, "KHD"), {.position = input(b, "")});
 }));
-static_assert(fails(fault::wrong_type, "attention", [](builder& b, auto&) {
+static_assert(tracing::wrong_type("attention", 1, "f64", "f32", [](builder& b, auto&) {
   gs::attention(input(b, "QHD"), input(b, "KHD", dtype::f64), input(b, "KHD"));
 }));
 

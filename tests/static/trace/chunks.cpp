@@ -26,17 +26,20 @@ static_assert(tracing::holds([](builder& b, auto&) {
          chunk.combine.get().dims[3] != gating.combine.get().dims[3] && chunk.load.id == gating.load.id &&
          chunk.overflow.id == gating.overflow.id && chunk.aux.id == gating.aux.id;
 }));
-static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 2, 2); }));
-static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), -1, 2); }));
-static_assert(fails(fault::bad_range, "chunk_of", [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 0, 0); }));
+static_assert(tracing::out_of_range("chunk_of", "i, n", {2, 2},
+                                    [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 2, 2); }));
+static_assert(tracing::out_of_range("chunk_of", "i, n", {-1, 2},
+                                    [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), -1, 2); }));
+static_assert(tracing::out_of_range("chunk_of", "n", {0},
+                                    [](builder& b, auto&) { gs::chunk_of(gs::top2_gating(input(b, "GSE")), 0, 0); }));
 static_assert(fails(fault::wrong_gating, "chunk_of", [](builder& b, auto&) {
   const symbol mask = input(b, "GSEC");
   gs::chunk_of({mask, mask, mask, mask, mask, mask}, 0, 2);
 }));
-static_assert(fails(fault::bad_range, "moe", [](builder& b, auto& m) {
+static_assert(tracing::out_of_range("moe", ".chunks", {0}, [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.chunks = 0});
 }));
-static_assert(fails(fault::bad_range, "moe", [](builder& b, auto& m) {
+static_assert(tracing::out_of_range("moe", ".chunks", {-1}, [](builder& b, auto& m) {
   gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = -1});
 }));
 
@@ -56,7 +59,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
          chunks[2].load.id == gating.load.id && has_dims(sent.row, "CS#") &&
          gs::chunks_of_token_groups(gating, 1)[0].combine.id == gating.combine.id;
 }));
-static_assert(fails(fault::bad_range, "chunks_of_token_groups", [](builder& b, auto&) { gs::chunks_of_token_groups(input(b, "GSM"), 0); }));
+static_assert(tracing::out_of_range("chunks_of_token_groups", "n", {0},
+                                    [](builder& b, auto&) { gs::chunks_of_token_groups(input(b, "GSM"), 0); }));
 static_assert(fails(fault::uneven_chunks, "chunks_of_token_groups", [](builder& b, auto&) {
   b.options.known = {{'G', 6}};
   gs::chunks_of_token_groups(input(b, "GSM"), 4);

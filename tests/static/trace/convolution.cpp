@@ -25,11 +25,20 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(gs::max_pool(input(b, "BX"), {{1, 3, {.low = 1, .high = 1}}}), "BX") && b.program.nodes.back().outputs == 2;
 }));
 static_assert(fails(fault::no_taps, "BXI,IO->BXO", [](builder& b, auto&) { gs::conv<"BXI,IO->BXO">(input(b, "BXI"), input(b, "IO")); }));
-static_assert(fails(fault::bad_range, "BX,x->BX",
-                    [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.stride = 0}}); }));
+static_assert(tracing::out_of_range("BX,x->BX", ".stride", {0},
+                                    [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.stride = 0}}); }));
+static_assert(tracing::out_of_range("BX,x->BX", ".step", {-1},
+                                    [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.step = -1}}); }));
+static_assert(tracing::out_of_range("BX,x->BX", ".dilation", {0},
+                                    [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.dilation = 0}}); }));
+// The column is that of the letter's second place in its operand.
+static_assert(tracing::problem_of([](builder& b, auto&) { gs::conv<"BX,xBB->BX">(input(b, "BX"), input(b, "PBB")); }).first == 5);
 static_assert(fails(fault::dims_differ, "BXI,xIO->BXO",
                     [](builder& b, auto&) { gs::conv<"BXI,xIO->BXO">(input(b, "BXI"), input(b, "PJO")); }));
-static_assert(fails(fault::bad_range, "max_pool", [](builder& b, auto&) { gs::max_pool(input(b, "BX"), {{1, 0, {}}}); }));
+static_assert(tracing::out_of_range("max_pool", ".taps", {0}, [](builder& b, auto&) { gs::max_pool(input(b, "BX"), {{1, 0, {}}}); }));
+static_assert(tracing::out_of_range("max_pool", ".dim", {1}, [](builder& b, auto&) {  // given twice
+  gs::max_pool(input(b, "BX"), {{1, 2, {}}, {1, 2, {}}});
+}));
 
 // An equation that is known at run time gives the same nodes.
 static_assert(tracing::alike(

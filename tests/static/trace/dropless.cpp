@@ -49,8 +49,8 @@ static_assert(tracing::holds([](builder& b, auto& m) {
   return false;
 }));
 
-static_assert(fails(fault::bad_range, "send_rows", [](builder& b, auto&) { sent(b, 0); }));
-static_assert(fails(fault::bad_range, "send_rows", [](builder& b, auto&) { sent(b, 2, {-1}); }));
+static_assert(tracing::out_of_range("send_rows", "groups", {0}, [](builder& b, auto&) { sent(b, 0); }));
+static_assert(tracing::out_of_range("send_rows", "capacity.factor", {}, [](builder& b, auto&) { sent(b, 2, {-1}); }));
 static_assert(fails(fault::rank_mismatch, "send_rows", [](builder& b, auto&) {
   gs::send_rows(gs::top_k_gating(input(b, "GSE")), input(b, "GS"), 2);
 }));

@@ -20,10 +20,11 @@ static_assert(fails(fault::rank_mismatch, "dynamic_slice",
                     [](builder& b, auto&) { gs::dynamic_slice(input(b, "AB"), 2, input(b, "", dtype::i32), 1); }));
 static_assert(fails(fault::not_a_scalar, "dynamic_slice",
                     [](builder& b, auto&) { gs::dynamic_slice(input(b, "AB"), 0, input(b, "A", dtype::i32), 1); }));
-static_assert(fails(fault::wrong_type, "dynamic_slice", [](builder& b, auto&) { gs::dynamic_slice(input(b, "AB"), 0, input(b, ""), 1); }));
-static_assert(fails(fault::bad_range, "dynamic_slice",
-                    [](builder& b, auto&) { gs::dynamic_slice(input(b, "AB"), 0, input(b, "", dtype::i32), 0); }));
-static_assert(fails(fault::bad_range, "dynamic_slice", [](builder& b, auto&) {
+static_assert(tracing::wrong_type("dynamic_slice", "start", "f32", "i32",
+                                  [](builder& b, auto&) { gs::dynamic_slice(input(b, "AB"), 0, input(b, ""), 1); }));
+static_assert(tracing::out_of_range("dynamic_slice", "size", {0},
+                                    [](builder& b, auto&) { gs::dynamic_slice(input(b, "AB"), 0, input(b, "", dtype::i32), 0); }));
+static_assert(tracing::out_of_range("dynamic_slice", "size, extent of x", {3, 2}, [](builder& b, auto&) {
   b.options.known.set('A', 2);
   gs::dynamic_slice(input(b, "AB"), 0, input(b, "", dtype::i32), 3);
 }));

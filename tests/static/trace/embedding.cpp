@@ -19,8 +19,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(gs::gather(input(b, "VM"), input(b, "", dtype::i32)), "M");
 }));
-static_assert(fails(fault::wrong_type, "gather",
-                    [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "B")); }));
+static_assert(tracing::wrong_type("gather", 1, "f32", "i32",
+                                  [](builder& b, auto&) { gs::gather(input(b, "VM"), input(b, "B")); }));
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(gs::gather(input(b, "V"), input(b, "B", dtype::i32)), "B") &&
          has_dims(gs::gather(input(b, "VMN"), input(b, "AB", dtype::i32), 1), "VABN") &&
@@ -50,14 +50,16 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::dims_differ, "gather",
                     [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "AS", dtype::i32), 1, 1); }));
-static_assert(fails(fault::bad_range, "gather", [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "BS", dtype::i32), 0, 1); }));
-static_assert(fails(fault::bad_range, "gather", [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "", dtype::i32), 1, 1); }));
+static_assert(tracing::out_of_range("gather", "batch, dim", {1, 0},
+                                    [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "BS", dtype::i32), 0, 1); }));
+static_assert(tracing::out_of_range("gather", "batch, rank of ids", {1, 0},
+                                    [](builder& b, auto&) { gs::gather(input(b, "BV"), input(b, "", dtype::i32), 1, 1); }));
 
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::one_hot<"E">(input(b, "GS", dtype::i32));
   return has_dims(y, "GSE") && y.get().type == dtype::f32 && gs::one_hot<"E", double>(input(b, "", dtype::i32)).get().type == dtype::f64;
 }));
-static_assert(fails(fault::wrong_type, "one_hot", [](builder& b, auto&) { gs::one_hot<"E">(input(b, "GS")); }));
+static_assert(tracing::wrong_type("one_hot", 0, "f32", "i32", [](builder& b, auto&) { gs::one_hot<"E">(input(b, "GS")); }));
 static_assert(fails(fault::rank_mismatch, "one_hot", [](builder& b, auto&) { gs::one_hot<"EF">(input(b, "G", dtype::i32)); }));
 
 }  // namespace

@@ -57,8 +57,12 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::dim rows = b.program.dims[std::size_t(sent(b, 4, {.factor = 1.5, .minimum = 4, .multiple = 8}).row_dim)];
   return rows.what == gs::dim::kind::rounded && rows.number == 4 && rows.divisor == 8;
 }));
-static_assert(fails(fault::bad_range, "send_to_expert_groups", [](builder& b, auto&) { sent(b, 0); }));
-static_assert(fails(fault::bad_range, "send_to_expert_groups", [](builder& b, auto&) { sent(b, 2, {-1}); }));
+static_assert(tracing::out_of_range("send_to_expert_groups", "groups", {0}, [](builder& b, auto&) { sent(b, 0); }));
+static_assert(tracing::out_of_range("send_to_expert_groups", "groups, experts", {5, 4}, [](builder& b, auto&) {
+  b.options.known.set('E', 4);
+  sent(b, 5);
+}));
+static_assert(tracing::out_of_range("send_to_expert_groups", "capacity.factor", {}, [](builder& b, auto&) { sent(b, 2, {-1}); }));
 static_assert(fails(fault::rank_mismatch, "send_to_expert_groups", [](builder& b, auto&) {
   gs::send_to_expert_groups(gs::top_k_gating(input(b, "GSE")), input(b, "GS"), 2);
 }));

@@ -46,10 +46,10 @@ static_assert(fails(fault::dims_differ, "replica_param", [](builder&, auto& m) {
 static_assert(fails(fault::dims_differ, "replica_param", [](builder& b, auto& m) {
   gs::replica_param(m, input(b, "R", dtype::i32), "w", "RM", P<"x", none>{}, start);
 }));
-static_assert(fails(fault::bad_range, "send_to_replicas", [](builder& b, auto& m) {
+static_assert(tracing::out_of_range("send_to_replicas", "capacity.factor", {}, [](builder& b, auto& m) {
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), gs::replicas_of_experts(m, "R", "E"), {-1});
 }));
-static_assert(fails(fault::wrong_type, "send_to_replicas", [](builder& b, auto&) {
+static_assert(tracing::wrong_type("send_to_replicas", 1, "f32", "i32", [](builder& b, auto&) {
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), input(b, "R"));
 }));
 static_assert(fails(fault::wrong_gating, "send_to_replicas", [](builder& b, auto& m) {  // a replica is no expert

@@ -62,18 +62,23 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::dim& exact = b.program.dims[places.first];
   return places.what == gs::dim::kind::rounded && places.number == 6 && places.divisor == 8 && exact.number == 4;
 }));
-template <gs::capacity C>
-constexpr bool refuses = fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) {
-  gs::top_k_gating(input(b, "GSE"), {.places = C});
-}) && fails(fault::bad_range, "expert_choice_gating", [](builder& b, auto&) {
-  gs::expert_choice_gating(input(b, "GSE"), {.places = C});
-});
-static_assert(refuses<gs::capacity{-1}> && refuses<gs::capacity{std::numeric_limits<double>::quiet_NaN()}>);
-static_assert(refuses<gs::capacity{2, -1}> && refuses<gs::capacity{2, 0, 0}>);
-static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) {
+constexpr bool refuses(const gs::capacity& c, std::string_view option, std::initializer_list<int> values) {
+  return tracing::out_of_range("top_k_gating", option, values, [=](builder& b, auto&) {
+    gs::top_k_gating(input(b, "GSE"), {.places = c});
+  }) && tracing::out_of_range("expert_choice_gating", option, values, [=](builder& b, auto&) {
+    gs::expert_choice_gating(input(b, "GSE"), {.places = c});
+  });
+}
+static_assert(refuses({-1}, "capacity.factor", {}) && refuses({std::numeric_limits<double>::quiet_NaN()}, "capacity.factor", {}));
+static_assert(refuses({2, -1}, "capacity.minimum", {-1}) && refuses({2, 0, 0}, "capacity.multiple", {0}));
+static_assert(tracing::out_of_range("top_k_gating", ".scale", {}, [](builder& b, auto&) {
   gs::top_k_gating(input(b, "GSE"), {.scale = std::numeric_limits<double>::quiet_NaN()});
 }));
-static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = 0}); }));
+static_assert(tracing::out_of_range("top_k_gating", ".k", {0}, [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = 0}); }));
+static_assert(tracing::out_of_range("top_k_gating", ".k, experts", {9, 8}, [](builder& b, auto&) {
+  b.options.known.set('E', 8);
+  gs::top_k_gating(input(b, "GSE"), {.k = 9});
+}));
 static_assert(fails(fault::rank_mismatch, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "SE")); }));
 
 // Optional operands, in their order, with a mask and without one.
@@ -94,12 +99,13 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::dims_differ, "top_k_gating",
                     [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GS")}); }));
-static_assert(fails(fault::wrong_type, "top_k_gating",
-                    [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE", dtype::f64)}); }));
+static_assert(tracing::wrong_type("top_k_gating", ".scores", "f64", "f32",
+                                  [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE", dtype::f64)}); }));
 static_assert(fails(fault::dims_differ, "expert_choice_gating",
                     [](builder& b, auto&) { gs::expert_choice_gating(input(b, "GSE"), input(b, "GE")); }));
-static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.threshold = 0}); }));
-static_assert(fails(fault::bad_range, "top_k_gating", [](builder& b, auto&) {
+static_assert(tracing::out_of_range("top_k_gating", ".threshold", {},
+                                    [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.threshold = 0}); }));
+static_assert(tracing::out_of_range("top_k_gating", ".threshold", {}, [](builder& b, auto&) {
   gs::top_k_gating(input(b, "GSE"), {.threshold = std::numeric_limits<double>::quiet_NaN()});
 }));
 

@@ -74,8 +74,11 @@ static_assert(fails(fault::not_a_scalar, "while_loop", [](builder& b, auto&) { g
 static_assert(fails(fault::dims_differ, "while_loop", [](builder& b, auto&) {
   gs::while_loop([](symbol s) { return gs::sum(s); }, [](symbol s) { return gs::sum<"ab->b">(s); }, input(b, "AB"));
 }));
-static_assert(fails(fault::wrong_type, "while_loop", [](builder& b, auto&) {
+static_assert(tracing::wrong_type("while_loop", 0, "f64", "f32", [](builder& b, auto&) {
   gs::while_loop([](symbol s) { return gs::sum(s); }, [](symbol s) { return gs::cast<double>(s); }, input(b, "AB"));
+}));
+static_assert(tracing::wrong_type("while_loop", "condition", "c64", "f32, f64, i32, i64, bool", [](builder& b, auto&) {
+  gs::while_loop([](symbol s) { return gs::sum(s); }, [](symbol s) { return s; }, input(b, "AB", gs::dtype::c64));
 }));
 static_assert(fails(fault::not_a_scalar, "repeat", [](builder& b, auto&) { gs::repeat(input(b, "A"), doubled, input(b, "AB")); }));
 // What went wrong before stays what went wrong.

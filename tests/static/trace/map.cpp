@@ -78,10 +78,10 @@ static_assert(fails(fault::dims_do_not_broadcast, "map",
                     [](builder& b, auto&) { input(b, "ABC") / input(b, "CA"); }));
 static_assert(tracing::problem_of([](builder& b, auto&) { input(b, "AB") + input(b, "C"); }).first == 1);
 
-static_assert(fails(fault::wrong_type, "map",
-                    [](builder& b, auto&) { gs::relu(input(b, "A", dtype::i32)); }));
-static_assert(fails(fault::wrong_type, "map",
-                    [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
+static_assert(tracing::wrong_type("map", 0, "i32", "f32, f64",
+                                  [](builder& b, auto&) { gs::relu(input(b, "A", dtype::i32)); }));
+static_assert(tracing::wrong_type("map", 1, "f64", "f32",
+                                  [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
 
 // A partial sum may run through sums and differences, not through products.
 static_assert(tracing::holds([](builder& b, auto&) {

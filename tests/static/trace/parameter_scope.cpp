@@ -29,7 +29,8 @@ static_assert(fails(fault::duplicate_name, "s.w", [](builder&, const parameter_s
   m.scope("s").param("w", "AB", init::zeros());
   m.scope("s").param("w", "BA", init::zeros());
 }));
-static_assert(fails(fault::bad_range, "scope", [](builder&, const parameter_scope& m) { m.scope(-3).param("w", "A", init::zeros()); }));
+static_assert(tracing::out_of_range("scope", "index", {-3},
+                                    [](builder&, const parameter_scope& m) { m.scope(-3).param("w", "A", init::zeros()); }));
 // The second layout may be left out or be the same; another one is refused.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   m.param("w", "AB", init::zeros());
@@ -187,7 +188,9 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   if (w.get().type != gs::dtype::bf16 || !b.program.parameters[0].trainable || w.get().layout.dim_of(0) != 0) return false;
   return m.state("s.", w).get().type == gs::dtype::f32 && m.param("w", "AB", P<"x", none>{}, init::zeros(), gs::dtype::bf16).id == w.id;
 }));
-static_assert(fails(fault::wrong_type, "w", [](builder&, const parameter_scope& m) { m.param("w", "A", init::zeros(), gs::dtype::i32); }));
+static_assert(tracing::wrong_type("param", "s.w", "i32", "f32, f64, f16, bf16", [](builder&, const parameter_scope& m) {
+  m.scope("s").param("w", "A", init::zeros(), gs::dtype::i32);
+}));
 static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_scope& m) {
   m.param("w", "A", init::zeros());
   m.param("w", "A", init::zeros(), gs::dtype::bf16);

@@ -33,7 +33,8 @@ static_assert([] {
   builder b;
   const gs::parameter_scope m(b, gs::dtype::bf16);
   gs::uniform<"A">(m);
-  return b.program.problem.what == gs::fault::wrong_type;
+  const gs::diagnostic& p = b.program.problem;
+  return p.what == gs::fault::wrong_type && p.subject.view() == "uniform" && p.word.view() == "type of m" && p.given == gs::dtype::bf16;
 }());
 
 }  // namespace

@@ -40,7 +40,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(fails(fault::dims_differ, "scan", [](builder& b, auto&) {
   gs::scan<2>([](symbol, symbol s) { return gs::sum<"ab->a">(s); }, input(b, "AB"));
 }));
-static_assert(fails(fault::wrong_type, "scan", [](builder& b, auto&) {
+static_assert(tracing::wrong_type("scan", 0, "f64", "f32", [](builder& b, auto&) {
   gs::scan<2>([](symbol, symbol s) { return gs::cast<double>(s); }, input(b, "AB"));
 }));
 static_assert(fails(fault::dims_differ, "scan", [](builder& b, auto&) {

@@ -75,7 +75,11 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), 1); }));
 static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), -1); }));
 static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 2, 1, 1); }));
-static_assert(fails(fault::bad_range, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, -1, 2); }));
+static_assert(tracing::out_of_range("split_dim", "first", {-1}, [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, -1, 2); }));
+static_assert(tracing::out_of_range("split_dim", "second", {-2}, [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, 2, -2); }));
+static_assert(tracing::out_of_range("annotate", "priority", {256}, [](builder& b, auto&) {
+  gs::annotate(input(b, "AB"), gs::P<"x", gs::none>::named, 256);
+}));
 static_assert(fails(fault::dims_differ, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0); }));
 static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims(input(b, "AB"), 3); }));
 static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze(input(b, "AB"), -1); }));

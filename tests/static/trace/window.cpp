@@ -71,13 +71,20 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB");
   return gs::reverse(x, gs::list<int>{}).id == x.id && b.program.nodes.empty();
 }));
-static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(input(b, "AB"), {{0, 1, 2}, {1, 3, 2}}); }));
-static_assert(fails(fault::bad_range, "pad", [](builder& b, auto&) { gs::pad(input(b, "AB"), {{0, 1, 2}, {0, 3, 2}}); }));
-static_assert(fails(fault::bad_range, "pad", [](builder& b, auto&) { gs::pad(input(b, "AB"), 0, 1, 1, -1); }));
+static_assert(tracing::out_of_range("slice", "start, stop", {3, 2}, [](builder& b, auto&) { gs::slice(input(b, "AB"), {{0, 1, 2}, {1, 3, 2}}); }));
+static_assert(tracing::out_of_range("pad", "dim", {0}, [](builder& b, auto&) { gs::pad(input(b, "AB"), {{0, 1, 2}, {0, 3, 2}}); }));
+static_assert(tracing::out_of_range("pad", "interior", {-1}, [](builder& b, auto&) { gs::pad(input(b, "AB"), 0, 1, 1, -1); }));
 static_assert(fails(fault::rank_mismatch, "reverse", [](builder& b, auto&) { gs::reverse(input(b, "AB"), {0, 2}); }));
 static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), {{-1, 1}}); }));
-static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, 3, 2); }));
-static_assert(fails(fault::bad_range, "slice", [](builder& b, auto&) { gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 0, 0, 5); }));
+static_assert(tracing::out_of_range("slice", "start, stop", {3, 2}, [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, 3, 2); }));
+static_assert(tracing::out_of_range("slice", "start", {-1}, [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, -1, 2); }));
+static_assert(tracing::out_of_range("slice", "stride", {0}, [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, 1, 2, 0); }));
+static_assert(tracing::out_of_range("slice", "stop, extent of x", {5, 4},
+                                    [](builder& b, auto&) { gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 0, 0, 5); }));
+// A number beyond int is told as the nearest one.
+static_assert(tracing::out_of_range("slice", "start", {std::numeric_limits<int>::max()}, [](builder& b, auto&) {
+  gs::slice(input(b, "AB"), 0, std::int64_t(1) << 40, std::int64_t(1) << 41);
+}));
 static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), 2, 1); }));
 static_assert(fails(fault::dims_differ, "concat", [](builder& b, auto&) { gs::concat({input(b, "AB"), input(b, "AC")}, 0); }));
 

@@ -27,7 +27,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const auto d = gs::gradients(gs::sum(x * x * z), std::array{x, z});
   return d[0].get().bf16_on_wire && !d[1].get().bf16_on_wire && d[0].get().type == dtype::f32;
 }));
-static_assert(fails(fault::wrong_type, "on_wire", [](builder& b, auto&) { gs::on_wire<gs::bfloat16>(input(b, "A", dtype::i32)); }));
+static_assert(tracing::wrong_type("on_wire", 0, "i32", "f32, f64",
+                                  [](builder& b, auto&) { gs::on_wire<gs::bfloat16>(input(b, "A", dtype::i32)); }));
 static_assert(fails(fault::wrong_type, "on_wire", [](builder& b, auto&) { gs::on_wire<gs::bfloat16>(input(b, "A", dtype::c64)); }));
 
 using mesh = gs::mesh<gs::axis<"x", 4>>;

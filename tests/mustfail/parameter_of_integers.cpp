@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The parameters of a layer are integers. The parameter is named, and the element types that it may have.
+// expect: gshard: an operand has another element type than the operation takes
+// expect: in_operation<.*"param"
+// expect: operand_name<.*"moe.wi"
+// expect: element_type_given<.*"i32"
+// expect: element_type_taken<.*"f32, f64, f16, bf16"
+// expect: at_line<20
+#include <gshard/nn/moe.hpp>
+#include <gshard/plan.hpp>
+
+namespace gs = gshard;
+
+#if defined(MUST_FAIL)
+constexpr auto type = gs::dtype::i32;
+#else
+constexpr auto type = gs::dtype::bf16;
+#endif
+inline constexpr auto model = [](auto& m, auto x, auto mask) {
+  return gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.param_dtype = type}).y;
+};
+static_assert(gs::program<model, gs::mesh<gs::axis<"expert">>, gs::in<"GSM">, gs::in<"GS">>::plan.collectives() >= 0);
