@@ -151,7 +151,7 @@ TEST_CASE("language_model: ids outside the vocabulary, an odd head and a store o
   }
   const std::string odd = complaint([&] { gs::executable<whole<true>> none_such(on, with('D', 5), gs::parameter_store(on, 3)); });
   CAPTURE(odd);
-  CHECK(odd.starts_with("rotary: dim 'D' of extent 5 is not the product of 2 and 3, in reshape([G=4,B=2,T=9,H=2,R=2,D=5]) at "
+  CHECK(odd.starts_with("rotary: dim 'D' of extent 5 is not a multiple of 2, in reshape([G=4,B=2,T=9,H=2,R=2,D=5]) at "
                         "language_model_test.cpp:"));
   CHECK(odd.ends_with(" in \"attention\""));
   CHECK(complaint([&] { gs::executable<whole<true>> other(on, with('M', 8), store); }) ==

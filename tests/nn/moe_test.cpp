@@ -282,7 +282,7 @@ TEST_CASE("moe: groups in chunks of token groups have the bits of groups in one,
 
 TEST_CASE("moe: a number of chunks that does not divide the token groups is refused when the program is bound") {
   CHECK_THROWS_WITH_AS((train_on_grid<on_grid<2, 0, 3>>({1, 1})),
-                       doctest::Contains("chunks_of_token_groups: dim 'G' of extent 4 is not the product of 2 and 3"), gs::error);
+                       doctest::Contains("chunks_of_token_groups: dim 'G' of extent 4 is not a multiple of 3"), gs::error);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include "serial_run.hpp"
 
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
@@ -20,6 +21,15 @@ TEST_CASE("a reshape to dims of another product is refused when it is bound") {
   };
   CHECK_NOTHROW(split(3));
   CHECK_THROWS_WITH_AS(split(4), doctest::Contains("reshape: dim 'A' of extent 6 is not the product of 2 and 4"), gs::error);
+}
+
+TEST_CASE("a number of chunks that does not divide the dim is refused when it is bound, by the name of the verb") {
+  const auto chunks = [](int n) {
+    serial_run({{"A"}}, {{'A', 6}}, {{1, 2, 3, 4, 5, 6}},
+               [n](const scope&, given x) { return gs::chunks_of_token_groups(x[0], n); });
+  };
+  CHECK_NOTHROW(chunks(3));
+  CHECK_THROWS_WITH_AS(chunks(4), doctest::Contains("chunks_of_token_groups: dim 'A' of extent 6 is not a multiple of 4"), gs::error);
 }
 
 TEST_CASE("iota counts along either dim") {

@@ -129,25 +129,33 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   return {};
 }
 
-/// Throws the error of a merge or split whose one dim has not the product of the extents of the two dims. If the first of the two counts
-/// the devices along axes, the reshape is that of per_shard, and the one dim is not divisible by them.
+/// Throws the error of a merge or split whose one dim has not the product of the extents of the two dims. If one of the two is the quotient
+/// of the one dim by the other, the other does not divide it. If the first of the two counts the devices along axes, the reshape is that of
+/// per_shard, and the one dim is not divisible by them.
 [[noreturn]] inline void refuse_product(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const int at = n.attr.dim;
   const bool merges = n.attr.change == reshape_kind::merge;
   const dim_list &apart = plan.at(merges ? n.input(0) : n.output()).dims, &whole = plan.at(merges ? n.output() : n.input(0)).dims;
-  const dim& devices = plan.dims[std::size_t(apart[at])];
+  const int first = apart[at], second = apart[at + 1];
+  const dim& devices = plan.dims[std::size_t(first)];
+  const auto extent = [&](int d) { return std::to_string(bound.sizes.dim(d)); };
   const char letter = plan.dims[std::size_t(whole[at])].letter;
   const std::string about = "dim " + (letter ? std::string("'") + letter + "'" : std::to_string(at)) + " of extent " +
-                            std::to_string(bound.sizes.dim(whole[at])) + " is not ";
+                            extent(whole[at]) + " is not ";
+  const auto is_quotient_by = [&](int part, int divisor) {
+    const dim& d = plan.dims[std::size_t(part)];
+    return d.what == dim::kind::ratio && d.number == 1 && d.divisor == 1 && d.first == whole[at] && d.second == divisor;
+  };
   if (devices.what != dim::kind::blocks)
-    throw error((n.attr.label ? n.attr.label : "reshape") + (": " + about) + "the product of " +
-                std::to_string(bound.sizes.dim(apart[at])) + " and " + std::to_string(bound.sizes.dim(apart[at + 1])));
+    throw error((n.attr.label ? n.attr.label : "reshape") + (": " + about) +
+                (is_quotient_by(first, second)   ? "a multiple of " + extent(second)
+                 : is_quotient_by(second, first) ? "a multiple of " + extent(first)
+                                                 : "the product of " + extent(first) + " and " + extent(second)));
   std::string axes;
   for (int a = 0; a < plan.mesh.rank(); ++a)
     if ((devices.first >> a) & 1u) axes += (axes.empty() ? "\"" : ", \"") + std::string(plan.mesh.name(a)) + "\"";
-  throw error("per_shard: " + about + "divided into equal shards by the " + std::to_string(bound.sizes.dim(apart[at])) +
-              " devices along " + axes);
+  throw error("per_shard: " + about + "divided into equal shards by the " + extent(first) + " devices along " + axes);
 }
 
 /// A reshape moves no data. This checks its extents.
