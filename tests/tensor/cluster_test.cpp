@@ -10,6 +10,7 @@
 namespace gs = gshard;
 using one = gs::mesh<gs::axis<"x">>;
 using two = gs::mesh<gs::axis<"data">, gs::axis<"expert", 4>>;
+using three = gs::mesh<gs::axis<"a">, gs::axis<"b">, gs::axis<"c">>;
 
 TEST_CASE("a cluster binds the extents of its mesh") {
   const auto c = gs::simulate<two>({3, 4});
@@ -46,8 +47,11 @@ TEST_CASE("extents as equal as the number of devices allows") {
 TEST_CASE("a backend of another shape is refused") {
   CHECK_THROWS_WITH_AS(gs::simulate<two>({3, 3}),
                        "cluster: axis \"expert\" has extent 4 in the program and 3 here", gs::error);
-  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3}), "cluster: the mesh has 2 axes; extents are given for 1",
-                       gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3}),
+                       "cluster: the mesh has 2 axes; extents are given for 1, and none for \"expert\"", gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<three>(std::vector{2}),
+                       "cluster: the mesh has 3 axes; extents are given for 1, and none for \"b\", \"c\"", gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3, 4, 1}), "cluster: the mesh has 2 axes; extents are given for 3", gs::error);
   CHECK_THROWS_WITH_AS(gs::on_one_device<two>(),
                        "cluster: axis \"expert\" has extent 4 in the program and 1 here", gs::error);
   CHECK_THROWS_AS(gs::simulate<one>(0), gs::error);

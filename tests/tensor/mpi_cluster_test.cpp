@@ -45,6 +45,10 @@ TEST_CASE("mpi: meshes with several axes, static ones included") {
   std::vector<double> whole(3 * 4);
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = double(i);
   CHECK(gs::to_global(gs::from_global<double, P<"y", "x">>(on, {3, 4}, whole)) == whole);
+  using xy = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+  for (const int given : {ranks(), ranks() + 1})
+    CHECK_THROWS_WITH_AS(gs::on_mpi<xy>(MPI_COMM_WORLD, {given}),
+                         doctest::Contains("the mesh has 2 axes; extents are given for 1, and none for \"y\""), gs::error);
   using fixed = gs::mesh<gs::axis<"x", 5>>;
   CHECK_THROWS_AS(gs::on_mpi<fixed>(MPI_COMM_WORLD), gs::error);
 }

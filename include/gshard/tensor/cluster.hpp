@@ -23,6 +23,11 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+/// Throws unless as many extents are given as the mesh has axes. The error names the axes without an extent.
+void check_extent_count(const mesh_shape& mesh, std::size_t given);
+}  // namespace detail
+
 /// A mesh with bound extents on a backend. A handle: copies share the backend.
 class any_cluster {
  public:
@@ -69,6 +74,13 @@ class any_cluster {
 
 #if GSHARD_HAS_BODIES
 
+GSHARD_INLINE void detail::check_extent_count(const mesh_shape& mesh, std::size_t given) {
+  if (given == std::size_t(mesh.rank())) return;
+  std::string lacking;
+  for (int a = int(given); a < mesh.rank(); ++a) lacking.append(lacking.empty() ? ", and none for \"" : ", \"").append(mesh.name(a)) += '"';
+  throw error("cluster: the mesh has " + std::to_string(mesh.rank()) + " axes; extents are given for " + std::to_string(given) + lacking);
+}
+
 GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
   const auto all = std::make_shared<owned>(std::move(on));
   backend_ = std::shared_ptr<backend>(all, all->on.get());
@@ -81,8 +93,7 @@ GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<b
 
 GSHARD_INLINE void any_cluster::check_extents() const {
   const std::span<const int> bound = backend_->extents();
-  if (int(bound.size()) != mesh_.rank())
-    throw error("cluster: the mesh has " + std::to_string(mesh_.rank()) + " axes; extents are given for " + std::to_string(bound.size()));
+  detail::check_extent_count(mesh_, bound.size());
   for (int a = 0; a < mesh_.rank(); ++a)
     if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
       throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +

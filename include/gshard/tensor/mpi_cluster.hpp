@@ -29,6 +29,7 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
   std::vector<int> all = extents;
   const std::string problem = detail::problem_of([&] {
     if (extents.empty()) all = extents_on<Mesh>(processes);
+    else detail::check_extent_count(Mesh::shape, extents.size());
   });
   return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options, problem));
 }
