@@ -41,7 +41,9 @@ struct gating_options {
   capacity places{0};  ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
   /// Which second choices are used, with k = 2. `top2_gating` and `nn::moe` use them at random by default, as in the paper.
   second_expert second = second_expert::always;
-  double threshold = 0.5;  ///< Of second_expert::random and above_threshold. random: probability g2 / ((g1 + g2) * threshold).
+  /// Of second_expert::random: a second choice of weight w is kept with probability w / threshold. Of above_threshold: it is kept if
+  /// w > threshold. w = g2 / (g1 + g2) with the norm `chosen`, else g2.
+  double threshold = 0.5;
   gate_norm norm = gate_norm::chosen;  ///< Weights sum to `scale`, or are gates times `scale`.
   double scale = 1;                    ///< Of the weights.
   symbol scores{};      ///< [G,S,E]: experts are chosen by them, not by the gates. They have no gradient.
