@@ -65,7 +65,7 @@ class problem_text {
 
 /// Calls f and returns the text of its exception, or an empty string. For errors that must be reported to other processes.
 template <class F>
-std::string problem_of(F f) {
+std::string problem_of(const F& f) {
   std::string text;
   try {
     f();

@@ -148,7 +148,7 @@ class engine {
           step_bytes_.assign(on_.devices().size(), 0);
           note([&] { counted(i, step_bytes_, [&] { advancing(i, [&] { act(i, here); }); }); });
         } else if (problem_.empty()) {
-          note([&] { with_step(bound_, plan_.steps[i], [&] { advancing(i, [&] { act(i, here); }); }); });
+          note([&] { compute(i, here); });
         }
       });
     }
@@ -217,7 +217,7 @@ class engine {
   std::uint64_t store_number_ = 0;  // the store's number before construction
 
   template <class F>
-  void note(F f) {
+  void note(const F& f) {
     std::string problem = problem_of(f);
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
@@ -437,9 +437,11 @@ class engine {
   void finish(const async_collectives::step& s) {
     hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { early_.finish(s); }); }); });
   }
+  /// Runs a step that communicates nothing. Its error tells the step.
+  void compute(std::size_t i, const run_context& c) { with_step(bound_, plan_.steps[i], [&] { advancing(i, [&] { act(i, c); }); }); }
   /// Calls f(), which computes step i. Before it and between its pieces, collectives in flight advance, if that needs calls.
   template <class F>
-  void advancing(std::size_t i, F f) {
+  void advancing(std::size_t i, const F& f) {
     const op kind = plan_.steps[i].kind;
     const bool loops = is_looped_product(kind);
     if (!on_.on().advances_in_calls() || (!loops && (traits(kind).collective || !early_.in_flight()))) return f();
@@ -449,14 +451,14 @@ class engine {
     f();
   }
   template <class F>
-  void hooked(std::size_t i, F f) {
+  void hooked(std::size_t i, const F& f) {
     if (owner_.hook) note([&] { owner_.hook(plan_.steps[i], true); });
     f();
     if (owner_.hook) note([&] { owner_.hook(plan_.steps[i], false); });
   }
   /// Adds the bytes that devices receive during f() to the counts of step i and of the run.
   template <class F>
-  void counted(std::size_t i, std::vector<std::int64_t>& in_step, F f) {
+  void counted(std::size_t i, std::vector<std::int64_t>& in_step, const F& f) {
     const auto [busiest, bytes] = traffic_.count(on_.on(), in_step, f);
     received_.add(i, plan_.steps[i], busiest, bytes);
   }

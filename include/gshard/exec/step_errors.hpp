@@ -48,18 +48,22 @@ inline std::string operand_text(const bound_plan& bound, std::int32_t id) {
   return s + "]";
 }
 
-/// Calls f(), which computes or binds a step. Its error tells the step: `..., in gather(parameter "w" [V=11,M=6], input 0 [B=4]) at
-/// model.cpp:12`.
+/// Throws the error of a step with the step: `..., in gather(parameter "w" [V=11,M=6], input 0 [B=4]) at model.cpp:12`.
+[[noreturn]] inline void throw_in_step(const bound_plan& bound, const node& step, const std::string& what) {
+  std::string where = ", in " + std::string(name_of(step)) + "(";
+  for (int i = 0; i < step.inputs; ++i) where.append(i ? ", " : "").append(operand_text(bound, step.input(i)));
+  throw error(what + where + ")" + place_text(step.place));
+}
+
+/// Calls f(), which computes or binds a step. Its error tells the step. @see throw_in_step
 template <class F>
-void with_step(const bound_plan& bound, const node& step, F f) {
+void with_step(const bound_plan& bound, const node& step, const F& f) {
   try {
     f();
   } catch (const not_finite_error&) {
     throw;
   } catch (const std::exception& e) {
-    std::string where = ", in " + std::string(name_of(step)) + "(";
-    for (int i = 0; i < step.inputs; ++i) where.append(i ? ", " : "").append(operand_text(bound, step.input(i)));
-    throw error(e.what() + where + ")" + place_text(step.place));
+    throw_in_step(bound, step, e.what());
   }
 }
 

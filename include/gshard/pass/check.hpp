@@ -34,7 +34,7 @@ constexpr auto operand_of() {
 
 /// The options that are out of range, and as many of their values as are known.
 template <diagnostic D, fixed_string Names>
-constexpr auto range_of() {
+constexpr auto given_range_of() {
   if constexpr (D.first == diagnostic::no_number) return range_given<Names>();
   else if constexpr (D.second == diagnostic::no_number) return range_given<Names, D.first>();
   else return range_given<Names, D.first, D.second>();
@@ -55,7 +55,7 @@ constexpr bool check_program() {
   using where = in_tensor<subject>;
   using operation = in_operation<subject>;
   using operand = decltype(operand_of<D, name>());
-  using range = decltype(range_of<D, name>());
+  using range = decltype(given_range_of<D, name>());
   using given = element_type_given<text_of<only(D.given)>()>;
   using taken = element_type_taken<text_of<D.taken>()>;
   using formula = in_equation<subject>;
