@@ -70,6 +70,16 @@ constexpr bool check_window(builder& b, std::string_view operation, const conv_w
   return !b.failed();
 }
 
+/// Where the operand's letters in the equation name this one for the second time; -1 if they do not.
+constexpr int repeated_at(std::string_view equation, int operand, char letter) {
+  int commas = 0, seen = 0;
+  for (std::size_t at = 0; at < equation.size(); ++at) {
+    if (equation[at] == ',') ++commas;
+    if (commas == operand && equation[at] == letter && ++seen == 2) return int(at);
+  }
+  return -1;
+}
+
 constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, list_view<conv_window> how, std::string_view text) {
   builder& b = *x.owner;
   if (!require_real(b, text, {x, w})) return b.nothing();
@@ -83,8 +93,7 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
     for (int d = 0; d < v.rank() && !b.failed(); ++d) {
       int& known = dim_of[std::size_t(factors[d])];
       const char letter = e.letters[std::size_t(factors[d])];
-      const std::size_t once = text.find(letter, i == 0 ? 0 : text.find(','));
-      if (factors.find(factors[d]) != d) b.fail(fault::index_repeated, text, {&letter, 1}, int(text.find(letter, once + 1)));
+      if (factors.find(factors[d]) != d) b.fail(fault::index_repeated, text, {&letter, 1}, repeated_at(text, i, letter));
       else if (known >= 0 && known != v.dims[d]) b.fail(fault::dims_differ, text, {&letter, 1}, i, d);
       known = v.dims[d];
     }
