@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DWAY=installed|subdirectory|exported -DMPI=ON|OFF
-#       [-DPLAN_ONLY=ON | -DPACKAGE_INFO=ON | -DPARTS=ON | -DKERNELS=ON | -DTENSORS_ONLY=ON] [-DEIGEN=fetched|overriding] [-DOTHERS_FETCHED=ON] [-DMPI_FOR_C=ON] [-DBRINGS_GSHARD=ON|OFF] -P build.cmake
+#       [-DPLAN_ONLY=ON | -DPACKAGE_INFO=ON | -DPARTS=ON | -DKERNELS=ON|library | -DTENSORS_ONLY=ON] [-DEIGEN=fetched|overriding] [-DOTHERS_FETCHED=ON] [-DMPI_FOR_C=ON] [-DBRINGS_GSHARD=ON|OFF] -P build.cmake
 # cmake ... -DWAY=without_cmake -DINCLUDES=<folder>|... -DLIBRARIES=<file>|... -P build.cmake
 # cmake ... -DWAY=pkg_config -DPKG_CONFIG=<command> -DMPI=ON|OFF -P build.cmake
 # cmake ... -DWAY=debian -DPKG_CONFIG=<command> -P build.cmake

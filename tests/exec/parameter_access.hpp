@@ -48,7 +48,7 @@ void check(const Cluster& on) {
   CHECK_THROWS_WITH_AS(gs::set_global<float>(store, "in", columns.transpose()), "parameter \"in\": an array [5,3] for a tensor of [3,5]",
                        gs::error);
   gs::set_global<float>(store, "in", columns);
-  CHECK_THROWS_WITH_AS(gs::to_global<double>(store, "in"), "parameter \"in\": its elements have another type", gs::error);
+  CHECK_THROWS_WITH_AS(gs::to_global<double>(store, "in"), "parameter \"in\": its elements are float, not double", gs::error);
   CHECK(gs::to_global<float>(store, "in") == data);
 }
 }  // namespace parameter_access

@@ -361,10 +361,10 @@ TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter 
         path + ": the header: \"model.layers.0.input_layernorm.weight\" occurs twice");
   CHECK(contains(changed(R"("data_offsets":[0,)", R"("data_offsets":[9,)"), path + ": the header: \"lm_head.weight\" is F32[11,12], but"));
   CHECK(contains(changed("{", "["), path + ": the header: "));
-  CHECK(
-      contains(loading(std::string(8, '\xff') + whole.substr(8)), path + ": the header would have 18446744073709551615 bytes, more than "));
+  CHECK(contains(loading(std::string(8, '\xff') + whole.substr(8)),
+                 path + ": is no safetensors file: its header would have 18446744073709551615 bytes, more than "));
   CHECK(contains(loading(std::string("\0\0\0\0\0\0\0\x80", 8) + whole.substr(8)),
-                 path + ": the header would have 9223372036854775808 bytes"));
+                 path + ": is no safetensors file: its header would have 9223372036854775808 bytes"));
   CHECK(contains(loading(std::string(8, '\0')), path + ": the header: does not start with {"));
   for (const char* const garbage : {"", "{}", "not a safetensors file"}) CHECK(loading(garbage).starts_with(path + ": "));
   set_content(path, mixtral::file_of(all));

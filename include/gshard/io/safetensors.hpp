@@ -105,7 +105,7 @@ class safetensors_reader {
       fail("is too short for a safetensors file: " + std::to_string(file_.size()) + " bytes");
     file_.read(0, std::as_writable_bytes(std::span(&length, 1)));
     if (length > std::uint64_t(safetensors_header::most_bytes))
-      fail("the header would have " + std::to_string(length) + " bytes, more than " +
+      fail("is no safetensors file: its header would have " + std::to_string(length) + " bytes, more than " +
            std::to_string(safetensors_header::most_bytes));
     if (std::int64_t(length) > file_.size() - data_at_)
       fail("is truncated: the header has " + std::to_string(length) + " bytes, the file " +

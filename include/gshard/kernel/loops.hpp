@@ -119,7 +119,7 @@ void parallel_offsets(const loop_nest<N>& nest, std::int64_t cols, F f) {
 /// Runs the nest by calls of f(part of the nest, offsets of its first iteration). If operand O moves in the outermost loop, threads share
 /// that loop, and each part of O is written by one thread.
 template <std::size_t O, std::size_t N, class F>
-void parallel_nest(const loop_nest<N>& nest, F f) {
+void parallel_nest(const loop_nest<N>& nest, const F& f) {
   if (nest.count == 0 || nest.at[0].stride[O] == 0) return f(nest, std::array<std::int64_t, N>{});
   const loop<N>& outer = nest.at[0];
   if (outer.extent == 0) return;
