@@ -40,7 +40,8 @@ template <class T>
 bound_value& parameter_of(const parameter_store& store, std::string_view name) {
   parameter_store::entry* const e = store.find(name);
   if (e == nullptr) throw error("parameter \"" + std::string(name) + "\": no program on this store has made it yet");
-  if (e->value.type != dtype_of<T>) throw error("parameter \"" + std::string(name) + "\": its elements are " + std::string(cpp_name(e->value.type)) + ", not " +
+  if (e->value.type != dtype_of<T>)
+    throw error("parameter \"" + std::string(name) + "\": its elements are " + std::string(cpp_name(e->value.type)) + ", not " +
                 std::string(cpp_name(dtype_of<T>)));
   return e->value;
 }
