@@ -187,7 +187,7 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
 // Slots for 1.25 times the choices, in one or two chunks, or without slots: rows for twice the choices, of which those in use travel.
 template <int Chunks>
 inline constexpr gs::nn::moe_options slots{.places = {1.25}, .second = gs::second_expert::always, .chunks = Chunks};
-inline constexpr gs::nn::moe_options rows{.second = gs::second_expert::always, .expert_groups = 8, .rows = {4}, .dropless = true};
+inline constexpr gs::nn::moe_options without_slots{.second = gs::second_expert::always, .expert_groups = 8, .rows = {4}, .dropless = true};
 
 template <gs::nn::moe_options Options>
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
@@ -213,7 +213,7 @@ double moe_layer(contest& all, const std::string& what) {
 }
 void moe(contest& all) {
   const double whole = moe_layer<slots<1>>(all, "MoE layer"), two = moe_layer<slots<2>>(all, "MoE layer, 2 chunks");
-  const double dropless = moe_layer<rows>(all, "MoE layer, dropless");
+  const double dropless = moe_layer<without_slots>(all, "MoE layer, dropless");
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks, %.2fx dropless\n", "", whole / two, whole / dropless);
 }
 
@@ -250,7 +250,8 @@ void expert_groups(contest& all) {
   const double once = nodes == 2 ? eight_experts<2>(all, "MoE, row per node", nodes) : eight_experts<4>(all, "MoE, row per node", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast with a row per node\n", "", rows / once);
   if (all.ranks() > 4) return;  // then a rank has no multiple of two of the token groups
-  const double chunks = nodes == 2 ? eight_experts<2, 2>(all, "row per node, 2 chunks", nodes) : eight_experts<4, 2>(all, "row per node, 2 chunks", nodes);
+  const double chunks = nodes == 2 ? eight_experts<2, 2>(all, "row per node, 2 chunks", nodes)
+                                   : eight_experts<4, 2>(all, "row per node, 2 chunks", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", once / chunks);
 }
 
