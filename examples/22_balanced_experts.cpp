@@ -19,7 +19,7 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 // A layer whose routing is an input, so that a workload of a benchmark can set it. With `Replicas`, its experts may move.
 template <bool Replicas>
 inline constexpr auto training_step = [](auto& m, auto x, auto logits, auto rate) {
-  auto route = gs::top_k_gating(gs::softmax(logits), {.k = 2, .places = {8}});
+  auto route = gs::top_k_gating(gs::softmax(logits), {.k = 2, .slots = {8}});
   gs::symbol wi = x, wo = x;
   if constexpr (Replicas) {
     auto expert_of = gs::replicas_of_experts(m, "R", "E");

@@ -14,7 +14,7 @@ using gs::none, gs::op, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 template <gs::nn::balance Balance>
-inline constexpr gs::nn::moe_options options{.places = {8},
+inline constexpr gs::nn::moe_options options{.slots = {8},
                                              .k = 4,
                                              .swiglu = true,
                                              .shared_experts = 1,

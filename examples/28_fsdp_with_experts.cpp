@@ -26,7 +26,7 @@ inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
   auto experts_in = weight("experts/wi", "EMF", P<"expert", "data", "tensor">{}, P<"expert", none, "tensor">{});
   auto experts_out = weight("experts/wo", "EFM", P<"expert", "tensor", "data">{}, P<"expert", "tensor", none>{});
   auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(y, m.param("wg", "ME", gs::init::fan_in("M"))));
-  auto route = gs::top_k_gating(gates, {.k = 2, .places = {2}});
+  auto route = gs::top_k_gating(gates, {.k = 2, .slots = {2}});
   auto in = gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, y);
   auto out = gs::einsum<"EGCF,EFM->GECM">(gs::relu(gs::einsum<"EGCM,EMF->EGCF">(in, experts_in)), experts_out);
   auto error = y + gs::einsum<"GSEC,GECM->GSM">(route.combine, out) - target;

@@ -17,7 +17,7 @@ template <bool Dropless>
 constexpr gs::nn::moe_options options() {
   constexpr double spare = 2, k = 2;  // rows or slots for twice as many choices as there are
   if (Dropless) return {.expert_groups = 4, .rows = {spare * k}, .dropless = true};
-  return {.places = {spare * k}};
+  return {.slots = {spare * k}};
 }
 template <bool Dropless>
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {

@@ -186,7 +186,7 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
 
 // Slots for 1.25 times the choices, in one or two chunks, or without slots: rows for twice the choices, of which those in use travel.
 template <int Chunks>
-inline constexpr gs::nn::moe_options slots{.places = {1.25}, .second = gs::second_expert::always, .chunks = Chunks};
+inline constexpr gs::nn::moe_options slots{.slots = {1.25}, .second = gs::second_expert::always, .chunks = Chunks};
 inline constexpr gs::nn::moe_options without_slots{.second = gs::second_expert::always, .expert_groups = 8, .rows = {4}, .dropless = true};
 
 template <gs::nn::moe_options Options>

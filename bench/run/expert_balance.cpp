@@ -38,7 +38,7 @@ constexpr std::int64_t groups = 4, tokens = 2048, model = 256, hidden = 128;
 template <int Slots, bool Replicas>
 inline constexpr auto layer = [](auto& m, auto x, auto logits, auto rate) {
   constexpr double whole = Replicas ? experts : Slots * experts / 100.0;
-  auto route = gs::top_k_gating(gs::softmax(logits), {.k = 2, .places = {whole}});
+  auto route = gs::top_k_gating(gs::softmax(logits), {.k = 2, .slots = {whole}});
   gs::symbol wi = x, wo = x;
   if constexpr (Replicas) {
     const auto expert_of = gs::replicas_of_experts(m, "R", "E");

@@ -57,7 +57,7 @@ struct configuration {
   gs::nn::transformer_options options(bool training) const {
     using gs::second_expert;
     gs::nn::transformer_options o{.encoder_layers = layers, .decoder_layers = layers, .dropout = training ? 0.1 : 0, .moe = {}};
-    o.moe.places = gs::capacity{capacity};
+    o.moe.slots = gs::capacity{capacity};
     o.moe.router.training = training;
     o.moe.second = choice == policy::random      ? second_expert::random
                    : choice == policy::threshold ? second_expert::above_threshold

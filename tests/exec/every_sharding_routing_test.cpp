@@ -44,7 +44,7 @@ symbols gated(given x, bool dense_results) {
 
 /// Dispatch to k experts, something non-linear there, combine; gradients of <y, dy> + aux for tokens and gates.
 symbols routed(given x, int k = 2) {
-  const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity{k / 2.0}});
+  const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .slots = gs::capacity{k / 2.0}});
   const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
   const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
   symbols results{y};
@@ -55,7 +55,7 @@ symbols routed(given x, int k = 2) {
 
 /// The same through groups of experts, in chunks of token groups.
 symbols routed_by_groups(given x, int k, int groups, const gs::capacity& rows, int chunks = 1) {
-  const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity{k / 2.0}});
+  const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .slots = gs::capacity{k / 2.0}});
   const auto gatings = gs::chunks_of_token_groups(r, chunks);
   const symbols tokens = gs::chunks_of_token_groups(x[2], chunks);
   symbols y, overflow;
@@ -106,7 +106,7 @@ TEST_CASE("top_k_gating with k = 2 equals top2_gating that takes every second ex
   const auto program = [](bool top_k) {
     return trace({{"GSE"}, {"GS"}}, [=](const scope&, given x) {
       const symbol gates = gs::softmax(x[0]);
-      const gs::gating_result r = top_k ? gs::top_k_gating(gates, x[1], {.k = 2, .places = gs::capacity{1.0}})
+      const gs::gating_result r = top_k ? gs::top_k_gating(gates, x[1], {.k = 2, .slots = gs::capacity{1.0}})
                                         : gs::top2_gating(gates, x[1], gs::capacity{1.0}, gs::second_expert::always);
       symbols results{r.aux, r.load, r.overflow, r.combine, r.dispatch};
       results.push_back(gs::gradients(gs::sum(gs::sum<"GSEC->GE">(r.combine * r.combine)) + r.aux, std::array{x[0]})[0]);
@@ -197,7 +197,7 @@ namespace {
 /// Without slots: k experts with a matrix [M,F], a bias, something non-linear, and a matrix [F,M]. y, overflow; the gradients of
 /// <y, dy> + aux for tokens, gates and weights.
 symbols routed_as_rows(const scope& m, given x, int k, int groups, const gs::capacity& rows) {
-  const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .places = gs::capacity::unlimited()});
+  const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .slots = gs::capacity::unlimited()});
   const gs::expert_row_routing r = gs::send_rows(gating, x[2], groups, rows);
   const gs::init any = gs::init::normal(1);
   const symbol wi = gs::expert_param(m, r, "wi", "MF", any), bi = gs::expert_param(m, r, "bi", "F", any);
@@ -240,7 +240,7 @@ const std::vector<run_graph::input> with_scores{{"GSE"}, {"GS"}, {"GSM"}, {"GSM"
 TEST_CASE("experts chosen by scores, and tokens by importance, with gradients") {
   const auto check = [](bool has_mask) {
     const auto program = [=](const scope&, given x) {
-      gs::gating_options o{.k = 3, .places = gs::capacity{1.5}, .norm = gs::gate_norm::kept, .scale = 2.5, .scores = x[4]};
+      gs::gating_options o{.k = 3, .slots = gs::capacity{1.5}, .norm = gs::gate_norm::kept, .scale = 2.5, .scores = x[4]};
       if (!has_mask) return results_of(gs::top_k_gating(gs::softmax(x[0]), o), x);
       o.importance = x[5];
       return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
@@ -254,7 +254,8 @@ TEST_CASE("experts chosen by scores, and tokens by importance, with gradients") 
 TEST_CASE("second experts that are sampled, or above a threshold, with slots for all tokens") {
   for (const gs::second_expert second : {gs::second_expert::sampled, gs::second_expert::above_threshold}) {
     const auto program = [=](const scope&, given x) {
-      const gs::gating_options o{.places = gs::capacity::unlimited(), .second = second, .threshold = 0.3};
+      const gs::gating_options o{.slots = gs::capacity::unlimited(), .second = second,
+                                 .threshold = second == gs::second_expert::sampled ? 0.5 : 0.3};
       return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
     };
     every_sharding(trace(inputs, program), {.dims = {routing_sizes[1]}, .tolerance = 1e-12, .prepare = binary_mask});
@@ -264,7 +265,7 @@ TEST_CASE("second experts that are sampled, or above a threshold, with slots for
 TEST_CASE("tokens chosen by experts, with gradients") {
   for (const gs::gate_norm norm : {gs::gate_norm::off, gs::gate_norm::kept}) {
     const auto program = [=](const scope&, given x) {
-      return results_of(gs::expert_choice_gating(gs::softmax(x[0]), x[1], {.places = gs::capacity{1.5}, .norm = norm}), x);
+      return results_of(gs::expert_choice_gating(gs::softmax(x[0]), x[1], {.slots = gs::capacity{1.5}, .norm = norm}), x);
     };
     every_sharding(trace(inputs, program), {.dims = {routing_sizes[1]}, .tolerance = 1e-12, .prepare = binary_mask});
   }

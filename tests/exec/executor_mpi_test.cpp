@@ -139,7 +139,7 @@ void compare_training(const gs::nn::moe_options& options) {
 }  // namespace
 
 TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
-  compare_training({.places = gs::capacity{1.5}});
+  compare_training({.slots = gs::capacity{1.5}});
 }
 
 TEST_CASE("mpi: a mixture of experts in groups trains to the same bits as simulated") {

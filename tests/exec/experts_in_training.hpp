@@ -26,18 +26,20 @@ namespace gs = gshard;
 using gs::in, gs::none, gs::P;
 
 using expert_mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
-template <bool Replicas>
+/// ShardedState: the optimizer's state is sharded over `data`, in a dim other than that of the experts.
+template <bool Replicas, bool ShardedState = false>
 inline constexpr auto layer_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r =
-      gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.places = {8}, .replicas = Replicas, .replica_places = {Replicas ? 12.0 : 0.0}});
+      gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.slots = {8}, .replicas = Replicas, .replica_slots = {Replicas ? 12.0 : 0.0}});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
-  gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
+  if constexpr (ShardedState) gs::adam{.shard_state_over = "data"}.minimize(m, m.objective(loss, 0.1), rate);
+  else gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.demand, r.overflow};
 };
 using by_both = P<gs::axes<"data", "expert">, none, none>;
-template <bool Replicas>
-using layer_program = gs::program<layer_step<Replicas>, expert_mesh, in<"GSM", by_both, double>,
+template <bool Replicas, bool ShardedState = false>
+using layer_program = gs::program<layer_step<Replicas, ShardedState>, expert_mesh, in<"GSM", by_both, double>,
                                   in<"GS", P<gs::axes<"data", "expert">, none>, double>, in<"", void, double>, gs::element<double>>;
 
 inline constexpr std::size_t G = 4, S = 16, E = 8, M = 8, F = 12, R = 12;
@@ -56,9 +58,9 @@ inline std::vector<double> mask_of_tokens() {
 }
 
 /// Losses of training. after_step(step, run, demand) is called between steps.
-template <bool Replicas, class Mesh, class AfterStep>
+template <bool Replicas, bool ShardedState = false, class Mesh, class AfterStep>
 std::vector<double> train(const gs::cluster<Mesh>& on, const gs::parameter_store& store, int steps, AfterStep after_step) {
-  gs::executable<layer_program<Replicas>> run(on, sizes, store);
+  gs::executable<layer_program<Replicas, ShardedState>> run(on, sizes, store);
   run.check_replicas_every = 1;
   std::vector<double> losses;
   for (int step = 1; step <= steps; ++step) {

@@ -311,7 +311,7 @@ TEST_CASE("gradients: gating, dispatch and combine") {
 
 TEST_CASE("gradients: gating, dispatch and combine of three experts per token") {
   const auto layer = [](given x) {
-    const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 3, .places = gs::capacity{2.0}});
+    const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 3, .slots = gs::capacity{2.0}});
     const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
     return weigh(einsum<"GSEC,EGCM->GSM">(r.combine, in * in), x[2]) + 3.0 * r.aux;
   };
@@ -325,8 +325,8 @@ TEST_CASE("gradients: gating by scores, and expert choice") {
         const symbol gates = map<[](auto v) { return 1 / (1 + exp(-v)); }>(x[0]);
         const symbol scores = gs::stop_gradient(gates + x[3]);
         const gs::gating_result r =
-            by_experts ? gs::expert_choice_gating(gates, {.places = gs::capacity{1.5}, .norm = norm, .scores = scores})
-                       : gs::top_k_gating(gates, {.places = gs::capacity{1.5}, .norm = norm, .scale = 2.5, .scores = scores});
+            by_experts ? gs::expert_choice_gating(gates, {.slots = gs::capacity{1.5}, .norm = norm, .scores = scores})
+                       : gs::top_k_gating(gates, {.slots = gs::capacity{1.5}, .norm = norm, .scale = 2.5, .scores = scores});
         const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
         return weigh(einsum<"GSEC,EGCM->GSM">(r.combine, in * in), x[2]) + 3.0 * r.aux;
       };
@@ -337,7 +337,7 @@ TEST_CASE("gradients: gating by scores, and expert choice") {
 TEST_CASE("gradients: expert groups") {
   for (const double rows : {0.0, 1.2}) {
     const auto layer = [rows](given x) {
-      const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 3, .places = gs::capacity{2.0}});
+      const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 3, .slots = gs::capacity{2.0}});
       const gs::expert_group_routing sent = gs::send_to_expert_groups(r, x[1], 2, gs::capacity{rows});
       const symbol in = gs::dispatch_in_groups(sent);
       return weigh(gs::combine_from_groups(sent, in * in), x[2]) + 3.0 * r.aux;
@@ -348,7 +348,7 @@ TEST_CASE("gradients: expert groups") {
 
 TEST_CASE("gradients: grouped products, also with transposed matrices, and the gradients of matrices") {
   const auto layer = [](given x) {
-    const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), {.k = 2, .places = gs::capacity::unlimited()});
+    const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), {.k = 2, .slots = gs::capacity::unlimited()});
     const gs::expert_row_routing r = gs::send_rows(gating, x[1], 2);
     const int m = r.rows.get().dims[3];
     const gs::dim_list of_matrices = gs::detail::route::dims({r.group_dim, r.expert_dim, m, m});

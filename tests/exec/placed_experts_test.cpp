@@ -61,6 +61,32 @@ TEST_CASE("training with replicas, moved every other step, has the losses of tra
     }
 }
 
+TEST_CASE("optimizer state that is sharded over another axis moves with its experts, as planned") {
+  const auto one = gs::simulate<expert_mesh>({1, 1});
+  const std::vector<double> expected = train<false>(one, gs::parameter_store(one, 8), 6, nothing);
+  for (const std::vector<int>& nodes : {std::vector<int>{}, {0, 0, 1, 1, 0, 0, 1, 1}}) {
+    CAPTURE(nodes.size());
+    const auto on = nodes.empty() ? gs::simulate<expert_mesh>({2, 4}) : gs::simulate<expert_mesh>({2, 4}, {nodes});
+    const gs::parameter_store store(on, 8);
+    const auto rotate = [&](int, auto& run, const auto&) {
+      const gs::placed_experts experts(run.engine(), "moe");
+      std::vector<int> expert = experts.placement().expert();
+      std::ranges::rotate(expert, expert.begin() + 5);
+      const auto to = gs::expert_placement::of(expert, int(E), experts.on());
+      const std::vector<gs::traffic> planned = experts.planned_traffic(to);
+      store.on().on().reset_received();
+      CHECK(experts.move(to) > 0);
+      CHECK(std::ranges::equal(planned, store.on().on().received()));
+    };
+    const std::vector<double> losses = train<true, true>(on, store, 6, rotate);
+    REQUIRE(losses.size() == expected.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+    // Devices of one row of the mesh hold other parts of a state than those of the other row.
+    const gs::detail::bound_value& moment = store.find("adam.m.moe.wi")->value;
+    CHECK(gs::detail::place(moment, on.on().extents(), 0).extent[1] < std::int64_t(M));
+  }
+}
+
 TEST_CASE("the initial rows of replicas are those of experts without replicas") {
   const auto on = gs::simulate<expert_mesh>({1, 4});
   const gs::parameter_store plain(on, 3), store(on, 3);
@@ -75,7 +101,7 @@ TEST_CASE("the initial rows of replicas are those of experts without replicas") 
 
 TEST_CASE("replicas with few slots drop choices, which are counted") {
   static constexpr auto forward = [](auto& m, auto x, auto mask) {
-    const auto r = gs::nn::moe<"expert">(m, x, mask, {.places = {8}, .replicas = true, .replica_places = {0.1}});
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.slots = {8}, .replicas = true, .replica_slots = {0.1}});
     return std::tuple{r.overflow, r.load};
   };
   using program = gs::program<forward, expert_mesh, in<"GSM", by_both, double>, in<"GS", P<gs::axes<"data", "expert">, none>, double>,
@@ -99,7 +125,7 @@ TEST_CASE("replicas with few slots drop choices, which are counted") {
 
 TEST_CASE("demand counts choices that full experts refuse: placement, bias and measures of balance see an expert that is 10 times as hot") {
   static constexpr auto forward = [](auto& m, auto x, auto mask) {
-    const auto r = gs::nn::moe<"expert">(m, x, mask, {.places = {1.25}, .k = 1, .replicas = true,
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.slots = {1.25}, .k = 1, .replicas = true,
                                                       .router = {.norm = gs::gate_norm::off, .balance = gs::nn::balance::bias}});
     const auto b = gs::nn::measure_balance(r.demand, r.overflow);
     return std::tuple{r.demand, r.load, r.overflow, b.busiest, b.refused};

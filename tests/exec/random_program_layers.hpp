@@ -142,11 +142,11 @@ inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
 
 namespace detail {
 inline gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symbol> x) {
-  const gs::capacity places = s.places ? gs::capacity{double(s.places)} : gs::capacity::unlimited();
+  const gs::capacity places = s.slots ? gs::capacity{double(s.slots)} : gs::capacity::unlimited();
   const gs::symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : gs::symbol{};
   // Gates of different tokens are nearly equal if logits are: experts choose by logits.
-  if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.places = places, .norm = s.norm, .scores = x[1]}, "experts", true);
-  return gs::detail::emit_gating(gates, mask, {.k = s.k, .places = places, .norm = s.norm}, "experts");
+  if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.slots = places, .norm = s.norm, .scores = x[1]}, "experts", true);
+  return gs::detail::emit_gating(gates, mask, {.k = s.k, .slots = places, .norm = s.norm}, "experts");
 }
 inline gs::symbol more(gs::symbol x) {
   return gs::map<[](auto v) { return v + 0.25; }>(x);

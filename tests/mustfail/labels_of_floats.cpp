@@ -3,8 +3,8 @@
 // expect: gshard: an operand has another element type than the operation takes
 // expect: in_operation<.*"cross_entropy"
 // expect: operand_number<1>
-// expect: element_type_given<.*"f32"
-// expect: element_type_taken<.*"i32"
+// expect: actual_element_type<.*"f32"
+// expect: expected_element_types<.*"i32"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -3,8 +3,8 @@
 // expect: gshard: an operand has another element type than the operation takes
 // expect: in_operation<.*"map"
 // expect: operand_number<0>
-// expect: element_type_given<.*"i32"
-// expect: element_type_taken<.*"f32, f64"
+// expect: actual_element_type<.*"i32"
+// expect: expected_element_types<.*"f32, f64"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

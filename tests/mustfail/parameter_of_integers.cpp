@@ -3,8 +3,8 @@
 // expect: gshard: an operand has another element type than the operation takes
 // expect: in_operation<.*"param"
 // expect: operand_name<.*"moe.wi"
-// expect: element_type_given<.*"i32"
-// expect: element_type_taken<.*"f32, f64, f16, bf16"
+// expect: actual_element_type<.*"i32"
+// expect: expected_element_types<.*"f32, f64, f16, bf16"
 // expect: at_line<20
 #include <gshard/nn/moe.hpp>
 #include <gshard/plan.hpp>

@@ -2,8 +2,8 @@
 // Masks are not added: an input that is a partial sum of them.
 // expect: gshard: an operand has another element type than the operation takes
 // expect: operand_name<.*"A"
-// expect: element_type_given<.*"bool"
-// expect: element_type_taken<.*"f32, f64, i32, i64, c64, c128"
+// expect: actual_element_type<.*"bool"
+// expect: expected_element_types<.*"f32, f64, i32, i64, c64, c128"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -197,7 +197,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat<2>(a, [](auto v) { return v; }));
   use(top2_gating(gates, gs::capacity{2}).aux);
   use(top_k_gating(gates, {.k = 2}).aux);
-  use(expert_choice_gating(gates, {.places = gs::capacity{2}}).aux);
+  use(expert_choice_gating(gates, {.slots = gs::capacity{2}}).aux);
   use(chunk_of(top_k_gating(gates), 0, 2).dispatch);
   use(join_token_groups(chunks_of_token_groups(gates, 2)));
   const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);

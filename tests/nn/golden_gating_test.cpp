@@ -128,13 +128,13 @@ TEST_CASE_TEMPLATE("gating: known slots, weights and auxiliary loss, of the kern
       CAPTURE(int(norm));
       check_kernel<T>(capacity, norm);
       check_verb(run<T>([=](const scope&, symbol x, symbol mask) {
-        return results_of(gs::top_k_gating(gs::softmax(x), mask, {.k = 2, .places = places, .norm = norm}));
+        return results_of(gs::top_k_gating(gs::softmax(x), mask, {.k = 2, .slots = places, .norm = norm}));
       }), capacity, norm);
       check_verb(run<T>([=](const scope&, symbol x, symbol) {
-        return results_of(gs::top_k_gating(gs::softmax(x), {.k = 2, .places = places, .norm = norm}));
+        return results_of(gs::top_k_gating(gs::softmax(x), {.k = 2, .slots = places, .norm = norm}));
       }), capacity, norm);
       const arrays routed = run<T>([=](const scope& m, symbol x, symbol mask) {
-        symbols results = results_of(gs::nn::route(m, x, mask, {.k = 2, .places = places}, {.norm = norm}));
+        symbols results = results_of(gs::nn::route(m, x, mask, {.k = 2, .slots = places}, {.norm = norm}));
         results.push_back(m.auxiliary());
         return results;
       });

@@ -33,7 +33,7 @@ const gs::dims extents{{'G', G}, {'B', B}, {'T', T}, {'M', 16}, {'H', 2}, {'R', 
 
 template <bool Tied>
 constexpr nn::language_model_options options{
-    .layers = 2, .moe = {.places = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .tied_head = Tied};
+    .layers = 2, .moe = {.slots = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .tied_head = Tied};
 
 template <bool Tied>
 constexpr auto train_step = [](auto& m, auto ids, auto labels, auto rate) {
@@ -179,7 +179,7 @@ namespace {
 constexpr nn::language_model_options noisy{
     .layers = 2,
     .moe = {.swiglu = true,
-            .router = {.balance = nn::balance::bias, .bias_rate = 0.1, .jitter = 0.2, .gumbel = 1, .evaluation_places = {3}}},
+            .router = {.balance = nn::balance::bias, .bias_rate = 0.1, .jitter = 0.2, .gumbel = 1, .evaluation_slots = {3}}},
     .dropout = 0.2};
 template <bool Evaluate>
 constexpr auto noisy_logits = [](auto& m, auto ids) {
@@ -265,7 +265,7 @@ TEST_CASE("language_model: with a sharded sequence, losses and gradients are tho
   static constexpr auto step = [](auto& m, auto ids, auto labels, auto rate) {
     nn::routing_summary routing;
     constexpr nn::language_model_options in_ring{
-        .moe = {.places = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .sequence_axis = "seq"};
+        .moe = {.slots = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .sequence_axis = "seq"};
     const auto loss = nn::token_loss(nn::language_model<"data">(m, ids, in_ring, routing), labels);
     gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
     return loss;
@@ -379,7 +379,7 @@ namespace {
 template <gs::dtype Stored>
 constexpr auto step_with_cache_in = [](auto& m, auto ids, auto position, auto order) {
   return nn::language_model_step<"expert">(
-      m, ids, position, {.layers = 2, .moe = {.swiglu = true, .router = {.evaluation_places = {3}}}, .cache_dtype = Stored}, order);
+      m, ids, position, {.layers = 2, .moe = {.swiglu = true, .router = {.evaluation_slots = {3}}}, .cache_dtype = Stored}, order);
 };
 template <gs::dtype Stored>
 using cache_in = gs::program<step_with_cache_in<Stored>, mesh, one_position, in<"", void, std::int32_t>, one_position>;

@@ -25,7 +25,7 @@ namespace {
 
 /// Layer and training step: learns to return a multiple of its input.
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.places = gs::capacity{1.5}});
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.slots = gs::capacity{1.5}});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
@@ -118,7 +118,7 @@ namespace {
 /// The training step with three experts per token, in this many groups; `rows`: of each group, as a capacity factor; in chunks.
 template <int Groups, int Rows, int Chunks>
 inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.places = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)},
+  const gs::nn::moe_options options{.slots = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)},
                                     .chunks = Chunks};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
@@ -143,7 +143,7 @@ namespace {
 /// The training step of experts that choose tokens, in this many groups, or with replicas.
 template <int Groups, bool Replicas>
 inline constexpr auto choosing_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.places = gs::capacity{2}, .expert_groups = Groups, .replicas = Replicas,
+  const gs::nn::moe_options options{.slots = gs::capacity{2}, .expert_groups = Groups, .replicas = Replicas,
                                     .router = {.norm = gs::gate_norm::off, .experts_choose = true}};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
@@ -198,7 +198,7 @@ using without_slots = gs::program<dropless_step<Groups, Rows>, mesh, tokens, in<
                                   gs::element<double>>;
 /// The same with a slot for every token at every expert.
 inline constexpr auto unlimited_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.places = gs::capacity::unlimited(), .swiglu = true, .biases = true};
+  const gs::nn::moe_options options{.slots = gs::capacity::unlimited(), .swiglu = true, .biases = true};
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -233,7 +233,7 @@ namespace {
 /// The training step with two experts per token, whose slots are exchanged in chunks.
 template <int Chunks>
 inline constexpr auto chunked_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.places = gs::capacity{2.5}, .swiglu = true, .chunks = Chunks});
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.slots = gs::capacity{2.5}, .swiglu = true, .chunks = Chunks});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
@@ -294,7 +294,7 @@ struct kind_of_experts {
 };
 template <kind_of_experts Kind>
 inline constexpr auto step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.places = gs::capacity{1.5}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu, .biases = Kind.biases,
+  const gs::nn::moe_options options{.slots = gs::capacity{1.5}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu, .biases = Kind.biases,
                                     .chunks = Kind.chunks, .shared_experts = Kind.shared};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;

@@ -70,16 +70,16 @@ void keep_best_groups(std::vector<double>& scores, std::int64_t experts, int gro
 router some_router(std::uint32_t seed) {
   router r;
   r.gating.k = 1 + int(seed % 3);
-  r.gating.places = seed % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.75 * r.gating.k};
-  if (seed % 6 == 1) r.gating.places.minimum = 4;
-  if (seed % 4 == 3) r.gating.places.multiple = 3;
+  r.gating.slots = seed % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.75 * r.gating.k};
+  if (seed % 6 == 1) r.gating.slots.minimum = 4;
+  if (seed % 4 == 3) r.gating.slots.multiple = 3;
   r.options.score = seed % 2 ? gate_score::sigmoid : gate_score::softmax;
   r.options.norm = seed % 4 < 2 ? gs::gate_norm::chosen : gs::gate_norm::off;
   r.options.scale = seed % 3 ? 1 : 2.5;
   r.options.balance = seed % 7 < 4 ? balance::bias : balance::off;
   r.options.groups = seed % 11 < 5 ? 1 : 3;
   r.options.groups_per_token = r.options.groups == 1 || seed % 11 == 5 ? 1 : 2;
-  r.options.bias_rate = 0.25;
+  if (r.options.balance == balance::bias) r.options.bias_rate = 0.25;
   r.options.experts_choose = seed % 13 == 0 && r.options.norm == gs::gate_norm::off;
   if (r.options.experts_choose) r.gating.k = gs::gating_options{}.k;
   return r;
@@ -121,8 +121,8 @@ TEST_CASE("route: scores, norms, selection bias, expert groups and capacities in
         }
       }
       if (r.options.groups != 1) keep_best_groups(scores, E, r.options.groups, r.options.groups_per_token);
-      const double factor = r.gating.places.factor;
-      const std::int64_t minimum = r.gating.places.minimum, multiple = r.gating.places.multiple;
+      const double factor = r.gating.slots.factor;
+      const std::int64_t minimum = r.gating.slots.minimum, multiple = r.gating.slots.multiple;
       const std::int64_t exact = std::isinf(factor) ? S : std::max<std::int64_t>(1, std::int64_t(std::ceil(factor * S / E)));
       const std::int64_t C = (std::max(exact, minimum) + multiple - 1) / multiple * multiple;
       gs::kernel::gating_rules<double> rules;
@@ -188,9 +188,9 @@ TEST_CASE("route: every sharding equals one device, with gradients, noise, losse
     run_graph::every_sharding(trace({{"GSM"}, {"GS"}, {"GSM"}}, program),
                               {.dims = {{{'G', 5}, {'S', 4}, {'E', 6}, {'M', 2}}}, .tolerance = 1e-12, .prepare = mask});
   };
-  check({{.k = 3, .places = gs::capacity{2}},
+  check({{.k = 3, .slots = gs::capacity{2}},
          {.score = gate_score::sigmoid, .scale = 2.5, .balance = balance::bias, .groups = 3, .groups_per_token = 2, .z_loss = 0.1}});
-  check({{.k = 2, .places = gs::capacity{2}, .second = gs::second_expert::sampled}, {.jitter = 0.25, .gumbel = 0.5}});
+  check({{.k = 2, .slots = gs::capacity{2}, .second = gs::second_expert::sampled}, {.jitter = 0.25, .gumbel = 0.5}});
   check({{.k = 2}, {.norm = gs::gate_norm::off, .experts_choose = true}});
 }
 
@@ -210,13 +210,13 @@ TEST_CASE("route: Gumbel noise chooses experts, and sampling second ones, in pro
   const auto check = [](const std::vector<double>& found, const std::vector<double>& shares) {
     for (std::size_t e = 0; e < E; ++e) CHECK(found[e] / double(S) == doctest::Approx(shares[e]).epsilon(0.12));
   };
-  check(load({{.k = 1, .places = all}, {.gumbel = 1}}), gates);
-  const router sampled{{.k = 2, .places = all, .second = gs::second_expert::sampled}, {}};
+  check(load({{.k = 1, .slots = all}, {.gumbel = 1}}), gates);
+  const router sampled{{.k = 2, .slots = all, .second = gs::second_expert::sampled}, {}};
   check(load(sampled), {1, gates[1] / (1 - gates[0]), gates[2] / (1 - gates[0]), gates[3] / (1 - gates[0])});
-  for (router r : {sampled, router{{.k = 2, .places = all}, {.jitter = 0.9, .gumbel = 3}}}) {
+  for (router r : {sampled, router{{.k = 2, .slots = all}, {.jitter = 0.9, .gumbel = 3}}}) {
     r.options.training = false;
     CHECK(load(r) == std::vector<double>{S, 0, 0, S});
-    r.options.evaluation_places = gs::capacity{0.5};
+    r.options.evaluation_slots = gs::capacity{0.5};
     CHECK(load(r) == std::vector<double>{S / 8, 0, 0, S / 8});
   }
 }
@@ -235,7 +235,7 @@ TEST_CASE("route: sigmoid gates of any finite logits have finite gradients; samp
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
     for (std::size_t e = 0; e < 4; ++e) CHECK(found[e] == doctest::Approx(logits[e] < sorted[1] ? 0 : slope(logits[e])));
   }
-  const router one_of_two_groups{{.k = 2, .places = gs::capacity::unlimited(), .second = gs::second_expert::sampled}, {.groups = 2}};
+  const router one_of_two_groups{{.k = 2, .slots = gs::capacity::unlimited(), .second = gs::second_expert::sampled}, {.groups = 2}};
   const run_graph::traced sampled =
       routed(one_of_two_groups, [](const scope&, const gs::gating_result&, symbol load) { return symbols{load}; });
   const std::vector<double> tokens(200, 1);

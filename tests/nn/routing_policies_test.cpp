@@ -129,7 +129,7 @@ routed choose_tokens(const array& gates, const array& scores, const array& mask,
 
 /// The gating of gates by scores.
 routed gate(const array& gates, array scores, const policy& p, const numbers& n, keys& random) {
-  const gs::capacity& places = p.gating.places;
+  const gs::capacity& places = p.gating.slots;
   const int k = p.gating.k;
   const gate_norm norm = p.gating.norm;
   const bool by_experts = p.options.experts_choose;
@@ -202,7 +202,7 @@ routed route(policy p, const numbers& n, keys& random) {
   p.gating.scale = p.options.scale;
   p.gating.threshold = p.options.threshold;
   if (!noisy) {
-    if (p.options.evaluation_places.factor > 0) p.gating.places = p.options.evaluation_places;
+    if (p.options.evaluation_slots.factor > 0) p.gating.slots = p.options.evaluation_slots;
     if (p.gating.second != second_expert::above_threshold) p.gating.second = second_expert::always;
   }
   return gate(gates, scores, p, n, random);
@@ -251,9 +251,9 @@ void check_policy(const std::function<policy(int)>& make, const std::function<sy
 policy some_policy(int kind) {
   policy p;
   p.gating.k = 2 + kind % 2;
-  p.gating.places = kind % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.6 * p.gating.k};
-  if (kind % 6 == 1) p.gating.places.multiple = 3;
-  if (kind % 7 == 2) p.gating.places.minimum = 4;
+  p.gating.slots = kind % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.6 * p.gating.k};
+  if (kind % 6 == 1) p.gating.slots.multiple = 3;
+  if (kind % 7 == 2) p.gating.slots.minimum = 4;
   p.gating.scale = p.options.scale = kind % 3 ? 1 : 2.5;
   p.gating.norm = p.options.norm = kind % 4 == 0 ? gate_norm::off : kind % 4 == 1 ? gate_norm::kept : gate_norm::chosen;
   p.options.score = kind % 8 < 3 ? gate_score::sigmoid : gate_score::softmax;
@@ -272,7 +272,7 @@ void check_route(const change& with) {
       [](const policy& p, const scope& m, given x) {
         gs::nn::router_options o = p.options;
         if (p.has_importance) o.importance = x[2];
-        return results_of(gs::nn::route(m, x[0], x[1], {.k = p.gating.k, .places = p.gating.places, .second = p.gating.second}, o));
+        return results_of(gs::nn::route(m, x[0], x[1], {.k = p.gating.k, .slots = p.gating.slots, .second = p.gating.second}, o));
       },
       route);
 }
@@ -291,7 +291,7 @@ void check_verbs(const change& with) {
         gs::gating_options o = p.gating;
         if (p.has_importance) o.importance = x[2];
         if (p.has_scores) o.scores = x[3];
-        const gs::expert_choice_options by_experts{o.places, o.norm, o.scale, o.scores};
+        const gs::expert_choice_options by_experts{o.slots, o.norm, o.scale, o.scores};
         if (p.options.experts_choose)
           return results_of(p.has_mask ? gs::expert_choice_gating(x[4], x[1], by_experts) : gs::expert_choice_gating(x[4], by_experts));
         return results_of(p.has_mask ? gs::top_k_gating(x[4], x[1], o) : gs::top_k_gating(x[4], o));
@@ -325,12 +325,16 @@ TEST_CASE("route: Gumbel noise is added to the logits of the choice, and not to 
 }
 
 TEST_CASE("gating: sampled second experts are those with the largest sum of log gate and Gumbel noise") {
-  check_both([](policy& p, int) { p.gating.second = second_expert::sampled; });
+  check_both([](policy& p, int) {
+    p.gating.k = 2;
+    p.gating.second = second_expert::sampled;
+  });
 }
 
 TEST_CASE("gating: a second expert is used if its weight exceeds the threshold, or the threshold times a random number") {
   for (const second_expert second : {second_expert::random, second_expert::above_threshold})
     check_both([=](policy& p, int kind) {
+      p.gating.k = 2;
       p.gating.second = second;
       p.gating.threshold = p.options.threshold = 0.15 + 0.1 * (kind % 4);
     });
@@ -352,6 +356,7 @@ TEST_CASE("gating: experts that choose their tokens, with every norm of the weig
     CAPTURE(int(norm));
     check_both([=](policy& p, int) {
       p.options.experts_choose = true;
+      p.options.balance = balance::off;
       p.gating.k = gs::gating_options{}.k;
       p.gating.norm = p.options.norm = norm;
     });
@@ -363,9 +368,10 @@ TEST_CASE("route: all policies at once, and in evaluation") {
     p.options.jitter = 0.3;
     p.options.gumbel = 0.5;
     p.gating.second = kind % 3 == 0 ? second_expert::sampled : kind % 3 == 1 ? second_expert::random : second_expert::above_threshold;
-    p.options.threshold = 0.3;
+    p.gating.k = 2;
+    if (kind % 3 != 0) p.options.threshold = 0.3;
     p.has_importance = true;
     p.options.training = kind % 2 == 0;
-    if (kind % 4 == 1) p.options.evaluation_places = gs::capacity{1};
+    if (kind % 4 == 1) p.options.evaluation_slots = gs::capacity{1};
   });
 }

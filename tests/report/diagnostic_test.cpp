@@ -35,8 +35,8 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "divided by 4)");
   CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
         "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
-  CHECK(gs::describe(problem(fault::options_conflict, "moe", ".dropless and .router.evaluation_places")) ==
-        "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .router.evaluation_places in \"moe\")");
+  CHECK(gs::describe(problem(fault::options_conflict, "moe", ".dropless and .router.evaluation_slots")) ==
+        "an option has no meaning beside another one, or beside a second mesh axis (.dropless and .router.evaluation_slots in \"moe\")");
   CHECK(gs::describe(problem(fault::uneven_chunks, "moe", "G", 4, 3)) ==
         "the number of chunks of token groups does not divide the number of token groups (\"moe\", dim \"G\": 4 divided by 3)");
   const std::string range = "invalid range, count, window or priority: reversed, out of bounds, or given twice (";
@@ -53,7 +53,7 @@ TEST_CASE("a fault as text: element types") {
   d.given = gs::dtype::i32;
   d.taken = gs::reals;
   CHECK(gs::describe(d) ==
-        "an operand has another element type than the operation takes (\"param\", \"moe.wi\": f32, f64 taken, i32 given)");
+        "an operand has another element type than the operation takes (\"param\", \"moe.wi\": f32, f64 expected, i32 given)");
 }
 
 TEST_CASE("a fault as text: its line and the scope around it") {
@@ -63,7 +63,7 @@ TEST_CASE("a fault as text: its line and the scope around it") {
   d.name_place(12, "attention");
   d.name_place(13, "feed-forward");  // the first place stays
   CHECK(gs::describe(d) ==
-        "an operand has another element type than the operation takes (\"map\", operand 1: f32 taken, f64 given, line 12 in \"attention\")");
+        "an operand has another element type than the operation takes (\"map\", operand 1: f32 expected, f64 given, line 12 in \"attention\")");
   gs::diagnostic of_long_scope = problem(fault::wrong_type, "map", {}, 1);
   of_long_scope.name_place(12, "the cross attention of the third decoder layer");
   CHECK(gs::describe(of_long_scope).ends_with("line 12 in \"the cross attention of the third decoder layer\")"));

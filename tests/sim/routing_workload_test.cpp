@@ -128,7 +128,7 @@ TEST_CASE("gating of the logits makes the choices") {
 
 TEST_CASE("dry runs of all workloads: experts that are placed by their load take as long as those of an even load") {
   static constexpr auto layer = [](auto& m, auto x, auto gates) {
-    const auto route = gs::top_k_gating(gates, {.k = 2, .places = {16}});  // a slot for every token
+    const auto route = gs::top_k_gating(gates, {.k = 2, .slots = {16}});  // a slot for every token
     const auto wi = m.param("wi", "EMF", gs::P<"x", gs::none, gs::none>{}, gs::init::fan_in("M"));
     return gs::einsum<"EGCM,EMF->EGCF">(gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x), wi);
   };

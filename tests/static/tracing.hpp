@@ -64,7 +64,7 @@ constexpr bool fails(gs::fault expected, std::string_view about, F f) {
   const gs::diagnostic p = problem_of(f);
   return p.what == expected && p.subject.view() == about;
 }
-/// The program of f fails as options of a layer do not go together: ".dropless and .places".
+/// The program of f fails as options of a layer do not go together: ".dropless and .slots".
 template <class F>
 constexpr bool conflicts(std::string_view layer, std::string_view options, F f) {
   const gs::diagnostic p = problem_of(f);

@@ -51,9 +51,9 @@ struct operand_name {};
 template <int Dim>
 struct dim_number {};
 template <fixed_string Type>
-struct element_type_given {};
+struct actual_element_type {};
 template <fixed_string Types>
-struct element_type_taken {};
+struct expected_element_types {};
 template <class T>
 struct expected_type {};
 template <class T>

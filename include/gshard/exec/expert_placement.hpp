@@ -376,14 +376,14 @@ class expert_placement {
     }
     return total > 0 ? most * on_.devices / total : 1;
   }
-  /// The share of its capacity slots that the busiest device fills, at most 1: `filled_slots` of a dry run. `places`: the capacity slots of
+  /// The share of its capacity slots that the busiest device fills, at most 1: `filled_slots` of a dry run. `slots`: the capacity slots of
   /// one replica, those of all token groups together.
-  /// Throws `gshard::error` if `places` is not above 0.
+  /// Throws `gshard::error` if `slots` is not above 0.
   /// @see efficiency
-  double filled_slots(std::span<const double> load, double places) const {
-    if (!(places > 0)) throw error("expert_placement: a replica has " + std::to_string(places) + " capacity slots");
+  double filled_slots(std::span<const double> load, double slots) const {
+    if (!(slots > 0)) throw error("expert_placement: a replica has " + std::to_string(slots) + " capacity slots");
     const std::vector<double> of_devices = device_loads(load);
-    return std::min(1.0, *std::ranges::max_element(of_devices) / (on_.slots * places));
+    return std::min(1.0, *std::ranges::max_element(of_devices) / (on_.slots * slots));
   }
 
   /// The same sets of experts on other devices, with as few replicas moved from `before` as possible: first between nodes, then between the

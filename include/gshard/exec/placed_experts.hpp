@@ -62,8 +62,8 @@ class placed_experts {
  public:
   /// `scope`: that of the layer, such as "moe" or "encoder.1.moe"; empty: none. `nodes`: how many nodes successive devices of the experts
   /// are on; 0: as many as the cluster knows, 1 if nodes have different numbers of devices.
-  /// Throws `gshard::error` if the program has no replicas of experts in this scope; if the devices do not have equally many; if `nodes`
-  /// does not divide the devices.
+  /// Throws `gshard::error` if the program has no replicas of experts in this scope, or the devices do not have equally many.
+  /// Also if `nodes` does not divide the devices.
   placed_experts(const executor& run, std::string_view scope = {}, int nodes = 0) : store_(run.store()), variable_(scope) {
     if (!variable_.empty()) variable_ += '.';
     variable_ += "expert_of";
@@ -100,7 +100,7 @@ class placed_experts {
     return expert_placement::of({e, e + on_.replicas()}, experts_, on_);
   }
 
-  /// What each device would receive in a move to another placement: of all devices, on each process. Bytes are those that `move` sends.
+  /// The traffic of each device in a move to another placement. Every process returns all devices. Bytes are those that `move` sends.
   /// Communicates: nothing.
   /// Throws `gshard::error` if the placement has other devices or experts.
   std::vector<traffic> planned_traffic(const expert_placement& to) const {
@@ -108,7 +108,7 @@ class placed_experts {
     const std::vector<int> before = placement().expert();
     std::vector<traffic> all(std::size_t(store_.on().size()));
     for (const std::string& name : tensors_) {
-      const std::vector<traffic> of_tensor = detail::row_moves(store_.on(), entry(name).value, before, to.expert()).planned();
+      const std::vector<traffic> of_tensor = detail::row_moves(store_.on(), entry(name).value, before, to.expert()).planned_traffic();
       for (std::size_t d = 0; d < all.size(); ++d) {
         all[d].exchanges += of_tensor[d].exchanges;
         all[d].exchange_bytes += of_tensor[d].exchange_bytes;
@@ -137,7 +137,7 @@ class placed_experts {
     return bytes;
   }
 
-  /// Places the experts by their demand, if that lowers the one of the busiest device by the factor `least_gain`. Returns true if experts
+  /// Places the experts by their demand, if that lowers the load of the busiest device by the factor `least_gain`. Returns true if experts
   /// moved. All processes give the same demand: `nn::moe_result::demand`, or its sum over steps. Collective.
   /// Throws `gshard::error` as `move` and expert_placement do.
   bool balance(std::span<const double> demand, double least_gain = 1.05) const {

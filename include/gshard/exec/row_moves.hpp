@@ -25,16 +25,17 @@ class row_moves {
  public:
   row_moves(const any_cluster& on, const bound_value& tensor, const std::vector<int>& before, const std::vector<int>& after)
       : on_(on), tensor_(tensor), before_(before), after_(after), rows_(std::size_t(on.size())), arrived_(on.devices().size()) {
-    for (int device = 0; device < on.size(); ++device) place_.push_back(place(tensor, on.on().extents(), device));
+    for (int device = 0; device < on.size(); ++device) shard_of_device_.push_back(place(tensor, on.on().extents(), device));
     for (int device = 0; device < on.size(); ++device)
       for (const int e : missing(device)) rows_[std::size_t(device)].push_back(source(e, device));
   }
 
-  /// What each device receives if the rows move: of all devices, on each process. Communicates: nothing.
-  std::vector<traffic> planned() const {
+  /// The traffic of each device if the rows move. Every process returns all devices. Communicates: nothing.
+  std::vector<traffic> planned_traffic() const {
     std::vector<traffic> received(rows_.size());
+    const int exchanges = rows_.size() == 1 ? 0 : passes_on() ? 2 : 1;
     for (std::size_t to = 0; to < rows_.size(); ++to) {
-      if (rows_.size() > 1) received[to].exchanges = passes_on() ? 2 : 1;
+      received[to].exchanges = exchanges;
       for (const row& r : rows_[to]) {
         received[to].exchange_bytes += row_bytes(int(to));
         if (!same_node(r.from, int(to))) received[to].between_nodes += row_bytes(int(to));
@@ -60,32 +61,32 @@ class row_moves {
   const any_cluster& on_;
   const bound_value& tensor_;
   const std::vector<int>&before_, &after_;  // the expert of each row
-  std::vector<kernel::placement> place_;    // by device
+  std::vector<kernel::placement> shard_of_device_;
   std::vector<std::vector<row>> rows_;      // by receiving device
   std::vector<std::vector<std::pair<int, buffer>>> arrived_;  // by held device: experts and their rows
 
   bool passes_on() const {
     return std::ranges::any_of(rows_, [](const std::vector<row>& of_device) { return std::ranges::any_of(of_device, &row::passed_on); });
   }
-  const kernel::placement& at(int device) const { return place_[std::size_t(device)]; }
+  const kernel::placement& shard_on(int device) const { return shard_of_device_[std::size_t(device)]; }
   std::int64_t row_bytes(int device) const {
-    const kernel::placement& p = at(device);
+    const kernel::placement& p = shard_on(device);
     return p.extent[0] > 0 ? kernel::element_count(p.rank, p.extent) / p.extent[0] * size_of(tensor_.type) : 0;
   }
   std::span<const int> experts_of(int device, const std::vector<int>& all) const {
-    return std::span(all).subspan(std::size_t(at(device).offset[0]), std::size_t(at(device).extent[0]));
+    return std::span(all).subspan(std::size_t(shard_on(device).offset[0]), std::size_t(shard_on(device).extent[0]));
   }
   static bool contains(std::span<const int> list, int e) { return std::ranges::find(list, e) != list.end(); }
-  bool same_columns(int a, int b) const {
-    for (std::size_t d = 1; d < std::size_t(at(a).rank); ++d)
-      if (at(a).offset[d] != at(b).offset[d] || at(a).extent[d] != at(b).extent[d]) return false;
+  bool same_other_dims(int a, int b) const {
+    for (std::size_t d = 1; d < std::size_t(shard_on(a).rank); ++d)
+      if (shard_on(a).offset[d] != shard_on(b).offset[d] || shard_on(a).extent[d] != shard_on(b).extent[d]) return false;
     return true;
   }
   bool same_node(int a, int b) const {
     const std::vector<int>& node = on_.on().nodes().node;
     return node.empty() || node[std::size_t(a)] == node[std::size_t(b)];
   }
-  /// The experts that a device has now and lacked before, each once.
+  /// The experts of the new placement that a device lacks in the old one, each once.
   std::vector<int> missing(int device) const {
     const std::span<const int> had = experts_of(device, before_);
     std::vector<int> lacks;
@@ -96,8 +97,8 @@ class row_moves {
   row source(int e, int to) const {
     std::vector<int> near, far;
     int first_of_node = to;  // of the devices that lack the expert
-    for (int other = int(place_.size()) - 1; other >= 0; --other) {
-      if (!same_columns(other, to)) continue;
+    for (int other = int(shard_of_device_.size()) - 1; other >= 0; --other) {
+      if (!same_other_dims(other, to)) continue;
       if (contains(experts_of(other, before_), e)) (same_node(other, to) ? near : far).push_back(other);
       else if (same_node(other, to) && contains(experts_of(other, after_), e)) first_of_node = other;
     }
@@ -113,7 +114,7 @@ class row_moves {
     return experts;
   }
   std::int64_t exchange(bool passed_on) {
-    const std::size_t devices = place_.size(), held = on_.devices().size();
+    const std::size_t devices = shard_of_device_.size(), held = on_.devices().size();
     std::vector<std::vector<buffer>> sent(held), received(held);  // by held device, by device
     std::vector<std::vector<std::span<const std::byte>>> send(held);
     std::vector<std::vector<std::span<std::byte>>> recv(held);

@@ -48,7 +48,8 @@ inline std::string operand_text(const bound_plan& bound, std::int32_t id) {
   return s + "]";
 }
 
-/// Throws the error of a step with the step: `..., in gather(parameter "w" [V=11,M=6], input 0 [B=4]) at model.cpp:12`.
+/// Throws `what`, followed by the step, its operands and its source line:
+/// `..., in gather(parameter "w" [V=11,M=6], input 0 [B=4]) at model.cpp:12`.
 [[noreturn]] inline void throw_in_step(const bound_plan& bound, const node& step, const std::string& what) {
   std::string where = ", in " + std::string(name_of(step)) + "(";
   for (int i = 0; i < step.inputs; ++i) where.append(i ? ", " : "").append(operand_text(bound, step.input(i)));

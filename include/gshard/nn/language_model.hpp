@@ -150,7 +150,7 @@ constexpr symbol language_model(const parameter_scope& m, here ids, const langua
 /// group. Beam search gives one.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Logits are those of `language_model` with these
-/// options, up to rounding, if no expert is full: let options.moe.router.evaluation_places be {E}.
+/// options, up to rounding, if no expert is full: let options.moe.router.evaluation_slots be {E}.
 /// Shapes: int32 ids [G,B] or [G,B,T], an int32 scalar, int32 order [G,B] -> [G,B,V] or [G,B,T,V].
 /// Communicates: as language_model, for these positions. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims; that the mesh has the axis.

@@ -28,21 +28,21 @@ namespace gshard { inline namespace v0 { namespace nn {
 
 /// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
 struct moe_options {
-  capacity places{0};                            ///< Slots per expert. Factor 0: k. @see gating_options
-  second_expert second = second_expert::random;  ///< With k = 2.
+  capacity slots{0};                             ///< Slots per expert. Factor 0: k. @see gating_options
+  second_expert second = second_expert::random;  ///< With k = 2. @see gating_options
   int k = 2;                                     ///< Experts per token.
   /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with replicas.
   int expert_groups = 1;
   capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
-  capacity replica_places{0};                    ///< Slots per replica. Factor 0: as many as an expert.
+  capacity replica_slots{0};                     ///< Slots per replica. Factor 0: as many as an expert.
   bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
   bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
-  /// Experts have no slots: each takes all its choices, a row for each. Not with places, chunks, replicas, a second axis, nor with
-  /// experts_choose, importance and evaluation_places of the router. @see send_rows
+  /// Experts have no slots: each takes all its choices, a row for each. Not with slots, chunks, replicas, a second axis, nor with
+  /// experts_choose, importance and evaluation_slots of the router. @see send_rows
   bool dropless = false;
-  /// Chunks of slots, or with expert_groups, of token groups, whose number they must divide: one travels while another is computed. @see
-  /// chunk_of, chunks_of_token_groups
+  /// Chunks of slots, or with expert_groups, of token groups: one travels while another is computed. `chunks` divides the number of token
+  /// groups. @see chunk_of, chunks_of_token_groups
   int chunks = 1;
   int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
   router_options router{};                       ///< How experts are chosen.
@@ -227,16 +227,21 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
 /// The program fails if options do not go together. `two_axes`: of the mesh, for experts.
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   if (o.chunks < 1) b.fail_range("moe", ".chunks", o.chunks);
+  gshard::detail::check_capacity(b, o.slots, "moe", ".slots");
+  gshard::detail::check_capacity(b, o.rows, "moe", ".rows");
+  gshard::detail::check_capacity(b, o.replica_slots, "moe", ".replica_slots");
+  const set_option second{o.second != moe_options{}.second && o.second != second_expert::always, ".second"};
+  refuse_together(b, "moe", {o.k != 2, ".k other than 2"}, {second});
   const set_option replicas{o.replicas, ".replicas"};
   refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
-  refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows.factor != 0, ".rows"}});
-  refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_places.factor != 0, ".replica_places"}});
+  refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows != capacity{0}, ".rows"}});
+  refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_slots != capacity{0}, ".replica_slots"}});
   refuse_together(b, "moe", {o.router.experts_choose, ".router.experts_choose"}, {{o.second != moe_options{}.second, ".second"}});
   refuse_together(b, "moe", {o.dropless, ".dropless"},
                   {replicas,
                    {o.chunks > 1, ".chunks"},
-                   {o.places.factor > 0, ".places"},
-                   {o.router.evaluation_places.factor > 0, ".router.evaluation_places"},
+                   {o.slots != capacity{0}, ".slots"},
+                   {o.router.evaluation_slots != capacity{0}, ".router.evaluation_slots"},
                    {o.router.experts_choose, ".router.experts_choose"},
                    {o.router.importance.owner != nullptr, ".router.importance"},
                    {two_axes, "a second mesh axis"}});
@@ -267,8 +272,8 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
-/// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes; that the
-/// options go together; with expert groups, that `chunks` divides G, if G is known.
+/// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes. Options are
+/// in range and go together. With expert groups, `chunks` divides G, if G is known.
 /// Throws: as route, send_rows and chunks_of_token_groups.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
@@ -286,9 +291,9 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
   const named_scope gate_other(m, "gate other");
   const second_expert second = options.k == 2 && !options.router.experts_choose ? options.second : second_expert::always;
-  const capacity places = options.dropless ? capacity::unlimited() : options.places;
-  gating_result routing = route(m, x, mask, {.k = options.k, .places = places, .second = second}, options.router);
-  if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_places);
+  const capacity slots = options.dropless ? capacity::unlimited() : options.slots;
+  gating_result routing = route(m, x, mask, {.k = options.k, .slots = slots, .second = second}, options.router);
+  if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_slots);
   const symbol load = sum<"GE->E">(routing.load), demand = sum<"GE->E">(routing.demand);
   if (options.router.balance == balance::bias && options.router.training) update_bias(m, demand, options.router.bias_rate);
   const detail::moe_layer layer{m, options, x, routing, expert_of};

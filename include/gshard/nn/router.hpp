@@ -39,15 +39,17 @@ struct router_options {
   double scale = 1;                      ///< Of the weights.
   enum balance balance = balance::loss;  ///< bias: the variable `bias` [E] is added to the gates for the choice, not for the weights.
   double bias_rate = 0.001;              ///< By this much the bias of each expert changes in a run.
-  int groups = 1;                        ///< Experts in this many groups of equal size, at least 2, of which each token uses a few.
-  int groups_per_token = 1;              ///< Those with the largest sums of their two best scores.
+  int groups = 1;                        ///< Groups of experts. Each has the same number of experts, at least 2.
+  /// A token uses experts of this many groups, those with the largest sums of their two best scores. It uses others as well, if these
+  /// groups have fewer than k experts.
+  int groups_per_token = 1;
   double jitter = 0;                     ///< Input times U(1 - jitter, 1 + jitter).
   double gumbel = 0;                     ///< The choice is made by logits plus this much Gumbel noise.
   double threshold = 0.5;                ///< Of second choices. @see gating_options
   double z_loss = 0;                     ///< Adds this times the mean of logsumexp(logits)^2 to the auxiliary losses.
   bool experts_choose = false;           ///< Each expert chooses its tokens, without balance loss. @see expert_choice_gating
   bool training = true;                  ///< False: no noise, every second choice is used, and the bias stays.
-  capacity evaluation_places{0};         ///< Slots per expert without training. Factor 0: as in training.
+  capacity evaluation_slots{0};          ///< Slots per expert without training. Factor 0: as in training.
   symbol importance{};                   ///< [G,S] @see gating_options
 };
 
@@ -113,13 +115,15 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 
 /// route(m, x, mask, gating, options): chooses experts for every token. The logits are einsum<"GSM,ME->GSE">(x, wg), the gates their
 /// softmax or sigmoid, and the choice is that of top_k_gating or expert_choice_gating. Adds the auxiliary losses to the model's.
-/// Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes. Gating gives k, places and second. All else
+/// Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes. Gating gives k, slots and second. All else
 /// comes from options, so other fields of gating are refused.
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
-/// Compile time: ranks, dims and element types; that options are in range, and that none is without effect. Refused are norm, scale,
-/// threshold, scores and importance of gating; importance, second and threshold if experts choose, and k beside places, of which it is the
-/// default; groups_per_token without groups; minimum and multiple of evaluation_places without factor.
+/// Compile time: ranks, dims and element types; that options are in range. Options without effect are refused:
+/// - norm, scale, threshold, scores and importance of gating;
+/// - second of gating, if k is not 2; threshold, if second compares no weight; bias_rate without balance::bias;
+/// - if experts choose: importance, second, threshold, balance::bias, and k beside slots, of which it is the default;
+/// - groups_per_token without groups; minimum and multiple of evaluation_slots without factor.
 /// Throws: `gshard::error` when the program is bound, if E is 0, `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
 constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gating_options gating = {},
@@ -130,7 +134,7 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
   detail::check_tokens(x, mask, wg, "route");
   const named_scope gate(m, "gate other");
   const bool noisy = options.training;
-  const capacity& later = options.evaluation_places;
+  const capacity& later = options.evaluation_slots;
   detail::refuse_together(b, "route", {true, "router_options"}, {{gating.norm != gating_options{}.norm, "gating.norm"},
                                                                   {gating.scale != gating_options{}.scale, "gating.scale"},
                                                                   {gating.threshold != gating_options{}.threshold, "gating.threshold"},
@@ -139,17 +143,23 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
   detail::refuse_together(b, "route", {options.experts_choose, ".experts_choose"},
                           {{options.importance.owner != nullptr, ".importance"},
                            {gating.second != gating_options{}.second, ".second"},
-                           {options.threshold != router_options{}.threshold, ".threshold"}});
-  detail::refuse_together(b, "route", {options.experts_choose && gating.places.factor != 0, ".experts_choose, .places"},
+                           {options.threshold != router_options{}.threshold, ".threshold"},
+                           {options.balance == balance::bias, ".balance = balance::bias"}});
+  detail::refuse_together(b, "route", {options.experts_choose && gating.slots.factor != 0, ".experts_choose, .slots"},
                           {{gating.k != gating_options{}.k, ".k"}});
-  gshard::detail::check_capacity(b, later, "route", ".evaluation_places");
-  if (later.factor == 0 && later.minimum != 0) b.fail_range("route", ".evaluation_places.minimum", later.minimum);
-  if (later.factor == 0 && later.multiple != 1) b.fail_range("route", ".evaluation_places.multiple", later.multiple);
+  detail::refuse_together(b, "route", {options.balance != balance::bias, "no balance::bias"},
+                          {{options.bias_rate != router_options{}.bias_rate, ".bias_rate"}});
+  gating.threshold = options.threshold;
+  if (!options.experts_choose) gshard::detail::check_second(b, gating, "route");
+  gshard::detail::check_capacity(b, gating.slots, "route", ".slots");
+  gshard::detail::check_capacity(b, later, "route", ".evaluation_slots");
+  if (later.factor == 0 && later.minimum != 0) b.fail_range("route", ".evaluation_slots.minimum", later.minimum);
+  if (later.factor == 0 && later.multiple != 1) b.fail_range("route", ".evaluation_slots.multiple", later.multiple);
   if (!gshard::detail::is_finite(options.scale)) b.fail_range("route", ".scale");
   if (!(options.bias_rate >= 0 && gshard::detail::is_finite(options.bias_rate))) b.fail_range("route", ".bias_rate");
   if (!(options.jitter >= 0 && options.jitter <= 1)) b.fail_range("route", ".jitter");
-  if (!(options.gumbel >= 0)) b.fail_range("route", ".gumbel");
-  if (!(options.z_loss >= 0)) b.fail_range("route", ".z_loss");
+  if (!(options.gumbel >= 0 && gshard::detail::is_finite(options.gumbel))) b.fail_range("route", ".gumbel");
+  if (!(options.z_loss >= 0 && gshard::detail::is_finite(options.z_loss))) b.fail_range("route", ".z_loss");
   const symbol logits = [&] {
     const named_scope named(m, "gate einsum");
     symbol in = x;
@@ -177,15 +187,17 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
   if (scores.id != gates.id) gating.scores = stop_gradient(scores);
   gating.norm = options.norm;
   gating.scale = options.scale;
-  gating.threshold = options.threshold;
   gating.importance = options.importance;
-  gating.places = gshard::detail::places_of(gating);
+  gating.slots = gshard::detail::slots_of(gating);
   if (!options.training) {
-    if (gating.second != second_expert::above_threshold) gating.second = second_expert::always;
-    if (options.evaluation_places.factor > 0) gating.places = options.evaluation_places;
+    if (gating.second != second_expert::above_threshold) {
+      gating.second = second_expert::always;
+      gating.threshold = gating_options{}.threshold;
+    }
+    if (options.evaluation_slots.factor > 0) gating.slots = options.evaluation_slots;
   }
   const gating_result r = options.experts_choose
-                              ? expert_choice_gating(gates, mask, {gating.places, gating.norm, gating.scale, gating.scores})
+                              ? expert_choice_gating(gates, mask, {gating.slots, gating.norm, gating.scale, gating.scores})
                               : top_k_gating(gates, mask, gating);
   if (options.balance == balance::loss && !options.experts_choose) m.loss(r.aux);
   if (options.z_loss > 0) {

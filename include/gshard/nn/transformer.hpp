@@ -45,7 +45,7 @@ struct transformer_options {
 };
 
 /// for_evaluation(options): the options of a model without what belongs to training alone. Its dropout is 0. Its routers have
-/// `.training = false`: no noise, every second choice, slots by `.evaluation_places`, and a bias that stays. Steps of decoding use it.
+/// `.training = false`: no noise, every second choice, slots by `.evaluation_slots`, and a bias that stays. Steps of decoding use it.
 /// Shapes: none.
 /// Communicates: nothing.
 /// Compile time: that the type has `.dropout` and `.moe`.
@@ -310,7 +310,7 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
 /// order[g,b] of its group. Beam search gives one.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Results are those of `decode` with these options,
-/// up to rounding, if no expert is full: let options.moe.router.evaluation_places be {E}.
+/// up to rounding, if no expert is full: let options.moe.router.evaluation_slots be {E}.
 /// Shapes: table [V,M], int32 ids [G,B], an int32 scalar, memory_mask [G,B,S], int32 order [G,B] -> [G,B,M].
 /// Communicates: as decode, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims.

@@ -21,7 +21,8 @@ namespace gshard { inline namespace v0 {
 /// is rounded, to the gradient's own type. Roundings of partial sums between devices are not fed back.
 ///
 /// The residual of a parameter "w" is the state "residual.w", with a leading dim: one block for each of the devices that sum. Checkpoints
-/// of everything hold it. It is empty where the gradient is no sum between devices. @see on_wire, adam, adafactor
+/// of everything hold it. It is empty where the gradient is no sum between devices. Gradients of experts with replicas are summed in their
+/// own type: they are rounded after the sum. @see on_wire, adam, adafactor
 enum class gradient_wire : std::uint8_t { full, bf16, bf16_with_feedback };
 
 namespace detail {

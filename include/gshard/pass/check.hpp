@@ -56,10 +56,11 @@ constexpr bool check_program() {
   using operation = in_operation<subject>;
   using operand = decltype(operand_of<D, name>());
   using range = decltype(given_range_of<D, name>());
-  using given = element_type_given<text_of<only(D.given)>()>;
-  using taken = element_type_taken<text_of<D.taken>()>;
+  using given = actual_element_type<text_of<only(D.given)>()>;
+  using taken = expected_element_types<text_of<D.taken>()>;
   using formula = in_equation<subject>;
   using letter = index_letter<name>;
+  using dim_letter = std::conditional_t<D.first == diagnostic::no_number, index_letter<"">, letter>;  // else the word names the operand
   using line = decltype(line_of<D>());
   using axes = decltype(axes_of<Mesh>(std::make_index_sequence<std::size_t(Mesh::shape.count)>{}));
 #define GSHARD_FAULT(kind, sentence, ...) static_assert(holds<What != fault::kind, __VA_ARGS__>, "gshard: " sentence);

@@ -41,8 +41,9 @@ inline std::string words(const diagnostic& d) {
     case fault::index_in_no_operand:
     case fault::index_repeated: return word + " in " + about + ", column " + number(d.first);
     case fault::dims_differ: {
-      const std::string index = d.word.empty() ? "" : ", index " + word;
-      return about + ", operand " + number(d.first) + ", dim " + number(d.second) + index;
+      const std::string dim = ", dim " + number(d.second);
+      if (d.first == diagnostic::no_number) return about + ", " + std::string(d.word.view()) + dim;
+      return about + ", operand " + number(d.first) + dim + (d.word.empty() ? "" : ", index " + word);
     }
     case fault::index_not_kept: return word + " in " + about + ", dim " + number(d.first);
     case fault::bad_range: {
@@ -57,7 +58,7 @@ inline std::string words(const diagnostic& d) {
     case fault::wrong_type: {
       const std::string operand = d.first == diagnostic::no_number ? word : "operand " + number(d.first);
       const std::string taken(element_names(d.taken).view()), given(name(d.given));
-      return about + ", " + operand + ": " + taken + " taken, " + given + " given";
+      return about + ", " + operand + ": " + taken + " expected, " + given + " given";
     }
     case fault::implicit_gather:
     case fault::implicit_move: return about + ", operand " + number(d.first) + ", over " + word;

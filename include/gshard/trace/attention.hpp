@@ -50,7 +50,7 @@ constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::strin
     from = from - o.position;
   }
   if (o.mask.id >= 0 && !b.failed()) {
-    if (o.mask.get().dims != dims) b.fail(fault::dims_differ, verb, "mask", 3, 0);
+    b.require_dims(verb, ".mask", o.mask, dims);
     const symbol seen = o.mask.get().type == dtype::i32 ? o.mask : cast(o.mask, dtype::i32);
     from = select(seen, from, double(std::numeric_limits<std::int32_t>::max()));
   }

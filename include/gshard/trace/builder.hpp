@@ -131,6 +131,15 @@ class builder {
   constexpr void fail_type(std::string_view operation, std::string_view operand, dtype given, element_set taken) {
     fail_type(operation, operand, diagnostic::no_number, given, taken);
   }
+  /// The program fails unless an operand that is a parameter or an option has these dims.
+  constexpr void require_dims(std::string_view operation, std::string_view operand, symbol s, const dim_list& expected) {
+    if (failed()) return;
+    const dim_list& given = s.get().dims;
+    if (given.size() != expected.size())
+      return fail(fault::rank_mismatch, tensor_name(operand).append(" of ").append(operation).view(), {}, expected.size(), given.size());
+    for (int d = 0; d < given.size(); ++d)
+      if (given[d] != expected[d]) fail(fault::dims_differ, operation, operand, diagnostic::no_number, d);
+  }
   constexpr symbol nothing() { return {this, -1}; }
   /// True if a verb can use an operand. False if this program has failed, or if the operand is the result of a refused call.
   constexpr bool has(symbol s) {

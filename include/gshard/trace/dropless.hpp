@@ -95,7 +95,7 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
   const double most = detail::most_rows(b.known_extent(slots[2]), b.known_extent(combine[2]), groups);
   if (rows.factor == 0 || rows.factor > most) rows.factor = most;
-  r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb);
+  r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb, "rows");
   if (b.failed()) return r;
   using detail::route::dims;
   b.add_node(op::expert_rows, {choices.slot.id}, detail::route::expert_rows(), {.dims = dims({r.expert_dim, combine[3], r.row_dim})},

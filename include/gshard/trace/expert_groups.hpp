@@ -99,7 +99,7 @@ constexpr expert_group_routing send_to_expert_groups(const gating_result& gating
   r.axis = axis_name(Axis.view());
   r.group_dim = b.fixed_dim(groups);
   if (rows.factor >= groups) rows.factor = 0;  // a row for each token
-  r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb);
+  r.row_dim = detail::capacity_dim(b, rows, S, r.group_dim, S, verb, "rows");
   if (b.failed()) return r;
   r.expert_dim = b.ratio_dim(1, combine[2], r.group_dim);
   r.place_dim = combine[3];

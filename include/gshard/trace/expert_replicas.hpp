@@ -196,16 +196,16 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
   return s;
 }
 
-/// send_to_replicas(gating, expert_of, places): the routing of tokens to replicas, in place of experts. The choices that an expert took go
+/// send_to_replicas(gating, expert_of, slots): the routing of tokens to replicas, in place of experts. The choices that an expert took go
 /// to its replicas in turn, so each gets an equal share. A replica has ceil(factor * S / R) slots per group. With factor 0, the default, it
 /// has as many as an expert, and no choice is lost. Else choices that do not fit are dropped and counted in `overflow`. The minimum and the
 /// multiple of `capacity` apply in both cases.
 /// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` and `demand` stay those of the experts, [G,E].
 /// Communicates: nothing.
-/// Compile time: that `gating` is the result of a gating verb, without replicas or chunks of slots; that `places` is in range.
+/// Compile time: that `gating` is the result of a gating verb, without replicas or chunks of slots; that `slots` is in range.
 /// Throws: nothing.
 /// @see replicas_of_experts, nn::moe
-constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity places = {0}) {
+constexpr gating_result send_to_replicas(const gating_result& gating, here expert_of, capacity slots = {0}) {
   builder& b = *expert_of.owner;
   gating_result r{b.nothing(), b.nothing(), gating.aux, gating.load, b.nothing(), gating.demand};
   const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::undivided, "send_to_replicas");
@@ -214,28 +214,28 @@ constexpr gating_result send_to_replicas(const gating_result& gating, here exper
   else if (expert_of.rank() != 1) b.fail(fault::rank_mismatch, "send_to_replicas", {}, 1, expert_of.rank());
   if (b.failed()) return r;
   using detail::route::factors;
-  const dim_list slots = choices.slot.get().dims;
-  const int place_dim = gating.combine.get().dims[3], replica_dim = expert_of.get().dims[0];
-  const int kept = detail::capacity_dim(b, places, slots[1], replica_dim, place_dim, "send_to_replicas");
+  const dim_list chosen = choices.slot.get().dims;
+  const int slot_dim = gating.combine.get().dims[3], replica_dim = expert_of.get().dims[0];
+  const int kept = detail::capacity_dim(b, slots, chosen[1], replica_dim, slot_dim, "send_to_replicas", "slots");
   if (b.failed()) return r;
   sharding_rule rule;
   rule.set_operands({detail::route::chosen, factors({3}), factors({4}), factors({5})});
   rule.out[0] = detail::route::chosen;
   for (const int f : {1, 2, 3, 4, 5}) rule.block(f);
-  const std::array operands{choices.slot, symbol(expert_of), detail::emit_iota(b, detail::route::dims({place_dim}), 0),
+  const std::array operands{choices.slot, symbol(expert_of), detail::emit_iota(b, detail::route::dims({slot_dim}), 0),
                             detail::emit_iota(b, detail::route::dims({kept}), 0)};
-  const symbol slot = detail::emit_replica_step<detail::slots_of_replicas>(operands, rule, slots, dtype::i32);
+  const symbol slot = detail::emit_replica_step<detail::slots_of_replicas>(operands, rule, chosen, dtype::i32);
   const dtype type = choices.weight.get().type;
   r.combine = detail::emit_one_hot(slot, choices.weight, replica_dim, kept, type);
   r.dispatch = detail::emit_one_hot(slot, b.nothing(), replica_dim, kept, type);
   r.overflow = gating.overflow;
-  if (places.factor <= 0) return r;
+  if (slots.factor <= 0) return r;
   sharding_rule count;
   count.set_operands({detail::route::chosen, detail::route::chosen});
   count.out[0] = factors({detail::route::group});
   for (const int f : {1, 2}) count.block(f);
   dim_list groups;
-  groups.push_back(slots[0]);
+  groups.push_back(chosen[0]);
   const symbol lost = detail::emit_replica_step<detail::lost_choices>(std::array{choices.slot, slot}, count, groups, dtype::i32);
   r.overflow = gating.overflow + detail::emit_cast(lost, type);
   return r;

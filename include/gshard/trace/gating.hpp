@@ -29,6 +29,7 @@ struct capacity {
 
   /// S slots: no choice is refused. Buffers and products have room for all tokens at every expert.
   static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
+  friend constexpr bool operator==(const capacity&, const capacity&) = default;
 };
 
 /// The weights of a token are its chosen gates, divided: by the sum of the chosen ones, as in Algorithm 1; by the sum of those whose expert
@@ -38,8 +39,9 @@ enum class gate_norm : std::uint8_t { chosen, kept, off };
 /// Settings of top_k_gating.
 struct gating_options {
   int k = 2;           ///< Experts per token.
-  capacity places{0};  ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
-  /// Which second choices are used, with k = 2. `top2_gating` and `nn::moe` use them at random by default, as in the paper.
+  capacity slots{0};   ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
+  /// Which second choices are used, with k = 2. `top2_gating` and `nn::moe` use them at random by default, as in the paper. With another k,
+  /// all choices are used.
   second_expert second = second_expert::always;
   /// Of second_expert::random: a second choice of weight w is kept with probability w / threshold. Of above_threshold: it is kept if
   /// w > threshold. w = g2 / (g1 + g2) with the norm `chosen`, else g2.
@@ -52,7 +54,7 @@ struct gating_options {
 
 /// Settings of expert_choice_gating.
 struct expert_choice_options {
-  capacity places{2};               ///< Tokens per expert and group: each token has `factor` experts on average.
+  capacity slots{2};                ///< Tokens per expert and group: each token has `factor` experts on average.
   gate_norm norm = gate_norm::off;  ///< chosen and kept: the weights of a token sum to `scale`.
   double scale = 1;                 ///< Of the weights.
   symbol scores{};                  ///< [G,S,E]: tokens are chosen by them, not by the gates. They have no gradient.
@@ -103,15 +105,25 @@ constexpr void check_capacity(builder& b, const capacity& c, std::string_view ve
 }
 constexpr bool is_finite(double v) { return v >= -std::numeric_limits<double>::max() && v <= std::numeric_limits<double>::max(); }
 /// The slots of a gating. Factor 0 stands for k.
-constexpr capacity places_of(const gating_options& o) {
-  return {o.places.factor == 0 ? double(o.k) : o.places.factor, o.places.minimum, o.places.multiple};
+constexpr capacity slots_of(const gating_options& o) {
+  return {o.slots.factor == 0 ? double(o.k) : o.slots.factor, o.slots.minimum, o.slots.multiple};
 }
-/// The dim of the slots for S tokens at each of E experts. Factor 0: those of the dim `otherwise`, before minimum and multiple.
-constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int otherwise, std::string_view verb) {
-  check_capacity(b, c, verb, "capacity");
+/// The dim of the slots for S tokens at each of E experts. Factor 0: those of the dim `otherwise`, before minimum and multiple. Errors name
+/// the capacity `option`.
+constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int otherwise, std::string_view verb, std::string_view option) {
+  check_capacity(b, c, verb, option);
   if (b.failed()) return otherwise;
   const bool unlimited = c.factor > double(std::numeric_limits<int>::max());
   return b.rounded_dim(unlimited ? S : c.factor > 0 ? b.ratio_dim(c.factor, S, E) : otherwise, c.minimum, c.multiple);
+}
+
+/// True if second choices are used by their weights.
+constexpr bool compares_weights(second_expert s) { return s == second_expert::random || s == second_expert::above_threshold; }
+/// The program fails if an option about second choices would have no effect.
+constexpr void check_second(builder& b, const gating_options& o, std::string_view verb) {
+  if (o.k != 2 && o.second != second_expert::always) b.fail(fault::options_conflict, verb, ".second and .k other than 2");
+  if (!compares_weights(o.second) && o.threshold != gating_options{}.threshold)
+    b.fail(fault::options_conflict, verb, ".threshold and .second that compares no weight");
 }
 
 /// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method), of
@@ -151,9 +163,10 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   if (!by_experts && o.k > 2 && experts >= 0 && o.k > experts) b.fail_range(verb, ".k, experts", o.k, experts);
   if (!(o.threshold > 0)) b.fail_range(verb, ".threshold");
   if (!is_finite(o.scale)) b.fail_range(verb, ".scale");
+  if (!by_experts) check_second(b, o, verb);
   using route::dims;
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  const int place = capacity_dim(b, places_of(o), S, E, S, verb);
+  const int place = capacity_dim(b, slots_of(o), S, E, S, verb, verb == "top2_gating" ? "capacity" : ".slots");
   if (b.failed()) return nothing;
   sharding_rule rule = route::base();
   rule.block(route::token);
@@ -173,13 +186,14 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   const auto add = [&](route::gating_input which, std::string_view name, symbol s, const dim_list& expected) {
     if (s.owner == nullptr || b.failed() || !b.has(s)) return;
     if (s.get().type != g.type) b.fail_type(verb, name, s.get().type, only(g.type));
-    else if (s.get().dims != expected) b.fail(fault::dims_differ, verb, {}, int(inputs), 0);
+    else b.require_dims(verb, name, s, expected);
+    if (b.failed()) return;
     attr.operands |= 1u << int(which);
     rule.in[inputs] = s.rank() == 3 ? rule.in[0] : route::factors({route::group, route::token});
     in[inputs++] = s.id;
   };
   symbol scores = o.scores;
-  if (!by_experts && o.second == second_expert::sampled && o.k > 1 && !b.failed()) {
+  if (!by_experts && o.second == second_expert::sampled && !b.failed()) {
     attr.second = second_expert::always;
     scores = emit_sampled_second(gates, scores.owner ? scores : gates);
   }
@@ -203,6 +217,11 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   return {emit_one_hot(slot, weight, E, place, g.type), emit_one_hot(slot, b.nothing(), E, place, g.type), mean(aux), load,
           overflow, demand};
 }
+constexpr gating_result emit_expert_choice(symbol gates, symbol mask, const expert_choice_options& o) {
+  constexpr std::string_view verb = "expert_choice_gating";
+  if (o.slots.factor == 0) gates.owner->fail_range(verb, ".slots.factor");
+  return emit_gating(gates, mask, {.slots = o.slots, .norm = o.norm, .scale = o.scale, .scores = o.scores}, verb, true);
+}
 }  // namespace detail
 
 /// top2_gating(gates, mask, capacity, second_expert): Algorithm 1 of arXiv 2006.16668. Groups are independent, tokens are taken in order,
@@ -214,23 +233,23 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
 /// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see capacity, gating_result, top_k_gating, nn::moe
 constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
-  return detail::emit_gating(gates, {}, {.k = 2, .places = c, .second = second}, "top2_gating");
+  return detail::emit_gating(gates, {}, {.k = 2, .slots = c, .second = second}, "top2_gating");
 }
 constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
   (void)gates.owner->has(mask);  // or the program has failed
-  return detail::emit_gating(gates, mask, {.k = 2, .places = c, .second = second}, "top2_gating");
+  return detail::emit_gating(gates, mask, {.k = 2, .slots = c, .second = second}, "top2_gating");
 }
 
 /// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates, or scores. Its weights are the gates of
 /// these experts, divided by their sum, unless the options say otherwise. Groups are independent, tokens are taken in order, and all first
 /// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
-/// routed nor counted. If E is known at run time alone and less than k, a token chooses all E: its other choices have no slot, and no
-/// result counts them. With k = 2, it equals `top2_gating(gates, mask, places, second_expert::always)` bit for bit.
+/// routed nor counted. If E < k, and E is known at run time alone, a token chooses all E experts. With k = 2, it equals
+/// `top2_gating(gates, mask, slots, second_expert::always)` bit for bit.
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. Routing holds an index and a weight for each of
 /// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types; that k is at least 1, that a k above 2 is at most E, if E is known, and that other options
-/// are in range.
+/// Compile time: ranks, dims and element types; that k is at least 1; that a k above 2 is at most E, if E is known; that the other options
+/// are in range, and that none of them is without effect.
 /// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
 constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
@@ -246,15 +265,15 @@ constexpr gating_result top_k_gating(here gates, symbol mask, gating_options opt
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. `aux` is 0, and `overflow` counts the tokens
 /// without an expert. Routing holds an index and a weight for each of [G,S,E].
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types.
+/// Compile time: ranks, dims and element types; that the options are in range.
 /// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see expert_choice_options, gating_result, top_k_gating, nn::moe
-constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
-  const auto& [places, norm, scale, scores] = options;
-  return detail::emit_gating(gates, mask, {.places = places, .norm = norm, .scale = scale, .scores = scores}, "expert_choice_gating", true);
-}
 constexpr gating_result expert_choice_gating(here gates, expert_choice_options options = {}) {
-  return expert_choice_gating(gates, symbol{}, options);
+  return detail::emit_expert_choice(gates, {}, options);
+}
+constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
+  (void)gates.owner->has(mask);  // or the program has failed
+  return detail::emit_expert_choice(gates, mask, options);
 }
 
 }}  // namespace gshard::v0

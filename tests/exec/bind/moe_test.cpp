@@ -40,10 +40,10 @@ TEST_CASE("top_k_gating of more choices than experts: a token chooses all, and n
     });
   };
   for (const double slots : {1.0, 2.0, 3.0}) {
-    const arrays both = routed({.k = 2, .places = {slots}});
+    const arrays both = routed({.k = 2, .slots = {slots}});
     CHECK(both[4] == array{3, 3});
-    CHECK(routed({.k = 3, .places = {slots}}) == both);
-    CHECK(routed({.k = 5, .places = {slots}}) == both);
+    CHECK(routed({.k = 3, .slots = {slots}}) == both);
+    CHECK(routed({.k = 5, .slots = {slots}}) == both);
   }
 }
 

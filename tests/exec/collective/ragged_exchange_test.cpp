@@ -35,7 +35,7 @@ using mesh = gs::mesh<gs::axis<"expert">, gs::axis<"model">>;
 /// The rows where their tokens are and where their experts are, their counts, and what returns.
 template <gs::label Columns, int EighthsOfRows>
 inline constexpr auto route = [](auto&, auto gates, auto x) {
-  const auto gating = gs::top_k_gating(gates, {.k = K, .places = gs::capacity::unlimited()});
+  const auto gating = gs::top_k_gating(gates, {.k = K, .slots = gs::capacity::unlimited()});
   const gs::expert_row_routing r = gs::send_rows<"expert">(gating, x, N, {EighthsOfRows / 8.0});
   return std::tuple{gs::annotate<P<none, "expert", none, Columns>>(r.rows), r.rows, r.count, gs::combine_rows(r, r.rows + 2.0 * r.rows)};
 };

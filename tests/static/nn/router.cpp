@@ -68,19 +68,21 @@ constexpr bool is_refused(const router& options, std::string_view names, std::in
   return tracing::out_of_range("route", names, values,
                                [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), {}, options); });
 }
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 static_assert(is_refused({.jitter = -0.1}, ".jitter") && is_refused({.jitter = 1.5}, ".jitter") && is_refused({.jitter = nan}, ".jitter"));
 static_assert(is_refused({.gumbel = -1}, ".gumbel") && is_refused({.gumbel = nan}, ".gumbel") && is_refused({.z_loss = -1}, ".z_loss"));
+static_assert(is_refused({.gumbel = infinity}, ".gumbel") && is_refused({.z_loss = infinity}, ".z_loss"));
 static_assert(is_refused({.scale = nan}, ".scale"));
-static_assert(is_refused({.bias_rate = nan}, ".bias_rate") && is_refused({.bias_rate = -1}, ".bias_rate"));
+static_assert(is_refused({.balance = nn::balance::bias, .bias_rate = nan}, ".bias_rate"));
+static_assert(is_refused({.balance = nn::balance::bias, .bias_rate = -1}, ".bias_rate"));
 static_assert(is_refused({.groups = 2, .groups_per_token = 3}, ".groups_per_token, .groups", {3, 2}));
 static_assert(is_refused({.groups = 0}, ".groups", {0}) && is_refused({.groups_per_token = -1}, ".groups_per_token", {-1}));
-static_assert(is_refused({.evaluation_places = {-1}}, ".evaluation_places.factor"));
-static_assert(is_refused({.evaluation_places = {2, 0, -8}}, ".evaluation_places.multiple", {-8}));
+static_assert(is_refused({.evaluation_slots = {-1}}, ".evaluation_slots.factor"));
+static_assert(is_refused({.evaluation_slots = {2, 0, -8}}, ".evaluation_slots.multiple", {-8}));
 // No option is ignored.
 static_assert(is_refused({.groups_per_token = 2}, ".groups_per_token, .groups", {2, 1}));
-static_assert(is_refused({.evaluation_places = {.factor = 0, .minimum = 4}}, ".evaluation_places.minimum", {4}));
-static_assert(is_refused({.evaluation_places = {.factor = 0, .multiple = 4}}, ".evaluation_places.multiple", {4}));
+static_assert(is_refused({.evaluation_slots = {.factor = 0, .minimum = 4}}, ".evaluation_slots.minimum", {4}));
+static_assert(is_refused({.evaluation_slots = {.factor = 0, .multiple = 4}}, ".evaluation_slots.multiple", {4}));
 static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
@@ -91,20 +93,24 @@ constexpr bool refuses_choice(std::string_view words, const gs::gating_options& 
 constexpr router choosing{.experts_choose = true};
 static_assert(refuses_choice(".experts_choose and .second", {.second = gs::second_expert::random}, choosing));
 static_assert(refuses_choice(".experts_choose and .threshold", {}, {.threshold = 0.25, .experts_choose = true}));
-static_assert(refuses_choice(".experts_choose, .places and .k", {.k = 4, .places = {2}}, choosing));
+static_assert(refuses_choice(".experts_choose, .slots and .k", {.k = 4, .slots = {2}}, choosing));
+static_assert(refuses_choice(".experts_choose and .balance = balance::bias", {}, {.balance = nn::balance::bias, .experts_choose = true}));
+static_assert(refuses_choice("no balance::bias and .bias_rate", {}, {.bias_rate = 0.5}));
+static_assert(refuses_choice(".second and .k other than 2", {.k = 3, .second = gs::second_expert::random}, {}));
+static_assert(refuses_choice(".threshold and .second that compares no weight", {.k = 4}, {.threshold = 0.25}));
 static_assert(tracing::conflicts("moe", ".router.experts_choose and .second", [](auto& b, auto& m) {
   nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.second = gs::second_expert::always, .router = choosing});
 }));
 static_assert(tracing::holds([](auto& b, auto& m) {
   nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.k = 4, .router = choosing});
-  nn::moe<"x">(m.scope(1), input(b, "GSM"), input(b, "GS"), {.places = {2}, .router = choosing});
+  nn::moe<"x">(m.scope(1), input(b, "GSM"), input(b, "GS"), {.slots = {2}, .router = choosing});
   return true;
 }));
 // Options of gatings that the router sets itself.
 template <class Set>
 constexpr bool refuses(std::string_view words, Set set) {
   return tracing::conflicts("route", words, [&](auto& b, auto& m) {
-    gs::gating_options gating{.k = 4, .places = {2}, .second = gs::second_expert::above_threshold};
+    gs::gating_options gating{.k = 4, .slots = {2}, .second = gs::second_expert::above_threshold};
     set(gating, b);
     nn::route(m, input(b, "GSM"), input(b, "GS"), gating);
   });

@@ -37,7 +37,7 @@ static_assert(fails(fault::dims_differ, "attention", with("BQHD", "BKHD", "BKHE"
 static_assert(fails(fault::dims_differ, "attention", with("BQHD", "BKGD", "BKGD")));
 static_assert(fails(fault::dims_differ, "attention", with("AQHD", "BKHD", "BKHD")));
 static_assert(tracing::out_of_range("attention", ".dropout", {}, with("BQHD", "BKHD", "BKHD", 1)));
-static_assert(fails(fault::dims_differ, "attention", [](builder& b, auto&) {
+static_assert(fails(fault::rank_mismatch, ".mask of attention", [](builder& b, auto&) {
   gs::attention(input(b, "BQHD"), input(b, "BKHD"), input(b, "BKHD"), {.mask = input(b, "K")});
 }));
 static_assert(tracing::wrong_type("partial_attention", ".position", "f32", "i32", [](builder& b, auto&) {

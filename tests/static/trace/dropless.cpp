@@ -15,7 +15,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 namespace {
 
 constexpr gs::expert_row_routing sent(builder& b, int groups, gs::capacity rows = {0}, int k = 4) {
-  const auto gating = gs::top_k_gating(input(b, "GSE"), {.k = k, .places = gs::capacity::unlimited()});
+  const auto gating = gs::top_k_gating(input(b, "GSE"), {.k = k, .slots = gs::capacity::unlimited()});
   return gs::send_rows(gating, input(b, "GSM"), groups, rows);
 }
 constexpr gs::dim dim_at(const builder& b, int row) { return b.program.dims[std::size_t(row)]; }
@@ -50,7 +50,7 @@ static_assert(tracing::holds([](builder& b, auto& m) {
 }));
 
 static_assert(tracing::out_of_range("send_rows", "groups", {0}, [](builder& b, auto&) { sent(b, 0); }));
-static_assert(tracing::out_of_range("send_rows", "capacity.factor", {}, [](builder& b, auto&) { sent(b, 2, {-1}); }));
+static_assert(tracing::out_of_range("send_rows", "rows.factor", {}, [](builder& b, auto&) { sent(b, 2, {-1}); }));
 static_assert(fails(fault::rank_mismatch, "send_rows", [](builder& b, auto&) {
   gs::send_rows(gs::top_k_gating(input(b, "GSE")), input(b, "GS"), 2);
 }));
@@ -103,11 +103,21 @@ static_assert(fails(fault::rank_mismatch, "combine_rows", [](builder& b, auto&) 
 constexpr bool conflict(std::string_view both, const gs::nn::moe_options& options) {
   return tracing::conflicts("moe", both, [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }
-static_assert(conflict(".dropless and .places", {.places = {2}, .dropless = true}));
-static_assert(conflict(".dropless and .router.evaluation_places", {.dropless = true, .router = {.evaluation_places = {2}}}));
+static_assert(conflict(".dropless and .slots", {.slots = {2}, .dropless = true}));
+static_assert(conflict(".dropless and .router.evaluation_slots", {.dropless = true, .router = {.evaluation_slots = {2}}}));
 static_assert(conflict(".dropless and .router.experts_choose", {.dropless = true, .router = {.experts_choose = true}}));
-static_assert(conflict("one expert group and .rows", {.rows = {1.5}}));
-static_assert(conflict("no .replicas and .replica_places", {.replica_places = {1.5}}));
+static_assert(conflict(".dropless and .slots", {.slots = {0, 8}, .dropless = true}));
+static_assert(conflict("one expert group and .rows", {.rows = {1.5}}) && conflict("one expert group and .rows", {.rows = {0, 8}}));
+static_assert(conflict("no .replicas and .replica_slots", {.replica_slots = {1.5}}));
+static_assert(conflict("no .replicas and .replica_slots", {.replica_slots = {0, 0, 8}}));
+static_assert(conflict(".k other than 2 and .second", {.second = gs::second_expert::sampled, .k = 3}));
+constexpr bool out_of_range(std::string_view option, std::initializer_list<int> values, const gs::nn::moe_options& options) {
+  return tracing::out_of_range("moe", option, values,
+                               [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
+}
+static_assert(out_of_range(".slots.factor", {}, {.slots = {-1}, .dropless = true}));
+static_assert(out_of_range(".rows.minimum", {-8}, {.expert_groups = 2, .rows = {0, -8}}));
+static_assert(out_of_range(".replica_slots.multiple", {0}, {.replicas = true, .replica_slots = {0, 0, 0}}));
 static_assert(tracing::conflicts("moe", ".dropless and .router.importance", [](builder& b, auto& m) {
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.dropless = true, .router = {.importance = input(b, "GS")}});
 }));

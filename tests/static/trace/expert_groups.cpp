@@ -62,7 +62,7 @@ static_assert(tracing::out_of_range("send_to_expert_groups", "groups, experts", 
   b.options.known.set('E', 4);
   sent(b, 5);
 }));
-static_assert(tracing::out_of_range("send_to_expert_groups", "capacity.factor", {}, [](builder& b, auto&) { sent(b, 2, {-1}); }));
+static_assert(tracing::out_of_range("send_to_expert_groups", "rows.factor", {}, [](builder& b, auto&) { sent(b, 2, {-1}); }));
 static_assert(fails(fault::rank_mismatch, "send_to_expert_groups", [](builder& b, auto&) {
   gs::send_to_expert_groups(gs::top_k_gating(input(b, "GSE")), input(b, "GS"), 2);
 }));

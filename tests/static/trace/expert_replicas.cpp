@@ -46,7 +46,7 @@ static_assert(fails(fault::dims_differ, "replica_param", [](builder&, auto& m) {
 static_assert(fails(fault::dims_differ, "replica_param", [](builder& b, auto& m) {
   gs::replica_param(m, input(b, "R", dtype::i32), "w", "RM", P<"x", none>{}, start);
 }));
-static_assert(tracing::out_of_range("send_to_replicas", "capacity.factor", {}, [](builder& b, auto& m) {
+static_assert(tracing::out_of_range("send_to_replicas", "slots.factor", {}, [](builder& b, auto& m) {
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), gs::replicas_of_experts(m, "R", "E"), {-1});
 }));
 static_assert(tracing::wrong_type("send_to_replicas", 1, "f32", "i32", [](builder& b, auto&) {
@@ -63,7 +63,7 @@ static_assert(fails(fault::rank_mismatch, "send_to_replicas", [](builder& b, aut
 // A layer with replicas has the all_to_alls of one without. Its gradients have one further all_reduce per weight.
 template <bool Replicas>
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
-  const auto r = gs::nn::moe<"expert">(m, x, mask, {.places = {4}, .replicas = Replicas});
+  const auto r = gs::nn::moe<"expert">(m, x, mask, {.slots = {4}, .replicas = Replicas});
   const auto loss = gs::mean(r.y * r.y);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.load};
@@ -74,5 +74,12 @@ using program = gs::program<step<Replicas>, gs::mesh<gs::axis<"expert">>, gs::in
 static_assert(program<true>::plan.count(op::all_to_all) == program<false>::plan.count(op::all_to_all));
 static_assert(program<true>::plan.count(op::all_reduce) == program<false>::plan.count(op::all_reduce) + 2);
 static_assert(program<true>::plan.collectives() == program<false>::plan.collectives() + 2);
+// So it is with a data axis beside: no device gathers the gradients of all experts.
+template <bool Replicas>
+using on_two_axes = gs::program<step<Replicas>, gs::mesh<gs::axis<"data">, gs::axis<"expert">>,
+                                gs::in<"GSM", P<gs::axes<"data", "expert">, none, none>>, gs::in<"GS", P<gs::axes<"data", "expert">, none>>,
+                                gs::in<"">>;
+static_assert(on_two_axes<true>::plan.count(op::all_gather) == 0);
+static_assert(on_two_axes<true>::plan.collectives() == on_two_axes<false>::plan.collectives() + 2);
 
 }  // namespace

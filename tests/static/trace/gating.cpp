@@ -41,14 +41,35 @@ static_assert(tracing::holds([](builder& b, auto&) {
 
 static_assert(fails(fault::rank_mismatch, "top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "SE")); }));
-static_assert(fails(fault::dims_differ, "top2_gating",
-                    [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "GE")); }));
-static_assert(fails(fault::dims_differ, "top2_gating",
+// Operands that are options have names, and the dim is that of the operand.
+template <class F>
+constexpr bool differs(std::string_view verb, std::string_view operand, int dim, F f) {
+  const gs::diagnostic d = tracing::problem_of(f);
+  return d.what == fault::dims_differ && d.subject.view() == verb && d.word.view() == operand && d.first == gs::diagnostic::no_number &&
+         d.second == dim;
+}
+static_assert(differs("top2_gating", "mask", 1, [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "GE")); }));
+static_assert(differs("top_k_gating", ".scores", 2, [](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), input(b, "GS"), {.scores = input(b, "GSF")});
+}));
+static_assert(differs("top_k_gating", ".importance", 1, [](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), {.importance = input(b, "GT")});
+}));
+static_assert(fails(fault::rank_mismatch, "mask of top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "G")); }));
+// Options of second choices are refused where they have no effect.
+constexpr bool refuses_second(std::string_view words, const gs::gating_options& o) {
+  return tracing::conflicts("top_k_gating", words, [&](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), o); });
+}
+static_assert(refuses_second(".second and .k other than 2", {.k = 3, .second = gs::second_expert::random}));
+static_assert(refuses_second(".second and .k other than 2", {.k = 1, .second = gs::second_expert::sampled}));
+static_assert(refuses_second(".threshold and .second that compares no weight", {.k = 2, .threshold = 0.25}));
+static_assert(refuses_second(".threshold and .second that compares no weight", {.second = gs::second_expert::sampled, .threshold = 0.25}));
+static_assert(!refuses_second(".threshold and .second that compares no weight", {.second = gs::second_expert::random, .threshold = 0.25}));
 // top_k_gating: k choices; as many slots as k times the tokens, unless the options say otherwise.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 8});
-  const gs::gating_result few = gs::top_k_gating(input(b, "GSE"), input(b, "GS"), {.k = 8, .places = gs::capacity{1.5}});
+  const gs::gating_result few = gs::top_k_gating(input(b, "GSE"), input(b, "GS"), {.k = 8, .slots = gs::capacity{1.5}});
   const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
   const gs::dim& less = b.program.dims[std::size_t(few.combine.get().dims[3])];
   const gs::detail::one_hot_parts parts = gs::detail::one_hot_of(r.combine);
@@ -57,20 +78,20 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 // A minimum and a multiple count after the factor, k included. Without them, no dim is added.
 static_assert(tracing::holds([](builder& b, auto&) {
-  const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 4, .places = {.factor = 0, .minimum = 6, .multiple = 8}});
+  const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 4, .slots = {.factor = 0, .minimum = 6, .multiple = 8}});
   const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
   const gs::dim& exact = b.program.dims[places.first];
   return places.what == gs::dim::kind::rounded && places.number == 6 && places.divisor == 8 && exact.number == 4;
 }));
 constexpr bool refuses(const gs::capacity& c, std::string_view option, std::initializer_list<int> values) {
   return tracing::out_of_range("top_k_gating", option, values, [=](builder& b, auto&) {
-    gs::top_k_gating(input(b, "GSE"), {.places = c});
+    gs::top_k_gating(input(b, "GSE"), {.slots = c});
   }) && tracing::out_of_range("expert_choice_gating", option, values, [=](builder& b, auto&) {
-    gs::expert_choice_gating(input(b, "GSE"), {.places = c});
+    gs::expert_choice_gating(input(b, "GSE"), {.slots = c});
   });
 }
-static_assert(refuses({-1}, "capacity.factor", {}) && refuses({std::numeric_limits<double>::quiet_NaN()}, "capacity.factor", {}));
-static_assert(refuses({2, -1}, "capacity.minimum", {-1}) && refuses({2, 0, 0}, "capacity.multiple", {0}));
+static_assert(refuses({-1}, ".slots.factor", {}) && refuses({std::numeric_limits<double>::quiet_NaN()}, ".slots.factor", {}));
+static_assert(refuses({2, -1}, ".slots.minimum", {-1}) && refuses({2, 0, 0}, ".slots.multiple", {0}));
 static_assert(tracing::out_of_range("top_k_gating", ".scale", {}, [](builder& b, auto&) {
   gs::top_k_gating(input(b, "GSE"), {.scale = std::numeric_limits<double>::quiet_NaN()});
 }));
@@ -93,12 +114,14 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 // Slots for all tokens; a choice of each expert.
 static_assert(tracing::holds([](builder& b, auto&) {
-  const gs::gating_result all = gs::top_k_gating(input(b, "GSE"), {.places = gs::capacity::unlimited()});
+  const gs::gating_result all = gs::top_k_gating(input(b, "GSE"), {.slots = gs::capacity::unlimited()});
   const gs::gating_result r = gs::expert_choice_gating(input(b, "GSE"), input(b, "GS"));
   return has_dims(all.combine, "GSES") && has_dims(r.combine, "GSEC") && has_dims(gs::detail::one_hot_of(r.combine).slot, "GSE");
 }));
-static_assert(fails(fault::dims_differ, "top_k_gating",
+static_assert(fails(fault::rank_mismatch, ".scores of top_k_gating",
                     [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GS")}); }));
+static_assert(tracing::out_of_range("expert_choice_gating", ".slots.factor", {},
+                                    [](builder& b, auto&) { gs::expert_choice_gating(input(b, "GSE"), {.slots = {0}}); }));
 static_assert(tracing::wrong_type("top_k_gating", ".scores", "f64", "f32",
                                   [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE", dtype::f64)}); }));
 static_assert(fails(fault::dims_differ, "expert_choice_gating",

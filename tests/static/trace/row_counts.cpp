@@ -15,7 +15,7 @@ using tracing::input;
 namespace {
 
 constexpr gs::expert_row_routing sent(builder& b) {
-  return gs::send_rows(gs::top_k_gating(input(b, "GSE"), {.k = 2, .places = gs::capacity::unlimited()}), input(b, "GSM"), 2);
+  return gs::send_rows(gs::top_k_gating(input(b, "GSE"), {.k = 2, .slots = gs::capacity::unlimited()}), input(b, "GSM"), 2);
 }
 /// True if it is known which rows of f(routing, weights) are in use: those that the routing counts.
 template <class F>

@@ -129,9 +129,9 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   return {};
 }
 
-/// Throws the error of a merge or split whose one dim has not the product of the extents of the two dims. If one of the two is the quotient
-/// of the one dim by the other, the other does not divide it. If the first of the two counts the devices along axes, the reshape is that of
-/// per_shard, and the one dim is not divisible by them.
+/// Throws that a merge or split changes the number of elements. If one of the two dims is a quotient, the error says that the other one
+/// does not divide the merged dim. If the first of the two counts devices along axes, the reshape is that of per_shard, and the error says
+/// that the merged dim is not divisible by them.
 [[noreturn]] inline void refuse_product(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const int at = n.attr.dim;

@@ -68,7 +68,9 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
   for (const dim& d : dims) {
     const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims, e.axes);
     const bool known_dim = d.what == dim::kind::bound ? bound >= 0 : is_known(d, e);
-    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed_dim);  // no dim is assumed to be empty
+    // No dim is assumed to be empty. A difference of two assumed extents is 0: it is taken for small, as replicas beyond one per expert.
+    const std::int64_t assumed = bound == 0 && d.what == dim::kind::linear ? 1 : assumed_dim;
+    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed);
     e.known_dims.push_back(known_dim);
   }
   return e;
