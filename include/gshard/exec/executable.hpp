@@ -363,7 +363,8 @@ class executable {
       static_assert(holds<!is_array, expected_type<T>, actual_type<Given>>, "gshard: an input of a program has another element type");
       static_assert(holds<is_array, expected_type<T>, actual_type<Given>>,
                     "gshard: an input of a program is a tensor, a contiguous range (std::vector, std::span), an Eigen matrix, or an "
-                    "xtensor array (include <gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>)");
+                    "xtensor array (include <gshard/tensor/eigen.hpp> or <gshard/tensor/xtensor.hpp>); a scalar is an array of one "
+                    "element: std::array{rate}");
     } else {
       detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
         const auto stride = whole.layout.strides_in(to.extents, Input::is_column_major);

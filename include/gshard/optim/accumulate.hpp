@@ -38,16 +38,18 @@ template <class Body, class... Symbols>
 constexpr accumulated accumulate(const parameter_scope& m, const Body& body, here first, Symbols... rest) {
   builder& b = m.owner();
   accumulated sum{b.nothing(), {}, {}};
+  int operand = 0;
   for (const symbol& x : {symbol(first), rest...}) {
     if (!b.has(x)) return sum;
     if (x.rank() == 0) b.fail(fault::rank_mismatch, "accumulate", {}, 1, 0);
-    else if (x.get().dims[0] != first.get().dims[0]) b.fail(fault::dims_differ, "accumulate", {}, 1, 0);
+    else if (x.get().dims[0] != first.get().dims[0]) b.fail(fault::dims_differ, "accumulate", {}, operand, 0);
     if (b.failed()) return sum;
+    ++operand;
   }
   const int leading = first.get().dims[0];
   const std::int64_t count = b.known_extent(leading);
   const char letter = b.program.dims[std::size_t(leading)].letter;
-  if (count < 1) b.fail(fault::unknown_extent, "accumulate", {&letter, 1});
+  if (count < 1) b.fail(fault::unknown_count, "accumulate", {&letter, 1});
   const list<symbol> losses = b.losses;
   for (int i = 0; i < int(count) && !b.failed(); ++i) {
     const auto part = [&](symbol x) { return squeeze<0>(slice(x, 0, i, i + 1)); };

@@ -151,6 +151,7 @@ struct adafactor {
     if (b.failed() || parameters.empty()) return;
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, of.gradients, wire);
     detail::shard_gradients(b, shard_state_over.view(), parameters, gradient);
+    detail::check_settings(b, "adafactor", clip_norm, weight_decay);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const bool rounds = b.options.bf16_products;
     b.options.bf16_products = false;  // squares are not products of the model

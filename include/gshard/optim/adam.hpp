@@ -100,6 +100,7 @@ struct adam {
     const named_scope named(m, "optimizer");
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
     detail::shard_gradients(b, shard_state_over, parameters, gradient);
+    detail::check_settings(b, "adam", clip_norm, weight_decay);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
     for (std::size_t i = 0; i < parameters.size() && !b.failed(); ++i) update(m, parameters[i], gradient[i], rate, skipped);

@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -30,6 +31,12 @@ struct decay_mask {
 
 namespace detail {
 
+/// The program fails if the norm of clipped gradients, or the weight decay, is negative or not finite. A clip_norm of 0 clips nothing.
+constexpr void check_settings(builder& b, std::string_view optimizer, double clip_norm, double weight_decay) {
+  constexpr double most = std::numeric_limits<double>::max();
+  if (!(clip_norm >= 0 && clip_norm <= most)) b.fail_range(optimizer, ".clip_norm");
+  if (!(weight_decay >= 0 && weight_decay <= most)) b.fail_range(optimizer, ".weight_decay");
+}
 /// The weight decay of this parameter.
 constexpr double weight_decay_of(symbol p, double weight_decay, const decay_mask& decays) {
   const builder& b = *p.owner;

@@ -75,6 +75,10 @@ struct any_number {
     return true;
   }
   friend constexpr any_number operator-(any_number) { return {}; }
+  template <class Stream>
+  friend Stream& operator<<(Stream& out, any_number) {
+    return out;
+  }
 };
 
 struct refused_plan : plan_view {

@@ -35,6 +35,8 @@ inline std::string words(const diagnostic& d) {
     case fault::operand_count:
     case fault::rank_mismatch: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
     case fault::not_a_scalar: return about + ": " + number(d.second) + " dims";
+    case fault::letters_of_one_dim:
+    case fault::unknown_count:
     case fault::unknown_letter:
     case fault::foreign_letter: return word + " of " + about;
     case fault::malformed_equation: return about + ", column " + number(d.first);

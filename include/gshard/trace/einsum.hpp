@@ -52,6 +52,37 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   return b.nothing();
 }
 
+/// The program fails if two letters stand for one dim, and each is in one operand alone, and not in the result. Then one of them is
+/// misspelt: the einsum would be a product of two sums.
+constexpr void check_lone_letters(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
+  if (b.failed() || operands.size() < 2) return;
+  std::uint32_t once = 0, more = e.output.mask();  // letters of one operand, and of several or the result
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const std::uint32_t here = e.operand(int(i)).mask();
+    more |= once & here;
+    once |= here;
+  }
+  const std::uint32_t lone = once & ~more;
+  if ((lone & (lone - 1)) == 0) return;  // fewer than two
+  int dim_of[short_list::largest + 1], operand_of[short_list::largest + 1]{};
+  for (int& dim : dim_of) dim = -1;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const short_list& letters = e.operand(int(i));
+    if (!b.has(operands[i]) || letters.size() != operands[i].rank()) return;  // another fault
+    for (int d = 0; d < letters.size(); ++d) {
+      const int f = letters[d], dim = operands[i].get().dims[d];
+      if (((lone >> f) & 1u) == 0) continue;
+      for (int g = 0; g <= short_list::largest; ++g)
+        if (dim_of[g] == dim && operand_of[g] != int(i)) {
+          const char both[] = {e.letters[std::size_t(g)], ',', ' ', e.letters[std::size_t(f)]};
+          return b.fail(fault::letters_of_one_dim, text, {both, sizeof both});
+        }
+      dim_of[f] = dim;
+      operand_of[f] = int(i);
+    }
+  }
+}
+
 /// A factor of a product. With `bf16_products`, tensors in bf16 are factors of products in float.
 constexpr symbol emit_factor(symbol x) {
   builder& b = *x.owner;
@@ -217,7 +248,8 @@ constexpr equation checked_equation(builder& b, std::string_view text, int given
 /// Shapes: as the equation says.
 /// Communicates: nothing if the operands shard a common index alike. An axis that shards a contracted index leaves a partial sum, completed
 /// by an all_reduce or reduce_scatter where it is used. Else the cheapest reshards of operands and result (arXiv 2006.16668 section 3.3).
-/// Compile time: the equation, with the column of a mistake; ranks; that one letter stands for one dim.
+/// Compile time: the equation, with the column of a mistake; ranks; that one letter stands for one dim. Two letters that each sum one
+/// operand alone stand for different dims.
 /// Throws: nothing.
 /// @see reshard, broadcast, sum
 template <fixed_string Equation, class... Symbols>
@@ -225,6 +257,7 @@ template <fixed_string Equation, class... Symbols>
 constexpr symbol einsum(here first, Symbols... rest) {
   const equation& e = detail::checked_equation<Equation>(*first.owner, 1 + int(sizeof...(rest)));
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
+  detail::check_lone_letters(*first.owner, operands, e, Equation.view());
   return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
 }
 
@@ -240,6 +273,7 @@ constexpr symbol einsum(std::string_view text, list_view<symbol> operands, std::
                         const char* file = __builtin_FILE()) {
   builder& b = *here(operands[0], line, file).owner;
   const equation e = detail::checked_equation(b, text, int(operands.size()));
+  detail::check_lone_letters(b, operands, e, text);
   return detail::emit_einsum_of_many(b, operands, list_view(e.operands.data(), operands.size()), e.output, text);
 }
 constexpr symbol einsum(std::string_view text, std::initializer_list<symbol> operands, std::uint32_t line = __builtin_LINE(),

@@ -13,7 +13,7 @@ namespace gshard { inline namespace v0 {
 /// Names the operations that are added during its lifetime, as jax.named_scope does: `const gs::named_scope part(m, "attention");`.
 /// The innermost name counts. It has at most 63 characters. Gradients of an operation, and the collectives that serve it, have its name.
 /// The simulator groups the time of a training step by these names. @see step_part
-class named_scope {
+class [[nodiscard]] named_scope {
  public:
   template <std::size_t N>
   constexpr named_scope(const parameter_scope& m, const char (&name)[N]) : builder_(m.owner()), outer_(builder_.place.scope) {

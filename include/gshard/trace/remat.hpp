@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 {
 /// Compile time: nothing; a loop inside the scope is kept.
 /// Throws: nothing.
 /// @see remat_policy, gradients
-class remat {
+class [[nodiscard]] remat {
  public:
   constexpr explicit remat(const parameter_scope& m, remat_policy saved = remat_policy::nothing)
       : builder_(m.owner()), outer_(builder_.place.remat) {

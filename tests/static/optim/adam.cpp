@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/trace/reduce.hpp>
 
 #include "../tracing.hpp"
 
@@ -51,5 +53,16 @@ constexpr gs::diagnostic problem_of_adafactor(std::string_view dims_of_gradient)
 static_assert(!problem_of_adafactor("AB") && problem_of_adafactor("BA").what == fault::dims_differ);
 static_assert(problem_of_adafactor("BA").subject.view() == "adafactor" && problem_of_adafactor("BA").first == 1);
 static_assert(problem_of_adafactor("ABC").what == fault::rank_mismatch);
+
+// accumulate names the input of another leading dim, and the dim whose extent is not known.
+constexpr gs::diagnostic accumulated(bool known, std::string_view second) {
+  return problem_of([=](auto& b, auto& m) {
+    if (known) b.options.known.set('N', 2);
+    gs::accumulate(m, [](gs::symbol x, gs::symbol) { return gs::sum(x); }, input(b, "NB"), input(b, second));
+  });
+}
+static_assert(accumulated(true, "MB").what == fault::dims_differ && accumulated(true, "MB").first == 1);
+static_assert(accumulated(false, "NB").what == fault::unknown_count && accumulated(false, "NB").word.view() == "N");
+static_assert(accumulated(false, "NB").subject.view() == "accumulate");
 
 }  // namespace

@@ -25,6 +25,17 @@ static_assert(tracing::holds([](auto&, auto& m) {
          of(norm, all_but_norms) == 0 && of(bias, [](std::string_view, int dims) { return dims > 1; }) == 0;
 }));
 
+// A negative norm or decay is refused, by its name.
+template <class Optimizer>
+constexpr bool refused(std::string_view optimizer, std::string_view option, const Optimizer& o) {
+  return tracing::out_of_range(optimizer, option, {}, [&](gs::builder& b, auto& m) {
+    o.minimize(m, gs::sum(m.param("w", "A", gs::init::zeros())), tracing::input(b, ""));
+  });
+}
+static_assert(refused("adam", ".clip_norm", gs::adam{.clip_norm = -1}) && refused("adam", ".weight_decay", gs::adam{.weight_decay = -0.1}));
+static_assert(refused("adafactor", ".clip_norm", gs::adafactor{.clip_norm = -1}));
+static_assert(refused("adafactor", ".weight_decay", gs::adafactor{.weight_decay = -0.1}));
+
 // A program whose optimizer has a mask, also under -fsanitize=undefined, under which g++ compares no function with null.
 inline constexpr auto model = [](auto& m, auto x, auto rate) {
   const auto loss = gs::sum(x * m.param("w", "A", gs::init::zeros()) + m.param("norm", "A", gs::init::zeros()));

@@ -18,7 +18,7 @@ static_assert(gs::detail::parsed_equation<"GSM,ME->GSE">::value.count == 2);
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM"), w = input(b, "ME");
   return has_dims(einsum<"GSM,ME->GSE">(x, w), "GSE") && has_dims(einsum<"abc,cd->dab">(x, w), "EGS") &&
-         has_dims(einsum<"abc->cab">(x), "MGS") && has_dims(einsum<"abc,de->">(x, w), "") &&
+         has_dims(einsum<"abc->cab">(x), "MGS") && has_dims(einsum<"abc,de->">(x, input(b, "KE")), "") &&
          has_dims(einsum<"abc,de->edcba">(x, w), "EMMSG");
 }));
 // The rule of the node: factors by appearance; what both have and the result lacks is contracted.
@@ -167,6 +167,24 @@ static_assert([] {
 static_assert(fails(fault::operand_count, "ab->a", [](builder& b, auto&) { einsum("ab->a", {input(b, "AB"), input(b, "AB")}); }));
 static_assert(fails(fault::index_in_no_operand, "ab->c", [](builder& b, auto&) { gs::sum("ab->c", input(b, "AB")); }));
 static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::mean("ab->a", input(b, "ABC")); }));
+
+// A misspelt letter would make a product of two sums. Sums over different dims, or over two dims of one operand, are right.
+constexpr bool misspelt(std::string_view text, std::string_view both, std::string_view x, std::string_view y) {
+  const gs::diagnostic p = tracing::problem_of([=](builder& b, auto&) { einsum(text, {input(b, x), input(b, y)}); });
+  return p.what == fault::letters_of_one_dim && p.subject.view() == text && p.word.view() == both && p.line > 0;
+}
+static_assert(misspelt("BN,MH->BH", "N, M", "BM", "MH") && misspelt("EGCN,EMH->EGCH", "N, M", "EGCM", "EMH"));
+static_assert(misspelt("ABK,CDJ->ABCD", "K, J", "ABK", "CDK"));
+static_assert(fails(fault::letters_of_one_dim, "BN,MH->BH",
+                    [](builder& b, auto&) { gs::einsum<"BN,MH->BH">(input(b, "BM"), input(b, "MH")); }));
+static_assert(fails(fault::letters_of_one_dim, "BM,NH,HO->BO", [](builder& b, auto&) {
+  einsum("BM,NH,HO->BO", {input(b, "BM"), input(b, "MH"), input(b, "HO")});
+}));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(einsum("BN,MH->BH", {input(b, "BN"), input(b, "MH")}), "BH") &&
+         has_dims(einsum("BKL,BH->BH", {input(b, "BKK"), input(b, "BH")}), "BH") &&
+         has_dims(einsum("BK,LH->BLH", {input(b, "BK"), input(b, "KH")}), "BKH");
+}));
 
 // The mean of a diagonal is over its elements.
 static_assert(tracing::holds([](gs::builder& b, auto&) {
