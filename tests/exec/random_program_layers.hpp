@@ -105,7 +105,7 @@ struct expert_settings {
   int k;                 // 0: experts choose tokens
   expert_route route;
   int parts;             // groups of experts, or chunks of slots
-  int places, rows;      // factors of the capacities, 0: unlimited
+  int slots, rows;      // factors of the capacities, 0: unlimited
   gs::gate_norm norm;
   int result;            // 0 the combined results, 1 the auxiliary loss, 2 load and demand, 3 refused choices
   bool masked;           // operand 3 is 0 at padding
@@ -115,7 +115,7 @@ struct expert_settings {
       : k(n[0]),
         route(expert_route(n[1])),
         parts(std::max(n[2], 1)),
-        places(n[3]),
+        slots(n[3]),
         rows(n[4]),
         norm(gs::gate_norm(n[5])),
         result(n[6]),
@@ -142,11 +142,11 @@ inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
 
 namespace detail {
 inline gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symbol> x) {
-  const gs::capacity places = s.slots ? gs::capacity{double(s.slots)} : gs::capacity::unlimited();
+  const gs::capacity slots = s.slots ? gs::capacity{double(s.slots)} : gs::capacity::unlimited();
   const gs::symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : gs::symbol{};
   // Gates of different tokens are nearly equal if logits are: experts choose by logits.
-  if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.slots = places, .norm = s.norm, .scores = x[1]}, "experts", true);
-  return gs::detail::emit_gating(gates, mask, {.k = s.k, .slots = places, .norm = s.norm}, "experts");
+  if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.slots = slots, .norm = s.norm, .scores = x[1]}, "experts", true);
+  return gs::detail::emit_gating(gates, mask, {.k = s.k, .slots = slots, .norm = s.norm}, "experts");
 }
 inline gs::symbol more(gs::symbol x) {
   return gs::map<[](auto v) { return v + 0.25; }>(x);

@@ -240,7 +240,7 @@ class experts_by_definition {
   /// x: the operands.
   experts_by_definition(const std::vector<int>& number, const std::vector<const tensor<T>*>& x)
       : how_(number), x_(*x[0]), logits_(*x[1]), w_(*x[2]), mask_(how_.masked ? x[3] : nullptr), replicas_(*x.back()), S_(x_.extent(1)),
-        E_(logits_.extent(2)), C_(how_.places ? slots(how_.places, E_) : std::max<std::int64_t>(1, S_)) {}
+        E_(logits_.extent(2)), C_(how_.slots ? slots(how_.slots, E_) : std::max<std::int64_t>(1, S_)) {}
 
   tensor<T> run() {
     const std::int64_t G = x_.extent(0), F = w_.extent(1);
@@ -418,7 +418,7 @@ class experts_by_definition {
   }
   /// The choices that an expert took go to its replicas in turn; in each group of tokens, another replica is the first.
   void take_replicas(std::int64_t g) {
-    const std::int64_t places = how_.rows == 0 ? C_ : slots(how_.rows, replicas_.extent(0));
+    const std::int64_t most_slots = how_.rows == 0 ? C_ : slots(how_.rows, replicas_.extent(0));
     for (std::vector<choice>& mine : of_token_)
       for (choice& c : mine) {
         if (c.place < 0) continue;
@@ -426,7 +426,7 @@ class experts_by_definition {
         for (std::int64_t r = 0; r < replicas_.extent(0); ++r)
           if (std::int64_t(value(replicas_.e[std::size_t(r)])) == c.expert) of_expert.push_back(r);
         const std::int64_t n = std::int64_t(of_expert.size());
-        c.sent = n > 0 && c.place / n < places;
+        c.sent = n > 0 && c.place / n < most_slots;
         if (c.sent) c.replica = of_expert[std::size_t((c.place + g) % n)];
         refused_ += !c.sent && how_.rows > 0;
       }
