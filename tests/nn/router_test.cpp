@@ -79,7 +79,7 @@ router some_router(std::uint32_t seed) {
   r.options.balance = seed % 7 < 4 ? balance::bias : balance::off;
   r.options.groups = seed % 11 < 5 ? 1 : 3;
   r.options.groups_per_token = r.options.groups == 1 || seed % 11 == 5 ? 1 : 2;
-  if (r.options.balance == balance::bias) r.options.bias_rate = 0.25;
+  r.options.bias_rate = 0.25;
   r.options.experts_choose = seed % 13 == 0 && r.options.norm == gs::gate_norm::off;
   if (r.options.experts_choose) r.gating.k = gs::gating_options{}.k;
   return r;

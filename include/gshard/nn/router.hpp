@@ -38,7 +38,7 @@ struct router_options {
   gate_norm norm = gate_norm::chosen;    ///< @see gating_options
   double scale = 1;                      ///< Of the weights.
   enum balance balance = balance::loss;  ///< bias: the variable `bias` [E] is added to the gates for the choice, not for the weights.
-  double bias_rate = 0.001;              ///< By this much the bias of each expert changes in a run.
+  double bias_rate = 0.001;              ///< With balance::bias: by this much the bias of each expert changes in a run.
   int groups = 1;                        ///< Groups of experts. Each has the same number of experts, at least 2.
   /// A token uses experts of this many groups, those with the largest sums of their two best scores. It uses others as well, if these
   /// groups have fewer than k experts.
@@ -121,7 +121,7 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
 /// Compile time: ranks, dims and element types; that options are in range. Options without effect are refused:
 /// - norm, scale, threshold, scores and importance of gating;
-/// - second of gating, if k is not 2; threshold, if second compares no weight; bias_rate without balance::bias;
+/// - second of gating, if k is not 2; threshold, if second compares no weight;
 /// - if experts choose: importance, second, threshold, balance::bias, and k beside slots, of which it is the default;
 /// - groups_per_token without groups; minimum and multiple of evaluation_slots without factor.
 /// Throws: `gshard::error` when the program is bound, if E is 0, `groups` does not divide E, or a group has one expert.
@@ -147,8 +147,6 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gat
                            {options.balance == balance::bias, ".balance = balance::bias"}});
   detail::refuse_together(b, "route", {options.experts_choose && gating.slots.factor != 0, ".experts_choose, .slots"},
                           {{gating.k != gating_options{}.k, ".k"}});
-  detail::refuse_together(b, "route", {options.balance != balance::bias, "no balance::bias"},
-                          {{options.bias_rate != router_options{}.bias_rate, ".bias_rate"}});
   gating.threshold = options.threshold;
   if (!options.experts_choose) gshard::detail::check_second(b, gating, "route");
   gshard::detail::check_capacity(b, gating.slots, "route", ".slots");

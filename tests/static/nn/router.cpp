@@ -95,7 +95,6 @@ static_assert(refuses_choice(".experts_choose and .second", {.second = gs::secon
 static_assert(refuses_choice(".experts_choose and .threshold", {}, {.threshold = 0.25, .experts_choose = true}));
 static_assert(refuses_choice(".experts_choose, .slots and .k", {.k = 4, .slots = {2}}, choosing));
 static_assert(refuses_choice(".experts_choose and .balance = balance::bias", {}, {.balance = nn::balance::bias, .experts_choose = true}));
-static_assert(refuses_choice("no balance::bias and .bias_rate", {}, {.bias_rate = 0.5}));
 static_assert(refuses_choice(".second and .k other than 2", {.k = 3, .second = gs::second_expert::random}, {}));
 static_assert(refuses_choice(".threshold and .second that compares no weight", {.k = 4}, {.threshold = 0.25}));
 static_assert(tracing::conflicts("moe", ".router.experts_choose and .second", [](auto& b, auto& m) {
