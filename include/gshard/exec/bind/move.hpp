@@ -130,8 +130,8 @@ action bind(operation<op::annotate>, const local_step<T>&) {
 }
 
 /// Throws that a merge or split changes the number of elements. If one of the two dims is a quotient, the error says that the other one
-/// does not divide the merged dim. If the first of the two counts devices along axes, the reshape is that of per_shard, and the error says
-/// that the merged dim is not divisible by them.
+/// does not divide the merged dim. If the first of the two counts devices along axes, the reshape is that of per_shard. Then the error says
+/// that the devices do not divide the merged dim.
 [[noreturn]] inline void refuse_product(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const int at = n.attr.dim;
