@@ -20,6 +20,7 @@ namespace detail {
 // For numbers and for vectors of numbers.
 inline constexpr auto larger = [](const auto& a, const auto& b) { return ((a > b) | (a != a)) ? a : b; };
 inline constexpr auto smaller = [](const auto& a, const auto& b) { return ((a < b) | (a != a)) ? a : b; };
+constexpr bool is_finite(double x) { return __builtin_isfinite(x); }
 }  // namespace detail
 
 template <std::floating_point T>

@@ -3,6 +3,7 @@
 
 // The router of a mixture of experts: scores, noise, selection bias and losses, from which gating chooses experts.
 
+#include <gshard/base/math.hpp>
 #include <gshard/trace/along.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>

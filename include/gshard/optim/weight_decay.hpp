@@ -3,11 +3,11 @@
 
 // Which parameters the weight decay of an optimizer applies to.
 
+#include <gshard/base/math.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <limits>
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
@@ -33,9 +33,8 @@ namespace detail {
 
 /// The program fails if the norm of clipped gradients, or the weight decay, is negative or not finite. A clip_norm of 0 clips nothing.
 constexpr void check_settings(builder& b, std::string_view optimizer, double clip_norm, double weight_decay) {
-  constexpr double most = std::numeric_limits<double>::max();
-  if (!(clip_norm >= 0 && clip_norm <= most)) b.fail_range(optimizer, ".clip_norm");
-  if (!(weight_decay >= 0 && weight_decay <= most)) b.fail_range(optimizer, ".weight_decay");
+  if (!(clip_norm >= 0 && is_finite(clip_norm))) b.fail_range(optimizer, ".clip_norm");
+  if (!(weight_decay >= 0 && is_finite(weight_decay))) b.fail_range(optimizer, ".weight_decay");
 }
 /// The weight decay of this parameter.
 constexpr double weight_decay_of(symbol p, double weight_decay, const decay_mask& decays) {

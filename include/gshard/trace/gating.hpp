@@ -4,6 +4,7 @@
 // Top-k gating of a mixture of experts. With k = 2 it is Algorithm 1 of arXiv 2006.16668.
 
 #include <gshard/base/list_view.hpp>
+#include <gshard/base/math.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -103,7 +104,6 @@ constexpr void check_capacity(builder& b, const capacity& c, std::string_view ve
   if (c.minimum < 0) b.fail_range(verb, name_of(".minimum").view(), c.minimum);
   if (c.multiple < 1) b.fail_range(verb, name_of(".multiple").view(), c.multiple);
 }
-constexpr bool is_finite(double v) { return v >= -std::numeric_limits<double>::max() && v <= std::numeric_limits<double>::max(); }
 /// The slots of a gating. Factor 0 stands for k.
 constexpr capacity slots_of(const gating_options& o) {
   return {o.slots.factor == 0 ? double(o.k) : o.slots.factor, o.slots.minimum, o.slots.multiple};
@@ -117,12 +117,11 @@ constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int othe
   return b.rounded_dim(unlimited ? S : c.factor > 0 ? b.ratio_dim(c.factor, S, E) : otherwise, c.minimum, c.multiple);
 }
 
-/// True if second choices are used by their weights.
-constexpr bool compares_weights(second_expert s) { return s == second_expert::random || s == second_expert::above_threshold; }
 /// The program fails if an option about second choices would have no effect.
 constexpr void check_second(builder& b, const gating_options& o, std::string_view verb) {
   if (o.k != 2 && o.second != second_expert::always) b.fail(fault::options_conflict, verb, ".second and .k other than 2");
-  if (!compares_weights(o.second) && o.threshold != gating_options{}.threshold)
+  const bool compares = o.second == second_expert::random || o.second == second_expert::above_threshold;
+  if (!compares && o.threshold != gating_options{}.threshold)
     b.fail(fault::options_conflict, verb, ".threshold and .second that compares no weight");
 }
 
