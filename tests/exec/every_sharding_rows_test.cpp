@@ -7,7 +7,9 @@
 #include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/random.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/rows.hpp>
+#include <gshard/trace/scan.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -86,6 +88,28 @@ TEST_CASE("gather and scatter_add of sums that may be pending") {
     return symbols{gs::gather(table, x[1]), lay_out(gs::scatter_add(table, x[1], rows))};
   };
   every_sharding(trace({{"ABC"}, {"B", gs::dtype::i32, 'A'}, {"BBC"}}, program), {row_sizes});
+}
+
+TEST_CASE("lookups by ids that are sums, lookups, and rows of a scan") {
+  const auto sums = [](const scope&, given x) {
+    const symbol ids = gs::sum<"ba->b">(x[1]);  // pending, if A is sharded
+    return symbols{gs::gather(x[0], ids), gs::scatter_add(x[0], ids, x[2])};
+  };
+  const auto small = [](run_graph::arrays& a) {  // sums stay below C
+    for (double& id : a[1]) id = 0;
+    a[1][0] = 1;
+  };
+  every_sharding(trace({{"CD"}, {"BA", gs::dtype::i32, 'C'}, {"BD"}}, sums),
+                 {.dims = {{{'A', 4}, {'B', 6}, {'C', 4}, {'D', 2}}, {{'A', 3}, {'B', 5}, {'C', 7}, {'D', 1}}}, .most = 300, .prepare = small});
+  every_sharding(trace({{"CD"}, {"A", gs::dtype::i32, 'C'}, {"B", gs::dtype::i32, 'A'}},
+                       [](const scope&, given x) { return symbols{gs::gather(x[0], gs::gather(x[1], x[2]))}; }),
+                 {.dims = {{{'A', 4}, {'B', 6}, {'C', 4}, {'D', 2}}, {{'A', 3}, {'B', 5}, {'C', 7}, {'D', 1}}}, .most = 300});
+  every_sharding(trace({{"C"}, {"AB", gs::dtype::i32, 'C'}},
+                       [](const scope&, given x) {
+                         const auto turn = [&](symbol, symbol total, symbol row) { return total + gs::sum(gs::gather(x[0], row)); };
+                         return symbols{gs::scan(turn, gs::sum(x[0]) * 0.0, x[1])};
+                       }),
+                 {.dims = {{{'A', 4}, {'B', 6}, {'C', 4}}, {{'A', 3}, {'B', 2}, {'C', 7}}}, .most = 300});
 }
 
 TEST_CASE("gather and scatter_add along other dims") {

@@ -108,7 +108,7 @@ enum class linearity : std::uint8_t {
   nonlinear,
   always,       // linear in all operands together
   of_function,  // if the function of the node is
-  product,      // linear in each operand alone; with one operand, always
+  product,      // linear in each operand alone, except ids; with one operand, always
 };
 
 /// The dim along which an operation needs complete lines, but can be decomposed into operations on blocks. An operation that cannot be

@@ -30,7 +30,7 @@ struct sweep {
   /// Extents to try: divisible by every axis, not divisible, smaller than an axis.
   std::vector<gshard::dims> dims;
   double tolerance = 0;  ///< of the relative difference from one device
-  bool pending_sources = false;
+  bool pending_sources = true;  ///< Inputs are partial sums, too.
   std::size_t most = 1000;  ///< more shardings than this on one mesh are sampled
   compile_options options{};
   std::function<void(arrays&)> prepare{};  ///< changes the inputs, which are multiples of 1/4
@@ -50,7 +50,7 @@ inline std::string differences(const traced& t, const sweep& how) {
       std::vector<std::vector<sharding>> choices;
       std::size_t all = 1;
       for (std::size_t i = 0; i < t.free.size(); ++i) {
-        const bool pending = how.pending_sources && i < t.inputs.size() && t.inputs[i].type == dtype::f64;
+        const bool pending = how.pending_sources && i < t.inputs.size() && has_sums(t.inputs[i].type);
         choices.push_back(all_shardings(t.graph.at(t.free[i]).rank(), int(mesh.size()), pending));
         all = all > 1000000 ? all : all * choices.back().size();
       }

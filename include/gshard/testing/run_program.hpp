@@ -34,8 +34,9 @@ namespace detail {
 
 /// Part k of the `count` from which a pending reduction makes the element. Parts of a sum are made up for all but the first device of the
 /// group, if their sum is the element to the last bit. Of a maximum, minimum or product, one device has the element, up to the sign.
-inline double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count) {
-  const auto made_up = [&](int j) { return double(int(element % 7) - 3 + j % 5) / 4; };
+/// `unit`: made-up parts are multiples of it.
+inline double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count, double unit) {
+  const auto made_up = [&](int j) { return (int(element % 7) - 3 + j % 5) * unit; };
   const bool has_it = k == int(element % std::size_t(count));
   switch (what) {
     case reduction::max: return has_it ? whole[element] : whole[element] - std::abs(made_up(k));
@@ -154,10 +155,11 @@ inline void scatter(const any_cluster& on, const detail::bound_value& to, const 
   gshard::detail::require(std::int64_t(whole.size()) == detail::element_count_of(to), "an array has another size than its tensor");
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
+    const double unit = is_real(to.type) ? 0.25 : 1;
     detail::with_element(to.type, [&]<class T>(T*) {
       kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
         to.as<T>(i)[local] = gshard::kernel::detail::converted<T>(
-            to.layout.partial ? detail::part_of(to.layout.pending, whole, global, group.member(), group.size()) : whole[global]);
+            to.layout.partial ? detail::part_of(to.layout.pending, whole, global, group.member(), group.size(), unit) : whole[global]);
       });
     });
   }

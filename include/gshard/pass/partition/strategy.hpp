@@ -61,9 +61,11 @@ constexpr bool is_linear(const node& n) {
     default: return false;
   }
 }
-/// True if the node is linear in each of two operands alone. An einsum is linear in both, a gather or scatter in the one that holds
-/// elements.
+/// True if the node is linear in each of two operands alone.
 constexpr bool is_product(const node& n) { return traits(n.kind).linear == linearity::product && n.inputs == 2; }
+/// True if a partial sum in operand i makes the result of a product a partial sum. An einsum is linear in both operands, a lookup in the
+/// operand of elements: row (a + b) of a table is not row a plus row b.
+constexpr bool is_linear_in(const node& n, int i) { return is_product(n) && i != traits(n.kind).ids; }
 
 /// The sharding of a tensor whose dims are these factors.
 constexpr sharding sharding_of(const short_list& dims, const strategy& how, const partial_state& partial) {
