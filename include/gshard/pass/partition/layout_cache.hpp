@@ -51,6 +51,16 @@ class layout_cache {
     *last = id;
     return id;
   }
+  /// Adds a form of a tensor that the plan does not have: prices what the plan would cost with it. `retract` removes it, the last one first.
+  constexpr void assume(std::int32_t tensor, const sharding& layout) { add(tensor, {layout, {}}, -1); }
+  constexpr void retract(std::int32_t tensor) {
+    const auto last = std::int32_t(values.size()) - 1;
+    std::int32_t* at = &first_[std::size_t(tensor)];
+    while (*at != last) at = &next_[std::size_t(*at)];
+    *at = -1;
+    next_.pop_back();
+    values.pop_back();
+  }
   /// Adds a value that is no form of a tensor: a form as devices exchange it. Step `producer` of the plan makes it.
   constexpr std::int32_t add_sent(const value& form, std::int32_t producer) {
     value v = sent(form);

@@ -11,6 +11,7 @@
 #include <gshard/pass/partition/looped_einsum.hpp>
 #include <gshard/pass/partition/merged_rows.hpp>
 #include <gshard/pass/partition/plan_writer.hpp>
+#include <gshard/pass/partition/shared_sums.hpp>
 #include <gshard/pass/schedule/update_order.hpp>
 
 #include <cstddef>
@@ -114,7 +115,8 @@ class partitioner {
         live_(live_nodes(g)),
         permissions_(g, live_, options.keep_partial_outputs),
         plan_(g, mesh, e, options.implicit, options.combine_bytes),
-        planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial} {}
+        planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial},
+        shared_(planning_, plan_.cache, live_) {}
   partitioner(const partitioner&) = delete;
 
   constexpr partitioned run() {
@@ -149,6 +151,7 @@ class partitioner {
   partial_permissions permissions_;
   plan_writer plan_;
   planning planning_;
+  shared_sums shared_;
 
   /// The form in which an output leaves: as it was computed, and complete unless it may stay partial.
   constexpr std::int32_t output(std::int32_t tensor) {
@@ -177,7 +180,8 @@ class partitioner {
       defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
-    const partitioning chosen = choose_strategy(planning_, n, plan_.combines());
+    partitioning chosen = choose_strategy(planning_, n, plan_.combines());
+    if (completes_shared_sum(n, chosen)) chosen = choose_strategy(planning_, n, plan_.combines());
     if (reshapes && place_merge_of_rows(n, chosen)) return;
     const einsum_loop loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
     node step = n;
@@ -205,6 +209,17 @@ class partitioner {
     for (int o = 0; o < n.in_place; ++o) plan_.overwrite(n.input(o));
     plan_.add(step);
     for (int o = 0; o < n.outputs; ++o) round_early(n, o);
+  }
+  /// Completes the operands that a product would keep partial, if that costs less for all their readers together.
+  constexpr bool completes_shared_sum(const node& n, const partitioning& chosen) {
+    bool completes = false;
+    if (!chosen.partial.per_operand || options_.implicit == strictness::strict) return completes;
+    for (int i = 0; i < n.inputs; ++i) {
+      if (chosen.partial.of_operand(i).axes == 0 || !shared_.pay_if_completed(n.input(i))) continue;
+      plan_.get_or_reshard(n.input(i), shared_.complete_sharding(n.input(i)), reader_of(n, i));
+      completes = true;
+    }
+    return completes;
   }
   /// Rounds an addend that will travel as bf16 where it is computed. So its sum can start before a reader waits for it.
   constexpr void round_early(const node& n, int o) {
