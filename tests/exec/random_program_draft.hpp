@@ -115,7 +115,7 @@ class draft {
     for (const char c : {'A', 'B', 'C', 'D', 'K', 'L'}) {
       if (r_.on.dims.find(c) < 1 || r_.on.dims.find(c) > n) continue;
       step s{verb::input, {}, text, {int(gs::dtype::i32), c, least, int(gen_() >> 8), 0}, {}};
-      s.layout = layout(int(text.size()), false);
+      s.layout = layout(int(text.size()), true);
       return add(s) ? newest() : -1;
     }
     return -1;

@@ -6,6 +6,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/pass/canonical_order.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/decompose.hpp>
 #include <gshard/pass/partition/partitioner.hpp>
@@ -99,6 +100,7 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   p.mesh = mesh;
   if (!g.problem && g.while_loops) detail::check_loops(g);
   if (!g.problem) {
+    detail::sort_nodes(g);
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
     propagate(g, assumed);
     detail::shard_further(g, assumed);
@@ -113,10 +115,9 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   if (!g.problem) {
     const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
-    detail::partitioner partitioner(
-        g, mesh, assumed, {options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes,
-                           options.only_sums_stay_pending});
-    detail::partitioned parts = partitioner.run();
+    const partition_options how{options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes,
+                                        options.only_sums_stay_pending};
+    detail::partitioned parts = detail::partition(g, mesh, assumed, how);
     if (!g.remats.empty()) detail::rematerialize(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.remats);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);
     if (g.while_loops) detail::keep_through_loops(p.lifetimes, parts.steps);

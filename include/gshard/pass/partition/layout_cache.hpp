@@ -6,6 +6,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/partition/repeated_nodes.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
 #include <gshard/trace/row_counts.hpp>
@@ -25,7 +26,8 @@ struct sharded_form {
 /// Costs are bytes that one device receives, plus `start_bytes` per collective, plus 1 if anything happens at all.
 class layout_cache {
  public:
-  constexpr layout_cache(const graph& g, const extents& e) : g_(g), e_(e), first_(g.values.size(), -1) {}
+  constexpr layout_cache(const graph& g, const extents& e)
+      : g_(g), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), by_less_(determined_by_less(g, e)) {}
 
   /// The values of the plan.
   list<value> values;
@@ -51,6 +53,19 @@ class layout_cache {
     *last = id;
     return id;
   }
+  /// The tensor whose storage a tensor shares.
+  constexpr std::int32_t owner(std::int32_t tensor) const {
+    for (;;) {
+      const std::int32_t producer = g_.at(tensor).producer;
+      if (producer < 0) return tensor;
+      const node& n = g_.nodes[std::size_t(producer)];
+      if (!traits(n.kind).alias) return tensor;
+      tensor = n.in[0];
+    }
+  }
+  /// Marks the storage of a tensor as overwritten: reading it later is an error.
+  constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
+  constexpr bool is_overwritten(std::int32_t tensor) const { return overwritten_[std::size_t(owner(tensor))]; }
   /// Adds a form of a tensor that the plan does not have: prices what the plan would cost with it. `retract` removes it, the last one first.
   constexpr void assume(std::int32_t tensor, const sharding& layout) { add(tensor, {layout, {}}, -1); }
   constexpr void retract(std::int32_t tensor) {
@@ -118,8 +133,22 @@ class layout_cache {
     return bytes == 0 ? 1 : bytes + e_.start_bytes;
   }
 
-  /// The cost of getting a tensor in this sharding from its cheapest form, which `from` receives. 0: it exists; -1: no form can become it.
-  constexpr std::int64_t cost(std::int32_t tensor, const sharding& layout, std::int32_t* from = nullptr) const {
+  /// The cost of getting a tensor in this sharding: from its cheapest form, or by running its node again. 0: it exists; -1: no form can become
+  /// it.
+  constexpr std::int64_t cost(std::int32_t tensor, const sharding& layout) const {
+    const std::int64_t moved = cost_of_move(tensor, layout);
+    if (moved <= 1 || !by_less_.data()[tensor]) return moved;
+    const std::int64_t repeated = cost_of_repetition(tensor, layout);
+    return repeated >= 0 && repeated < moved ? repeated : moved;
+  }
+  /// True if it is cheaper to run the node of a tensor again than to move a form of it.
+  constexpr bool is_repeated(std::int32_t tensor, const sharding& layout) const {
+    if (!by_less_[std::size_t(tensor)]) return false;
+    const std::int64_t moved = cost_of_move(tensor, layout), repeated = moved > 1 ? cost_of_repetition(tensor, layout) : -1;
+    return repeated >= 0 && repeated < moved;
+  }
+  /// The cost of a move from the cheapest form, which `from` receives.
+  constexpr std::int64_t cost_of_move(std::int32_t tensor, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
     const value* const all = values.data();
     const std::int32_t* const next = next_.data();
@@ -162,6 +191,23 @@ class layout_cache {
   const extents& e_;
   list<std::int32_t> first_;  // by tensor
   list<std::int32_t> next_;   // by value of the plan: the next form of the same tensor
+  list<char> overwritten_;    // by tensor
+  list<char> by_less_;        // by tensor @see determined_by_less
+
+  /// The cost of the operands from which the node of a tensor makes it in this sharding; -1: it cannot.
+  constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout) const {
+    const node& n = g_.nodes.data()[g_.at(tensor).producer];
+    const repetition r = repeat_in(n, layout);
+    if (!r.possible) return -1;
+    std::int64_t total = 1;
+    for (int i = 0; i < n.inputs; ++i) {
+      if (is_overwritten(n.in[i])) return -1;
+      const std::int64_t c = cost(n.in[i], r.in[i]);
+      if (c < 0) return -1;
+      total += c;
+    }
+    return total;
+  }
 
   /// The part of `bytes`, those of all rows, that rows in use have if choices are spread equally over groups of experts. `counts`: of these
   /// rows.

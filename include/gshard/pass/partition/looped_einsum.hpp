@@ -50,7 +50,8 @@ constexpr einsum_loop loop_over_operand(const planning& p, const node& n, const 
     if (!exceeds(p.e, v, {}, bytes)) continue;
     const sharding whole = operand_form(p, n, i, chosen.how, chosen.partial).layout;
     std::int32_t from = -1;
-    if (!exceeds(p.e, v, whole, most) || p.cache.cost(n.input(i), whole, &from) == 0) continue;
+    if (!exceeds(p.e, v, whole, most) || p.cache.cost_of_move(n.input(i), whole, &from) == 0) continue;
+    if (p.cache.is_repeated(n.input(i), whole)) continue;
     if (implicit != strictness::automatic && !n.place.gradient && !may_move(p.g, n.input(i))) continue;
     const sharding& now = p.cache.at(from).layout;
     const std::uint32_t axes = now.used() & ~whole.used();

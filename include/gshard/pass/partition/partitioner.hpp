@@ -7,11 +7,14 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/live_nodes.hpp>
 #include <gshard/pass/partition/choose_strategy.hpp>
 #include <gshard/pass/partition/looped_einsum.hpp>
 #include <gshard/pass/partition/merged_rows.hpp>
 #include <gshard/pass/partition/plan_writer.hpp>
+#include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/pass/partition/shared_sums.hpp>
+#include <gshard/pass/schedule/step_order.hpp>
 #include <gshard/pass/schedule/update_order.hpp>
 
 #include <cstddef>
@@ -40,39 +43,9 @@ struct partitioned {
   list<node> steps;
   list<parameter> parameters;
   list<port> inputs, outputs;
+  list<std::uint8_t> partial_sums;  ///< By tensor of the graph: the axes over which it is computed as a partial sum.
+  list<char> needs_complete;        ///< By tensor of the graph: some reader needs its sum.
 };
-
-/// The nodes on which outputs and updated parameters depend.
-constexpr list<char> live_nodes(const graph& g) {
-  list<char> live(g.nodes.size(), 0);
-  list<std::int32_t> stack;
-  for (const port& p : g.outputs) stack.push_back(p.value);
-  for (const parameter& p : g.parameters)
-    if (p.updated >= 0) stack.push_back(p.updated);
-  const value* const values = g.values.data();
-  const node* const nodes = g.nodes.data();
-  char* const is_live = live.data();
-  while (!stack.empty()) {
-    const std::int32_t producer = values[stack.back()].producer;
-    stack.pop_back();
-    if (producer < 0 || is_live[producer]) continue;
-    is_live[producer] = 1;
-    const node& n = nodes[producer];
-    for (int i = 0; i < n.inputs; ++i)
-      if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
-    if (is_of_loop(n.kind)) {
-      // The steps that control a loop are live together, and both carries of a state.
-      for (std::size_t k = 0; k < g.nodes.size(); ++k) {
-        if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.loop != n.attr.loop) continue;
-        const bool ends_state = nesting_of_results(nodes[k]) < 0 && nesting_of_results(n) > 0 && nodes[k].in[0] == n.out[0];
-        if (nodes[k].outputs > 0 && !ends_state) continue;
-        is_live[k] = 1;
-        for (int i = 0; i < nodes[k].inputs; ++i) stack.push_back(nodes[k].in[i]);
-      }
-    }
-  }
-  return live;
-}
 
 /// Which tensors some reader needs as complete sums, and which may stay partial.
 struct partial_permissions {
@@ -139,8 +112,15 @@ class partitioner {
     }
     for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value)});
     for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value), p.is_loss});
+    result.partial_sums = list<std::uint8_t>(g_.values.size(), 0);
+    for (std::size_t v = 0; v < g_.values.size(); ++v)
+      if (plan_.cache.first(std::int32_t(v)) >= 0)
+        result.partial_sums[v] = std::uint8_t(partial_sum_axes(planning_, std::int32_t(v)) & ~single_axes(planning_.e));
+    result.needs_complete = permissions_.needs_complete;
     result.values = static_cast<list<value>&&>(plan_.cache.values);
     result.steps = static_cast<list<node>&&>(plan_.steps);
+    order_steps(result.values, result.steps, result.parameters, result.inputs, result.outputs, g_.windows, planning_.e,
+                options_.combine_bytes);
     return result;
   }
 
@@ -162,11 +142,16 @@ class partitioner {
     reader.may_move = options_.implicit != strictness::strict;
     return plan_.get_or_reshard(tensor, layout, reader);
   }
-  /// The consumer of a reshard that no node reads: the node that made the tensor.
+  /// The consumer of a reshard that no node reads: the node that made the tensor, at the end of the plan.
   constexpr consumer producer_of(std::int32_t tensor) const {
     const std::int32_t producer = g_.at(tensor).producer;
-    if (producer < 0) return {};
-    return {.kind = g_.nodes[std::size_t(producer)].kind, .place = g_.nodes[std::size_t(producer)].place};
+    consumer c;
+    if (producer >= 0) {
+      c.kind = g_.nodes[std::size_t(producer)].kind;
+      c.place = g_.nodes[std::size_t(producer)].place;
+    }
+    c.place.position = std::int32_t(g_.nodes.size());
+    return c;
   }
   constexpr consumer reader_of(const node& n, int operand) const {
     return {n.kind, n.place, operand, n.place.gradient || n.place.is_explicit || may_move(g_, n.input(operand))};
@@ -206,7 +191,7 @@ class partitioner {
     }
     for (int o = 0; o < n.outputs; ++o)
       step.out[o] = plan_.add_result(n.output(o), loops ? loop.to : result_sharding(n, o, chosen.how, chosen.partial));
-    for (int o = 0; o < n.in_place; ++o) plan_.overwrite(n.input(o));
+    for (int o = 0; o < n.in_place; ++o) plan_.cache.overwrite(n.input(o));
     plan_.add(step);
     for (int o = 0; o < n.outputs; ++o) round_early(n, o);
   }
@@ -252,7 +237,7 @@ class partitioner {
     step.out[0] = plan_.add_result(n.output(0), residual.layout);
     step.out[1] = plan_.add_result(n.output(1), made);
     plan_.check_not_overwritten(n.input(1));
-    plan_.overwrite(n.input(0));
+    plan_.cache.overwrite(n.input(0));
     plan_.add(step);
     round_early(n, 1);
   }
@@ -349,6 +334,15 @@ class partitioner {
     plan_.exchange(uneven, tensor, {made, {}}, reader);
   }
 };
+
+/// Partitions a graph. If sums can be regrouped, which is known then, it is partitioned once more.
+constexpr partitioned partition(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options) {
+  partitioned parts = partitioner(g, mesh, e, options).run();
+  bool of_addends = false;  // partitioning changes the dims of residuals
+  for (const node& n : g.nodes) of_addends = of_addends || traits(n.kind).of_addends;
+  if (g.problem || of_addends || !sum_regrouping(g, parts.partial_sums, parts.needs_complete).run()) return parts;
+  return partitioner(g, mesh, e, options).run();
+}
 
 }  // namespace detail
 

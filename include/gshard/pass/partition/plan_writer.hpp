@@ -8,7 +8,6 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
-#include <gshard/pass/reshard/collective_combiner.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
 #include <gshard/pass/schedule/while_loop.hpp>
@@ -45,8 +44,7 @@ class plan_writer {
         mesh_(mesh),
         e_(e),
         implicit_(implicit),
-        overwritten_(g.values.size(), 0),
-        combiner_(steps, cache.values, g.windows, e, combine_bytes),
+        combines_(combine_bytes > 0),
         loops_(g) {}
   plan_writer(const plan_writer&) = delete;
 
@@ -64,7 +62,6 @@ class plan_writer {
     if (traits(step.kind).nesting > 0) loops_.open(steps.size());
     steps.push_back(step);
     if (traits(step.kind).nesting < 0) loops_.close(steps, cache.values);
-    if (is_of_loop(step.kind)) combiner_.forget();
   }
   /// Adds a second name for a value of the plan, as the first form of tensor `as`.
   constexpr void add_alias(std::int32_t source, std::int32_t as, const code_place& place) {
@@ -78,14 +75,15 @@ class plan_writer {
   }
 
   /// True if moves of one node may be combined.
-  constexpr bool combines() const { return loops_.none_open() && combiner_.combines(); }
+  constexpr bool combines() const { return loops_.none_open() && combines_; }
 
   /// Returns the tensor in this sharding, and adds the moves that make it.
   constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharding& layout, const consumer& reader) {
     std::int32_t now = -1;
-    const bool exists = cache.cost(tensor, layout, &now) == 0;
+    const bool exists = cache.cost_of_move(tensor, layout, &now) == 0;
     check_not_overwritten(tensor);
     if (exists || g_.problem) return now;
+    if (cache.is_repeated(tensor, layout)) return repeat(tensor, layout, reader);
     const value form = cache.at(now);
     const move_list way = cache.moves_between(tensor, form, form.layout, layout);
     bool is_sent = false;  // `now` has the elements that devices send
@@ -141,13 +139,10 @@ class plan_writer {
     return add_cast(tensor, add_move(kind, axes, tensor, narrow, add_sent(after, after.layout, after.windows), reader), to, reader);
   }
 
-  /// Marks the storage of a tensor as overwritten: reading it later is an error.
-  constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
   constexpr void check_not_overwritten(std::int32_t tensor) {
-    const std::int32_t root = owner(tensor);
-    if (!overwritten_[std::size_t(root)]) return;
+    if (!cache.is_overwritten(tensor)) return;
     for (const parameter& p : g_.parameters)
-      if (p.value == root) g_.problem.report(fault::read_after_update, p.name.view());
+      if (p.value == cache.owner(tensor)) g_.problem.report(fault::read_after_update, p.name.view());
   }
 
  private:
@@ -155,20 +150,23 @@ class plan_writer {
   const mesh_shape& mesh_;
   const extents& e_;
   strictness implicit_;
-  list<char> overwritten_;  // by tensor
   list<std::int32_t> rounded_;  // by tensor: the elements of its first form as devices send them, or -1
-  collective_combiner combiner_;
+  bool combines_;
   open_loops loops_;
 
-  /// The tensor whose storage `v` shares.
-  constexpr std::int32_t owner(std::int32_t v) const {
-    for (;;) {
-      const std::int32_t producer = g_.at(v).producer;
-      if (producer < 0) return v;
-      const node& n = g_.nodes[std::size_t(producer)];
-      if (!traits(n.kind).alias) return v;
-      v = n.in[0];
-    }
+  /// Runs the node of a tensor again, in another sharding.
+  constexpr std::int32_t repeat(std::int32_t tensor, const sharding& layout, const consumer& reader) {
+    node step = g_.nodes[std::size_t(g_.at(tensor).producer)];
+    const repetition r = repeat_in(step, layout);
+    for (int i = 0; i < step.inputs; ++i) step.in[i] = get_or_reshard(step.input(i), r.in[i], reader);
+    step.out[0] = add_result(tensor, layout);
+    step.place.gradient = reader.place.gradient;
+    add_form(step, tensor);
+    return step.out[0];
+  }
+  /// Adds a step that makes a form of a tensor. If the tensor is loop-invariant, the step goes before the loop.
+  constexpr void add_form(const node& step, std::int32_t tensor) {
+    (loops_.none_open() ? steps : loops_.steps_before(tensor, steps)).push_back(step);
   }
   /// Adds a value that devices exchange: the elements of `form` in this layout.
   constexpr std::int32_t add_sent(const value& form, const sharding& layout, const dim_list& windows) {
@@ -193,7 +191,7 @@ class plan_writer {
     for (int d = 0; d < cache.at(to).rank(); ++d) n.rule.in[0].push_back(d);
     n.rule.out[0] = n.rule.in[0];
     n.place = reader.place;
-    (loops_.none_open() ? steps : loops_.steps_before(tensor, steps)).push_back(n);
+    add_form(n, tensor);
     cache.values[std::size_t(to)].producer = std::int32_t(steps.size()) - 1;
     return to;
   }
@@ -212,9 +210,7 @@ class plan_writer {
   }
   constexpr void add_move(const node& n, std::int32_t tensor, const consumer& reader) {
     if (implicit_ != strictness::automatic && !reader.may_move) check_allowed(n, reader);
-    if (!loops_.none_open()) loops_.steps_before(tensor, steps).push_back(n);
-    else if (!traits(n.kind).collective) steps.push_back(n);
-    else combiner_.add(n);
+    add_form(n, tensor);
   }
   /// Adds a move of the rows in use of a tensor, and of their counts. The moved counts become a form of `counts` if it is a new one. Not
   /// if only the rows are made in a loop: forms of tensors that are made before a loop are made before it, too.

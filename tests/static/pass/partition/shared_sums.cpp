@@ -69,18 +69,26 @@ constexpr bool reads_complete_sum() {
 static_assert(reads_complete_sum<true>());
 static_assert(reads_complete_sum<false>());
 
-/// A latent that two heads read (MLA): its gradient is completed once, and the gradient of `down` reads the complete one.
-inline constexpr auto latent = [](auto& m, auto x) {
-  const auto down = m.param("down", "MR", gs::init::zeros());
-  const auto k = m.param("k", "RH", P<none, "model">{}, gs::init::zeros()), v = m.param("v", "RH", P<none, "model">{}, gs::init::zeros());
-  const auto first = m.param("first", "MM", gs::init::zeros());
-  const auto h = gs::relu(gs::einsum<"BM,Mm->Bm">(x, first));
-  const auto c = gs::einsum<"BM,MR->BR">(h, down);
-  const auto y = gs::einsum<"BR,RH->BH">(c, k) * gs::einsum<"BR,RH->BH">(c, v);
-  const auto g = gs::gradients(gs::sum(y), gs::list<gs::symbol>{down, k, v, first});
-  return std::tuple{g[0], g[1], g[2], g[3]};
+/// Attention with latent keys and values (MLA). The gradient of the latent is completed once, and that of `down` reads the complete one.
+inline constexpr auto latent_attention = [](auto& m, auto x) {
+  const auto wq = m.param("wq", "MNK", P<none, "model", none>{}, gs::init::fan_in("M")), down = m.param("down", "MR", gs::init::fan_in("M"));
+  const auto uk = m.param("uk", "RNK", P<none, "model", none>{}, gs::init::fan_in("R"));
+  const auto uv = m.param("uv", "RNK", P<none, "model", none>{}, gs::init::fan_in("R"));
+  const auto wo = m.param("wo", "NKM", P<"model", none, none>{}, gs::init::fan_in("NK")), scale = m.param("scale", "M", gs::init::zeros());
+  const auto h = x * scale, q = gs::einsum<"btm,mnk->btnk">(h, wq), c = gs::einsum<"btm,mr->btr">(h, down);
+  const auto k = gs::einsum<"btr,rnk->btnk">(c, uk), v = gs::einsum<"btr,rnk->btnk">(c, uv);
+  const auto s = gs::softmax(gs::einsum<"btnk,bsnk->bnts">(q, k));
+  const auto y = x + gs::einsum<"btnk,nkm->btm">(gs::einsum<"bnts,bsnk->btnk">(s, v), wo);
+  const auto loss = gs::mean(y * y);
+  const auto w = gs::trainable(m);
+  const auto g = gs::gradients(loss, w);
+  for (std::size_t i = 0; i < w.size(); ++i) m.update(w[i], w[i] - g[i]);
+  return loss;
 };
-using with_latent = gs::program<latent, mesh, in<"BM", P<none, none>>, extent<'B', rows>, extent<'M', 256>, extent<'R', width>, extent<'H', 512>>;
-static_assert(with_latent::plan.collectives() == 1 && with_latent::plan.count(op::all_reduce) == 1);
+using with_latent = gs::program<latent_attention, mesh, in<"BTM", P<none, none, none>>, extent<'B', 8>, extent<'T', 128>, extent<'M', 512>,
+                                extent<'R', 64>, extent<'N', 8>, extent<'K', 64>>;
+constexpr gs::dims latent_sizes{{'B', 8}, {'T', 128}, {'M', 512}, {'R', 64}, {'N', 8}, {'K', 64}};
+static_assert(with_latent::plan.count(op::all_reduce) == 3 && with_latent::plan.collectives() == 3);
+static_assert(with_latent::plan.bytes_received(with_latent::plan.bind(latent_sizes, std::array{4})) == 6'684'672);
 
 }  // namespace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Nodes that run again in another sharding, because their operands are smaller than their results: broadcasts, one_hot, pad, casts to a
+// wider type. To reshard the operands and to repeat the node sends less than to reshard the result.
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/partition/strategy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// True if a node is cheap, reads no random numbers and overwrites nothing. An einsum is cheap if it sums over no index.
+constexpr bool runs_again(const node& n) {
+  if (n.outputs != 1 || n.in_place > 0) return false;
+  if (n.kind != op::einsum) return traits(n.kind).repeatable;
+  std::uint32_t indices = 0;
+  for (int i = 0; i < n.inputs; ++i) indices |= n.rule.in[i].mask();
+  return (indices & ~n.rule.out[0].mask()) == 0;
+}
+
+/// By tensor: 1 if the tensors that determine it through nodes that run again have fewer bytes than it has.
+constexpr list<char> determined_by_less(const graph& g, const extents& e) {
+  list<char> found(g.values.size(), 0);
+  list<std::int64_t> sources(g.values.size(), -1);  // bytes of what determines a tensor; -1: of itself
+  const value* const values = g.values.data();
+  const auto bytes = [&](std::int32_t v) { return shard_elements(values[v].dims, {}, e) * size_of(values[v].type); };
+  for (const node& n : g.nodes) {
+    if (!runs_again(n)) continue;
+    std::int64_t total = 0;
+    for (int i = 0; i < n.inputs; ++i) total += sources[std::size_t(n.in[i])] >= 0 ? sources[std::size_t(n.in[i])] : bytes(n.in[i]);
+    if (total >= bytes(n.out[0])) continue;
+    sources[std::size_t(n.out[0])] = total;
+    found[std::size_t(n.out[0])] = 1;
+  }
+  return found;
+}
+
+/// The shardings of the operands from which a node makes its result in a sharding.
+struct repetition {
+  bool possible = false;
+  sharding in[sharding_rule::most_in]{};
+};
+/// Not possible for partial sums, device orders, and sharded dims that are blocked, are read through windows, or result from a merge or split.
+constexpr repetition repeat_in(const node& n, const sharding& made) {
+  repetition r;
+  const bool merges = n.attr.change == reshape_kind::merge, splits = n.attr.change == reshape_kind::split;
+  if (made.partial || made.order || ((merges || splits) && !made[n.attr.dim].empty()) || (splits && !made[n.attr.dim + 1].empty())) return r;
+  strategy how(0);
+  for (int d = 0; d < made.rank; ++d) {
+    const int f = n.rule.out[0][d];
+    if (made[d].empty()) continue;
+    if (n.rule.is_blocked(f) || n.rule.out[0].find(f) != d) return r;
+    how.axes_of_factor[f] = made[d];
+  }
+  for (int i = 0; i < n.inputs; ++i) {
+    const short_list& dims = n.rule.in[i];
+    r.in[i] = sharding_of(dims, how, {});
+    for (int d = 0; d < dims.size(); ++d)
+      if (!r.in[i][d].empty() && (window_row(n, i, d) != 0 || dims.find(dims[d]) != d)) return r;
+  }
+  r.possible = true;
+  return r;
+}
+
+}}}  // namespace gshard::v0::detail

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Puts the steps of a plan into the order of the program, and leaves out steps that nothing reads.
+//
+// The partitioner places nodes in an order that depends on the graph alone (canonical_order.hpp). Devices run them in the order in which the
+// program states them, so that tensors live as long as the program says.
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/reshard/collective_combiner.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Orders steps by their `place.position`. A step that is read comes before its reader, and a step that overwrites a tensor after all that
+/// read it. Steps do not leave the stretch between two nodes of loops in which they are.
+class step_order {
+ public:
+  constexpr step_order(const list<node>& steps, const list<value>& values, const list<parameter>& parameters, const list<port>& outputs)
+      : steps_(steps.data()), values_(values.data()), state_(steps.size(), unread) {
+    find_read(steps.size(), values.size(), parameters, outputs);
+    find_overwritten(steps.size(), values.size());
+    order_.reserve(steps.size());
+    const auto end = std::int32_t(steps.size());
+    for (std::int32_t begin = 0; begin < end;) {
+      std::int32_t stop = begin;
+      while (stop < end && !is_of_loop(steps_[stop].kind)) ++stop;
+      add_stretch(begin, stop);
+      if (stop < end) order_.push_back(stop);
+      begin = stop + 1;
+    }
+  }
+
+  constexpr const std::int32_t* begin() const { return order_.begin(); }
+  constexpr const std::int32_t* end() const { return order_.end(); }
+
+ private:
+  static constexpr char unread = 0, read = 1, added = 2;  // states of a step
+
+  const node* steps_;
+  const value* values_;
+  list<char> state_;  // by step
+  list<std::int32_t> order_;
+  list<std::int32_t> open_;          // steps to add, the last one first
+  list<std::int32_t> root_;          // by value: the one whose storage it shares. Empty if no step overwrites a tensor
+  list<std::int32_t> first_reader_;  // by root: a row of the lists below, or -1
+  list<std::int32_t> reader_, next_reader_;
+
+  /// Marks the steps that outputs, parameters and loops need.
+  constexpr void find_read(std::size_t steps, std::size_t values, const list<parameter>& parameters, const list<port>& outputs) {
+    list<char> needed_list(values, 0);
+    char *const needed = needed_list.data(), *const state = state_.data();
+    for (const port& p : outputs) needed[p.value] = 1;
+    for (const parameter& p : parameters)
+      if (p.updated >= 0) needed[p.updated] = 1;
+    for (std::size_t i = steps; i-- > 0;) {
+      const node& n = steps_[i];
+      bool is_read = is_of_loop(n.kind) || n.in_place > 0;
+      for (int o = 0; o < n.outputs && !is_read; ++o) is_read = needed[n.out[o]];
+      if (!is_read) continue;
+      state[i] = read;
+      for (int k = 0; k < n.inputs; ++k) needed[n.in[k]] = 1;
+    }
+  }
+  /// Lists the readers of tensors that steps overwrite.
+  constexpr void find_overwritten(std::size_t steps, std::size_t values) {
+    bool any = false;
+    for (std::size_t i = 0; i < steps && !any; ++i) any = updates_parameters(steps_[i]);
+    if (!any) return;
+    root_.reserve(values);
+    for (std::size_t v = 0; v < values; ++v) root_.push_back(std::int32_t(v));
+    first_reader_ = list<std::int32_t>(values, -1);
+    std::int32_t* const root = root_.data();
+    for (std::size_t i = 0; i < steps; ++i) {
+      const node& n = steps_[i];
+      if (traits(n.kind).alias) root[n.out[0]] = root[n.in[0]];
+      for (int o = 0; o < n.in_place; ++o) root[n.out[o]] = root[n.in[o]];
+    }
+    list<char> overwritten(values, 0);
+    for (std::size_t i = 0; i < steps; ++i)
+      for (int o = 0; updates_parameters(steps_[i]) && o < steps_[i].in_place; ++o) overwritten[std::size_t(root[steps_[i].in[o]])] = 1;
+    for (std::size_t i = 0; i < steps; ++i)
+      for (int k = 0; k < steps_[i].inputs; ++k) {
+        const std::int32_t r = root[steps_[i].in[k]];
+        if (!overwritten[std::size_t(r)]) continue;
+        reader_.push_back(std::int32_t(i));
+        next_reader_.push_back(first_reader_[std::size_t(r)]);
+        first_reader_[std::size_t(r)] = std::int32_t(reader_.size()) - 1;
+      }
+  }
+  constexpr void add_stretch(std::int32_t begin, std::int32_t stop) {
+    std::int32_t last = -1;
+    for (std::int32_t i = begin; i < stop; ++i)
+      if (steps_[i].place.position > last) last = steps_[i].place.position;
+    list<std::int32_t> first(std::size_t(last) + 1, -1), next(std::size_t(stop - begin), -1);  // by position; by step
+    for (std::int32_t i = stop; i-- > begin;) {
+      std::int32_t& head = first[std::size_t(steps_[i].place.position)];
+      next[std::size_t(i - begin)] = head;
+      head = i;
+    }
+    for (const std::int32_t head : first)
+      for (std::int32_t i = head; i >= 0; i = next[std::size_t(i - begin)]) add(i, begin);
+  }
+  /// Adds a step, after the steps of its stretch that must come before it.
+  constexpr void add(std::int32_t step, std::int32_t begin) {
+    if (state_[std::size_t(step)] != read) return;
+    open_.push_back(step);
+    while (!open_.empty()) {
+      const std::int32_t i = open_.back();
+      if (state_[std::size_t(i)] == added) {
+        open_.pop_back();
+        continue;
+      }
+      const std::size_t before = open_.size();
+      push_missing(i, begin);
+      if (open_.size() != before) continue;
+      open_.pop_back();
+      state_[std::size_t(i)] = added;
+      order_.push_back(i);
+    }
+  }
+  constexpr void push_missing(std::int32_t i, std::int32_t begin) {
+    const node& n = steps_[i];
+    const auto need = [&](std::int32_t step) {
+      if (step >= begin && state_.data()[step] == read) open_.push_back(step);
+    };
+    for (int k = n.inputs; k-- > 0;) need(values_[n.in[k]].producer);
+    if (!updates_parameters(n)) return;
+    for (int o = 0; o < n.in_place; ++o)
+      for (std::int32_t r = first_reader_[std::size_t(root_[std::size_t(n.in[o])])]; r >= 0; r = next_reader_[std::size_t(r)])
+        if (reader_[std::size_t(r)] < i) need(reader_[std::size_t(r)]);
+  }
+};
+
+/// Removes the values that no step makes, and numbers the others anew.
+constexpr void remove_unmade(list<value>& values, list<node>& steps, list<parameter>& parameters, list<port>& inputs, list<port>& outputs) {
+  list<std::int32_t> number(values.size(), -1);
+  for (const port& p : inputs) number[std::size_t(p.value)] = 0;
+  for (const parameter& p : parameters) number[std::size_t(p.value)] = 0;
+  for (const node& n : steps)
+    for (int o = 0; o < n.outputs; ++o) number[std::size_t(n.out[o])] = 0;
+  list<value> made;
+  made.reserve(values.size());
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    if (number[v] < 0) continue;
+    number[v] = std::int32_t(made.size());
+    made.push_back(values[v]);
+  }
+  values.swap(made);
+  for (node& n : steps) {
+    for (int k = 0; k < n.inputs; ++k) n.in[k] = number[std::size_t(n.in[k])];
+    for (int o = 0; o < n.outputs; ++o) n.out[o] = number[std::size_t(n.out[o])];
+  }
+  for (parameter& p : parameters) {
+    p.value = number[std::size_t(p.value)];
+    if (p.updated >= 0) p.updated = number[std::size_t(p.updated)];
+  }
+  for (port& p : inputs) p.value = number[std::size_t(p.value)];
+  for (port& p : outputs) p.value = number[std::size_t(p.value)];
+}
+
+/// Rewrites the steps of a plan in the order of the program, and combines its collectives. Collectives in loops are not combined.
+constexpr void order_steps(list<value>& values, list<node>& steps, list<parameter>& parameters, list<port>& inputs, list<port>& outputs,
+                           const list<window>& windows, const extents& e, std::int64_t combine_bytes) {
+  const step_order order(steps, values, parameters, outputs);
+  list<node> ordered;
+  ordered.reserve(steps.size());
+  collective_combiner combiner(ordered, values, windows, e, combine_bytes);
+  int loops = 0;
+  for (const std::int32_t i : order) {
+    const node& n = steps[std::size_t(i)];
+    for (int o = 0; o < n.outputs; ++o) values[std::size_t(n.out[o])].producer = std::int32_t(ordered.size());
+    loops += traits(n.kind).nesting;
+    if (is_of_loop(n.kind)) combiner.forget();
+    if (loops == 0 && traits(n.kind).collective && traits(n.kind).reshards) combiner.add(n);
+    else ordered.push_back(n);
+  }
+  const bool all = std::size_t(order.end() - order.begin()) == steps.size();
+  steps.swap(ordered);
+  if (!all) remove_unmade(values, steps, parameters, inputs, outputs);
+}
+
+}}}  // namespace gshard::v0::detail

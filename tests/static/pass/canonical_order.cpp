@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/canonical_order.hpp>
+#include <gshard/plan.hpp>
+
+#include <array>
+#include <cstddef>
+#include <tuple>
+
+// One program in two orders of its statements: its nodes are sorted alike, and its plans cost the same.
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+/// Two independent chains that meet.
+template <bool Swapped>
+constexpr gs::graph two_chains() {
+  gs::builder b;
+  const gs::symbol x{&b, b.add_value(b.dims_of("AB", "x"), gs::dtype::f32)};
+  b.program.inputs.push_back({gs::tensor_name("x"), x.id});
+  const auto product = [&] { return gs::einsum<"ab,cb->ac">(x, x); };
+  const auto rows = [&] { return gs::softmax(gs::relu(x)); };
+  gs::symbol p, r;
+  if (Swapped) {
+    r = rows();
+    p = product();
+  } else {
+    p = product();
+    r = rows();
+  }
+  b.program.outputs.push_back({gs::tensor_name("y"), gs::einsum<"ac,cb->ab">(p, r).id});
+  return b.program;
+}
+template <bool Swapped>
+constexpr std::array<op, 4> sorted_kinds() {
+  const gs::graph g = two_chains<Swapped>();
+  std::array<op, 4> found{};
+  std::size_t at = 0;
+  for (const std::int32_t i : gs::detail::canonical_order(g)) found[at++] = g.nodes[std::size_t(i)].kind;
+  return found;
+}
+static_assert(two_chains<false>().nodes[0].kind == op::einsum && two_chains<true>().nodes[0].kind == op::map);
+static_assert(sorted_kinds<false>() == sorted_kinds<true>());
+static_assert(sorted_kinds<false>()[3] == op::einsum);
+
+/// Sorting keeps what the program says about the order in which devices run nodes, and numbers producers anew.
+template <bool Swapped>
+constexpr bool keeps_positions() {
+  gs::graph g = two_chains<Swapped>();
+  const gs::graph before = g;
+  gs::detail::sort_nodes(g);
+  bool kept = g.nodes.size() == before.nodes.size();
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    kept = kept && before.nodes[std::size_t(g.nodes[i].place.position)].kind == g.nodes[i].kind;
+    kept = kept && g.at(g.nodes[i].output()).producer == std::int32_t(i);
+  }
+  return kept;
+}
+static_assert(keeps_positions<false>() && keeps_positions<true>());
+
+/// An update comes after the readers of the parameter, and readers in a loop stay in it.
+inline constexpr auto updated = [](auto& m, auto x) {
+  auto w = m.variable("w", "A", gs::init::zeros());
+  const auto far = gs::relu(gs::relu(gs::relu(x))) * w;
+  m.update(w, x);
+  return far;
+};
+using updating = gs::program<updated, gs::mesh<gs::axis<"x">>, in<"A", P<"x">>>;
+static_assert(!updating::plan.steps.empty() && updating::plan.collectives() == 0);
+
+template <bool Swapped>
+inline constexpr auto model = [](auto&, auto x, auto w) {
+  const auto columns = [&] { return gs::annotate<P<none, "x">>(gs::einsum<"AB,BC->AC">(x, w)); };
+  const auto whole = [&] { return gs::annotate<P<none, none>>(gs::relu(x)); };
+  if constexpr (Swapped) {
+    const auto b = whole();
+    return std::tuple{columns(), b};
+  } else {
+    const auto a = columns();
+    return std::tuple{a, whole()};
+  }
+};
+template <bool Swapped>
+constexpr std::int64_t bytes() {
+  using program = gs::program<model<Swapped>, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>>;
+  return program::plan.bytes_received(program::plan.bind({{'A', 64}, {'B', 64}, {'C', 64}}, std::array{4}));
+}
+static_assert(bytes<false>() == bytes<true>());
+
+}  // namespace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/partition/regroup_sums.hpp>
+#include <gshard/plan.hpp>
+
+#include <array>
+
+// Sums of partial sums and complete tensors: partial sums are added first, so one all_reduce completes all of them.
+namespace gs = gshard;
+using gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+/// x is complete; a, b and c are partial sums.
+template <auto Sum>
+inline constexpr auto model = [](auto&, auto x, auto h, auto w, auto v) {
+  const auto a = gs::einsum<"BH,HM->BM">(h, w), b = gs::einsum<"BH,HM->BM">(h, v), c = gs::einsum<"BH,HM->BM">(h, w * v);
+  return Sum(x, a, b, c);
+};
+template <auto Sum>
+using program = gs::program<model<Sum>, gs::mesh<gs::axis<"x">>, in<"BM", P<none, none>>, in<"BH", P<none, "x">>, in<"HM", P<"x", none>>,
+                            in<"HM", P<"x", none>>>;
+template <auto Sum>
+constexpr bool sums_once() {
+  return program<Sum>::plan.count(op::all_reduce) == 1 && program<Sum>::plan.collectives() == 1;
+}
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (x + a) + b; }>());  // GPT-J's parallel block
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return x + (a + b); }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return b + (a + x); }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (x - a) - b; }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return b - (x - a); }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return ((x + a) + x) - b; }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (((x + a) - x) + b) + x - c; }>());
+
+/// Other readers of an inner sum, or of the complete addend, leave the sums as they are.
+static_assert(program<[](auto x, auto a, auto b, auto) { const auto t = x + a; return gs::relu(t) + (t + b); }>::plan.collectives() == 2);
+static_assert(program<[](auto x, auto a, auto b, auto) { return gs::relu(a) + ((x + a) + b); }>::plan.collectives() == 2);
+
+}  // namespace

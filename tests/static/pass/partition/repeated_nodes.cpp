@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/partition/repeated_nodes.hpp>
+#include <gshard/plan.hpp>
+
+#include <array>
+#include <cstdint>
+
+// Tensors that are larger than what determines them: their operands are resharded, and the node runs again.
+namespace gs = gshard;
+using gs::extent, gs::in, gs::none, gs::op, gs::P;
+
+namespace {
+
+using mesh = gs::mesh<gs::axis<"x", 4>>;
+constexpr gs::dims sizes{{'A', 64}, {'B', 32}, {'C', 16}};
+
+template <auto Model, class... Inputs>
+constexpr std::int64_t bytes() {
+  using program = gs::program<Model, mesh, Inputs..., extent<'A', 64>, extent<'B', 32>, extent<'C', 16>>;
+  return program::plan.bytes_received(program::plan.bind(sizes, std::array{4}));
+}
+constexpr std::int64_t gathered(std::int64_t elements, std::int64_t size = 4) { return elements * size / 4 * 3; }
+
+using rows = in<"A", P<"x">>;
+using ids = in<"A", P<"x">, std::int32_t>;
+constexpr auto whole = [](auto x) { return gs::replicate(x); };
+
+// A broadcast gathers [A], not [A, B].
+static_assert(bytes<[](auto&, auto x, auto like) { return whole(gs::broadcast<"A,AB->AB">(x, like)); }, rows, in<"AB", P<none, none>>>() ==
+              gathered(64));
+// Through operations of the same size, too.
+static_assert(bytes<[](auto&, auto x, auto like) { return whole(gs::relu(2 * gs::broadcast<"A,AB->AB">(x, like))); }, rows,
+                    in<"AB", P<none, none>>>() == gathered(64));
+// A one_hot gathers ids. An outer product gathers its operands.
+static_assert(bytes<[](auto& m, auto x) { return whole(gs::one_hot<"B">(x) * gs::cast<float>(gs::iota<"B">(m))); }, ids>() == gathered(64));
+static_assert(bytes<[](auto&, auto x, auto y) { return whole(gs::einsum<"A,B->AB">(x, y)); }, rows, in<"B", P<none>>>() == gathered(64));
+// A cast to a wider type gathers the narrow one, a pad what it pads, a concat its operands.
+static_assert(bytes<[](auto&, auto x) { return whole(gs::cast<double>(x)); }, rows>() == gathered(64));
+static_assert(bytes<[](auto&, auto x) { return whole(gs::pad(x, 0, 32, 32)); }, rows>() == gathered(64));
+static_assert(bytes<[](auto&, auto x, auto y) { return whole(gs::concat({gs::broadcast<"A,AB->AB">(x, y), y}, 1)); }, rows,
+                    in<"AB", P<none, none>>>() == gathered(64));
+// A lookup in a table that all devices have gathers ids.
+static_assert(bytes<[](auto&, auto table, auto x) { return whole(gs::gather(table, x)); }, in<"CB", P<none, none>>, ids>() == gathered(64));
+// A partial sum is completed before it is repeated: an all_reduce of [B], in one start as it is small.
+static_assert(bytes<[](auto&, auto x, auto like) { return whole(gs::broadcast<"B,AB->AB">(gs::sum<"AB->B">(x), like)); },
+                    in<"AB", P<"x", none>>, in<"AB", P<none, none>>>() == 3 * 32 * 4);
+
+// What is as large as its operands moves itself.
+static_assert(bytes<[](auto&, auto x) { return whole(gs::relu(x)); }, rows>() == gathered(64));
+
+}  // namespace
