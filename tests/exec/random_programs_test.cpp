@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs and their gradients, in random layouts on random meshes, against one device.
 #include "random_program_failure.hpp"
+#include "random_program_prices.hpp"
 #include "random_program_remat.hpp"
 #include "random_program_seeds.hpp"
 #include "random_program_shrink.hpp"
@@ -50,6 +51,23 @@ TEST_CASE("random programs compute the same bits if activations are recomputed")
     FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
   }
   CHECK(repeated > seeds.count);
+}
+
+TEST_CASE("random programs receive the bytes that their prices say") {
+  const random_program::seed_range seeds = random_program::seeds(300);
+  std::size_t steps = 0;
+  int failures = 0;
+  for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 5; ++seed) {
+    CAPTURE(seed);
+    const auto failure = [&](const random_program::recipe& r) { return random_program::failure_of_prices(r, steps); };
+    const random_program::recipe r = random_program::written(seed);
+    const std::string said = failure(r);
+    if (said.empty()) continue;
+    ++failures;
+    const random_program::recipe small = random_program::shrunk(r, failure);
+    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
+  }
+  CHECK(steps > seeds.count);
 }
 
 TEST_CASE("a NaN that a query does not see is the same on every mesh: nowhere") {

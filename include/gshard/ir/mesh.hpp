@@ -16,6 +16,8 @@ namespace gshard { inline namespace v0 {
 inline constexpr int dynamic = -1;
 
 inline constexpr int max_axes = 8;
+/// The most devices of a mesh.
+inline constexpr int most_devices = INT32_MAX;
 
 /// The shape of a mesh of devices: named axes in row-major order, with their extents if known at compile time.
 struct mesh_shape {

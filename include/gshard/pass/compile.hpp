@@ -130,7 +130,10 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   p.windows = g.windows;
   p.orders = g.orders;
   for (dim& d : p.dims)
-    if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
+    if (d.what == dim::kind::bound && options.known.has(d.letter)) {
+      d.known = true;
+      d.number = options.known.find(d.letter);
+    }
   p.problem = g.problem;
   if (!p.problem) observer("partition", p.view());
   return p;
