@@ -173,6 +173,8 @@ planned make_plan(const request& r, const Observer& observer = gs::no_observer) 
   if (p.tables.problem.what == gs::fault::sum_not_pending) p.tables.problem.subject = gs::tensor_name(text_of(*r.output, r.mesh));
   refuse(p.tables.problem, r.mesh);
   p.sizes = detail::bind(p.tables.dims, r.mesh);
+  for (const gs::value& v : p.tables.values)
+    if (!gs::is_countable(v, p.sizes)) throw refusal("a tensor within the operation is too large to count its bytes: make extents smaller");
   return p;
 }
 

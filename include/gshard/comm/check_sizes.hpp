@@ -36,8 +36,8 @@ inline void check_sizes(const plan_view& plan, const extents& e, std::string_vie
     const std::string about = where + text_of(d);
     if (extent == -1 && !e.knows_dim(int(i))) throw error(about + " is given no extent");
     if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
-    throw error(about + " has a larger extent than can be counted, " + std::to_string(most_bytes) +
-                (extent == uncountable ? "" : ": " + std::to_string(extent)));
+    const std::string given = extent == uncountable && d.what != dim::kind::bound ? "a larger extent" : "the extent " + std::to_string(extent);
+    throw error(about + " has " + given + ", and at most " + std::to_string(most_bytes) + " can be counted");
   }
   for (std::size_t v = 0; v < plan.values.size(); ++v) {
     const value& t = plan.values[v];

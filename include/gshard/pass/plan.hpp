@@ -42,7 +42,7 @@ struct plan_view {
 
   /// The devices of a sharding with a device order of its own, or empty.
   constexpr list_view<int> order_of(const sharding& s) const {
-    return s.order == 0 ? list_view<int>{} : device_orders{orders, mesh.static_devices()}[s.order];
+    return s.order == 0 ? list_view<int>{} : device_orders{orders, int(mesh.static_devices())}[s.order];
   }
 
   /// Steps that perform an operation. A combined step counts once for each kind of its moves.
