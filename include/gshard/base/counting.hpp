@@ -9,8 +9,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A tensor has at most so many bytes, 8 PiB, and a dim at most so many indices. So each size is exact as a double, and the sizes and prices
-/// of many tensors can be added.
+/// A tensor has at most so many bytes, 8 PiB, and a dim at most so many indices. So each size is exact as a double, and the sizes and
+/// prices of many tensors can be added.
 inline constexpr std::int64_t most_bytes = std::int64_t(1) << 53;
 /// The size or price of what cannot be counted: of a dim without an extent, and of a tensor of more than `most_bytes`.
 inline constexpr std::int64_t uncountable = INT64_MAX;
@@ -28,8 +28,8 @@ constexpr std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &n) ? uncountable : n;
 }
 
-/// The bytes of a tensor whose extents are added one by one. `uncountable` if an extent is negative, or if there are more than `most_bytes`.
-/// An extent of 0 makes the tensor empty. The others are still counted, because shards multiply them.
+/// The bytes of a tensor whose extents are added one by one. `uncountable` if an extent is negative, or if there are more than
+/// `most_bytes`. An extent of 0 makes the tensor empty. The others are still counted, because shards multiply them.
 class byte_count {
  public:
   constexpr explicit byte_count(std::int64_t width) : bytes_(width) {}

@@ -29,8 +29,8 @@ class simulated : public backend {
       throw error("simulated: a process simulates at most " + std::to_string(most_devices) + " devices, not " + std::to_string(n_devices));
   }
 
-  /// `nodes`: as those of a cluster whose results are to have the same bits. Throws `gshard::error` for more than `most_devices` devices, an
-  /// extent below 1, or nodes of another number of devices.
+  /// `nodes`: as those of a cluster whose results are to have the same bits. Throws `gshard::error` for more than `most_devices` devices,
+  /// an extent below 1, or nodes of another number of devices.
   explicit simulated(const std::vector<int>& extents, node_map nodes = {});
 
  protected:

@@ -111,7 +111,8 @@ constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> befo
       return detail::capped_product(before[d.first], before[d.second]);
     case dim::kind::ratio: {
       if (before[d.first] < 0 || before[d.second] < 0) return -1;
-      const std::int64_t over = detail::capped_product(d.number, before[d.first]), under = detail::capped_product(d.divisor, before[d.second]);
+      const std::int64_t over = detail::capped_product(d.number, before[d.first]);
+      const std::int64_t under = detail::capped_product(d.divisor, before[d.second]);
       const std::int64_t rounded = under > 0 ? rounded_up(over, under) : 1;
       return rounded > 0 ? rounded : 1;
     }

@@ -84,8 +84,8 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
 constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, const gshard::dims& known, extents& e) {
   diagnostic problem;
   for (std::size_t i = 0; i < known.count; ++i)
-    if (const std::int64_t extent = known.entries[i].extent; extent < 0 || extent > most_bytes)
-      problem.report(fault::bad_range, "extent", {&known.entries[i].letter, 1}, extent < 0 ? diagnostic::nearest(extent) : diagnostic::no_number);
+    if (const auto& [letter, extent] = known.entries[i]; extent < 0 || extent > most_bytes)
+      problem.report(fault::bad_range, "extent", {&letter, 1}, extent < 0 ? diagnostic::nearest(extent) : diagnostic::no_number);
   if (mesh.static_devices() > most_devices) problem.report(fault::bad_range, "mesh", "extents");
   bool large = false, assumes_less = false;
   for (const std::int64_t extent : e.dims) large = large || extent > assumed_dim;

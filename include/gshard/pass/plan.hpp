@@ -66,10 +66,10 @@ struct plan_view {
     for (int o = 0; o < step.outputs; ++o) counts = counts && gshard::is_countable(at(step.output(o)), e);
     return counts;
   }
-  /// Bytes that a device receives in a step: those of the device that receives most. Exact for any extents: uneven and empty shards, windows
-  /// and looped einsums included. In a ragged exchange as if all rows were in use: the most that can be. Several moves of one step count
-  /// together; `of`: what that device receives in its moves of this kind. `uncountable` if the extents are not bound, or if a tensor has more
-  /// than `most_bytes`.
+  /// Bytes that a device receives in a step: those of the device that receives most. Exact for any extents: uneven and empty shards,
+  /// windows and looped einsums included. In a ragged exchange as if all rows were in use: the most that can be. Several moves of one step
+  /// count together; `of`: what that device receives in its moves of this kind. `uncountable` if the extents are not bound, or if a tensor
+  /// has more than `most_bytes`.
   /// @see executor::received, which counts the same in runs
   constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
@@ -97,8 +97,8 @@ struct plan_view {
       if (p.name.view() == name) return &p;
     return nullptr;
   }
-  /// The extents of all dims and mesh axes, including derived ones. Those that the program states need not be given. -1 for a dim, and 0 for
-  /// an axis, that is neither given nor stated.
+  /// The extents of all dims and mesh axes, including derived ones. Those that the program states need not be given. -1 for a dim, and 0
+  /// for an axis, that is neither given nor stated.
   constexpr extents bind(const gshard::dims& bound, list_view<int> axes) const {
     extents e;
     for (int a = 0; a < mesh.count || std::size_t(a) < axes.size(); ++a) {

@@ -102,7 +102,8 @@ constexpr std::int64_t bytes_between_nodes(op kind, const nodes_of_group& g, std
   if (g.nodes <= 1 || bytes_received <= 0) return 0;
   if (is_looped_product(kind)) return detail::capped_product(g.crossings, bytes_received);
   const std::int64_t others = g.members - 1, times = traits(kind).in_rings && !at_once ? (g.nodes - 1) * g.members : g.pairs;
-  return detail::capped_sum(detail::capped_product(bytes_received / others, times), detail::capped_product(bytes_received % others, times) / others);
+  return detail::capped_sum(detail::capped_product(bytes_received / others, times),
+                            detail::capped_product(bytes_received % others, times) / others);
 }
 
 namespace detail {

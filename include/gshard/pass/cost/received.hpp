@@ -97,8 +97,9 @@ class step_traffic {
   constexpr std::int64_t most(op of) const {
     if (devices_ <= 1) return 0;
     if (is_looped_product(step_.kind)) return of_ring(values_[std::size_t(ring_operand(step_))]);
-    if (traits(step_.kind).sums) return of != op::count_ && of != step_.kind ? 0 : of_sums();
-    return of_moves(of);
+    const bool all = of == op::count_;
+    if (traits(step_.kind).sums) return all || of == step_.kind ? of_sums() : 0;
+    return of_moves([&](int i) { return all || kind_of_move(step_, i) == of; });
   }
 
  private:
@@ -111,8 +112,9 @@ class step_traffic {
   constexpr const value& before(int i) const { return values_[std::size_t(step_.input(i))]; }
   constexpr const value& after(int i) const { return values_[std::size_t(step_.output(i))]; }
 
-  /// Every device lacks a part of its new shards, and receives that.
-  constexpr std::int64_t of_moves(op of) const {
+  /// Every device lacks a part of its new shards, and receives that. Counts the tensors i for which asks(i).
+  template <class Asks>
+  constexpr std::int64_t of_moves(Asks asks) const {
     distinct_places places(e_);
     for (int i = 0; i < step_.inputs; ++i) places.add(before(i), after(i));
     std::int64_t most = 0, asked = 0;
@@ -121,7 +123,7 @@ class step_traffic {
       for (int i = 0; i < step_.inputs; ++i) {
         const std::int64_t lacking = bytes_lacking(before(i), after(i), windows_, e_, at, at);
         bytes += lacking;
-        if (of == op::count_ || kind_of_move(step_, i) == of) here += lacking;
+        if (asks(i)) here += lacking;
       }
       if (bytes <= most) return;
       most = bytes;
@@ -131,7 +133,7 @@ class step_traffic {
   }
   /// The first device has the largest shards. A reduce_scatter receives an addend of its shard from each other device.
   constexpr std::int64_t of_sums() const {
-    const bool scatters = step_.kind == op::reduce_scatter;
+    const bool scatters = !traits(step_.kind).one_call;  // no all_reduce
     std::int64_t elements = 0;
     for (int i = 0; i < step_.inputs; ++i) elements += shard_elements(scatters ? after(i) : before(i), windows_, e_);
     const dtype type = before(0).type, part = traits(type).part;
