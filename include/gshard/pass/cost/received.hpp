@@ -99,7 +99,7 @@ class step_traffic {
     if (is_looped_product(step_.kind)) return of_ring(values_[std::size_t(ring_operand(step_))]);
     const bool all = of == op::count_;
     if (traits(step_.kind).sums) return all || of == step_.kind ? of_sums() : 0;
-    return of_moves([&](int i) { return all || kind_of_move(step_, i) == of; });
+    return of_moves(of, all);
   }
 
  private:
@@ -112,9 +112,8 @@ class step_traffic {
   constexpr const value& before(int i) const { return values_[std::size_t(step_.input(i))]; }
   constexpr const value& after(int i) const { return values_[std::size_t(step_.output(i))]; }
 
-  /// Every device lacks a part of its new shards, and receives that. Counts the tensors i for which asks(i).
-  template <class Asks>
-  constexpr std::int64_t of_moves(Asks asks) const {
+  /// Every device lacks a part of its new shards, and receives that. `all`: not only in moves of this kind.
+  constexpr std::int64_t of_moves(op of, bool all) const {
     distinct_places places(e_);
     for (int i = 0; i < step_.inputs; ++i) places.add(before(i), after(i));
     std::int64_t most = 0, asked = 0;
@@ -123,7 +122,7 @@ class step_traffic {
       for (int i = 0; i < step_.inputs; ++i) {
         const std::int64_t lacking = bytes_lacking(before(i), after(i), windows_, e_, at, at);
         bytes += lacking;
-        if (asks(i)) here += lacking;
+        if (all || kind_of_move(step_, i) == of) here += lacking;
       }
       if (bytes <= most) return;
       most = bytes;
