@@ -3,7 +3,6 @@
 
 #include "held.hpp"
 #include "request.hpp"
-#include "traffic.hpp"
 
 #include <gshard/comm/step_text.hpp>
 
@@ -187,7 +186,7 @@ inline step_facts facts_of(const planned& p, const gs::node& n) {
       if ((axes >> a) & 1u) s.axes.push_back(a);
     if (communicates) add_groups(s, axes, p.tables.mesh);
   }
-  s.bytes = bytes_received(p, n);
+  s.bytes = p.view().bytes_received(n, p.sizes);
   s.flops = flops_of(p, n, s);
   return s;
 }

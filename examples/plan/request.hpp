@@ -58,11 +58,12 @@ inline std::int64_t elements_of(const std::vector<std::int64_t>& extents) {
   return n;
 }
 
-/// Refuses tensors whose bytes, on all devices together, could not be counted.
+/// Refuses tensors whose bytes could not be counted.
 inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
-  auto room = (std::int64_t(1) << 54) / gs::device_count(extents_of(mesh));
-  for (const std::int64_t e : s.extents) room /= e;
-  if (room == 0) throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");
+  gs::detail::byte_count bytes(gs::size_of(gs::dtype::f64));
+  for (const std::int64_t e : s.extents) bytes.times(e);
+  if (!bytes.is_countable())
+    throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");
 }
 
 /// How a tensor lies, as a layout of a program.
@@ -173,6 +174,8 @@ planned make_plan(const request& r, const Observer& observer = gs::no_observer) 
   if (p.tables.problem.what == gs::fault::sum_not_pending) p.tables.problem.subject = gs::tensor_name(text_of(*r.output, r.mesh));
   refuse(p.tables.problem, r.mesh);
   p.sizes = detail::bind(p.tables.dims, r.mesh);
+  for (const gs::value& v : p.tables.values)
+    if (!gs::is_countable(v, p.sizes)) throw refusal("a tensor within the operation is too large to count its bytes: make extents smaller");
   return p;
 }
 

@@ -25,6 +25,12 @@ TEST_CASE("error: programs that do not know gshard see an ordinary exception wit
   CHECK_THROWS_WITH_AS(throw gs::error(text), text.c_str(), std::exception);
 }
 
+TEST_CASE("error: a text with a NUL is not cut there") {
+  using namespace std::string_literals;
+  CHECK(gs::error("a\0b: cannot be opened\0"s).what() == "a\\0b: cannot be opened\\0"s);
+  CHECK(gs::not_finite_error("\0"s, 1).what() == "\\0"s);
+}
+
 TEST_CASE("not_finite_error: is an error with a step, and processes pass it on as a text") {
   static_assert(std::is_base_of_v<gs::error, gs::not_finite_error>);
   const std::string text = "the loss is nan";

@@ -165,7 +165,7 @@ TEST_CASE("errors are thrown when the program is bound, or by the step that find
   refuses({{'A', -4}, {'B', 3}, {'C', 2}}, "program: dim 'A' is given the extent -4");
   refuses({{'A', 4}, {'B', 3}, {'C', 2}, {'A', 5}}, "program: dim 'A' is given two extents");
   refuses({{'A', std::int64_t(1) << 40}, {'B', 3}, {'C', std::int64_t(1) << 40}},
-          "program: 1099511627776 x 1099511627776 elements are more than can be counted");
+          "program: the input AC has 1099511627776 x 1099511627776 elements, more than can be counted");
   const gs::any_cluster other(gs::mesh<gs::axis<"z">>::shape,
                               std::make_shared<gs::simulated>(std::vector{2}));
   CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, other, s.dims, gs::parameter_store(other)),

@@ -2,6 +2,7 @@
 // Random programs and their gradients, in random layouts on random meshes, against one device.
 #include "random_program_failure.hpp"
 #include "random_program_permuted.hpp"
+#include "random_program_prices.hpp"
 #include "random_program_remat.hpp"
 #include "random_program_seeds.hpp"
 #include "random_program_shrink.hpp"
@@ -17,55 +18,52 @@
 namespace gs = gshard;
 using gs::symbol;
 
-TEST_CASE("random programs and their gradients are the same on every mesh") {
-  const random_program::seed_range seeds = random_program::seeds(1000);
-  std::array<int, std::size_t(random_program::verb::count_)> uses{};
+namespace {
+
+/// Fails for every seed whose program does not hold, and prints a small program that does not.
+template <class Failure>
+void check_seeds(const random_program::seed_range& seeds, const Failure& failure_of) {
   int failures = 0;
   for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 10; ++seed) {
     CAPTURE(seed);
+    const auto failure = [&](const random_program::recipe& r) { return failure_of(r, seed); };
     const random_program::recipe r = random_program::written(seed);
-    for (const random_program::step& s : r.steps) ++uses[std::size_t(s.what)];
-    const std::string said = random_program::failure(r);
+    const std::string said = failure(r);
     if (said.empty()) continue;
     ++failures;
-    const random_program::recipe small = random_program::shrunk(r, random_program::failure);
-    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << random_program::failure(small) << "\n"
-                       << random_program::code_of(small));
+    const random_program::recipe small = random_program::shrunk(r, failure);
+    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
   }
-  if (seeds.count >= 500)
-    for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
+}
+
+}  // namespace
+
+TEST_CASE("random programs and their gradients are the same on every mesh") {
+  const random_program::seed_range seeds = random_program::seeds(1000);
+  check_seeds(seeds, [](const random_program::recipe& r, std::uint32_t) { return random_program::failure(r); });
+  if (seeds.count < 500) return;
+  std::array<int, std::size_t(random_program::verb::count_)> uses{};
+  for (std::uint32_t seed = seeds.first; seed < seeds.end(); ++seed)
+    for (const random_program::step& s : random_program::written(seed).steps) ++uses[std::size_t(s.what)];
+  for (std::size_t v = 0; v < uses.size(); ++v) CHECK_MESSAGE(uses[v] > 0, "verb ", v, " was never written");
 }
 
 TEST_CASE("random programs compute the same bits if activations are recomputed") {
   const random_program::seed_range seeds = random_program::seeds(300);
   std::size_t repeated = 0;
-  int failures = 0;
-  for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 5; ++seed) {
-    CAPTURE(seed);
-    const auto failure = [&](const random_program::recipe& r) { return random_program::failure_of_remat(r, seed, repeated); };
-    const random_program::recipe r = random_program::written(seed);
-    const std::string said = failure(r);
-    if (said.empty()) continue;
-    ++failures;
-    const random_program::recipe small = random_program::shrunk(r, failure);
-    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
-  }
+  check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t seed) { return random_program::failure_of_remat(r, seed, repeated); });
   CHECK(repeated > seeds.count);
 }
 
-TEST_CASE("random programs: plans cost the same whatever the order of independent statements") {
-  const random_program::seed_range seeds = random_program::seeds(1000);
-  int failures = 0;
-  for (std::uint32_t seed = seeds.first; seed < seeds.end() && failures < 5; ++seed) {
-    CAPTURE(seed);
-    const auto failure = [&](const random_program::recipe& r) { return random_program::failure_of_order(r, seed); };
-    const random_program::recipe r = random_program::written(seed);
-    const std::string said = failure(r);
-    if (said.empty()) continue;
-    ++failures;
-    const random_program::recipe small = random_program::shrunk(r, failure);
-    FAIL_CHECK("seed " << seed << ": " << said << "\nsmall program: " << failure(small) << "\n" << random_program::code_of(small));
-  }
+TEST_CASE("random programs receive the bytes that their prices say") {
+  const random_program::seed_range seeds = random_program::seeds(300);
+  std::size_t steps = 0;
+  check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_prices(r, steps); });
+  CHECK(steps > seeds.count);
+}
+
+TEST_CASE("random programs cost the same whatever the order of independent statements") {
+  check_seeds(random_program::seeds(1000), random_program::failure_of_order);
 }
 
 TEST_CASE("a NaN that a query does not see is the same on every mesh: nowhere") {

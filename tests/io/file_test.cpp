@@ -197,3 +197,14 @@ TEST_CASE("input_file: reads anywhere, and nothing but regular files") {
   REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
   CHECK(contains(complaint([&] { gs::input_file(dir / "pipe"); }), "is not a regular file"));
 }
+
+TEST_CASE("a path with a NUL is no other path, and is not cut in the error") {
+  using namespace std::string_literals;
+  const scratch dir;
+  set_content(dir / "f", "old");
+  const std::string path = (dir / "f") + "\0g"s, refused = (dir / "f") + "\\0g: a path has no character NUL";
+  CHECK(complaint([&] { gs::input_file file(path); }) == refused);
+  CHECK(contains(complaint([&] { gs::atomic_file file(path); }), "f\\0g"));
+  CHECK(content_of(dir / "f") == "old");
+  CHECK(dir.entries() == 1);
+}

@@ -88,3 +88,13 @@ TEST_CASE("directory: temporary names") {
   for (const char* other : {"f.tmp", "f.tmp-", "f.tmp-0123456789abcde", "g.tmp-0123456789abcdef", "f.tmp-0123456789abcdeg"})
     CHECK_FALSE(directory::is_temporary_of("f", other));
 }
+
+TEST_CASE("directory: a path with a NUL is no other path") {
+  using namespace std::string_literals;
+  const scratch dir;
+  for (const bool make : {false, true}) {
+    const std::string path = (dir / "a") + "\0b/c"s;
+    CHECK(complaint([&] { make ? directory::made(path) : directory::at(path); }) == (dir / "a") + "\\0b/c: a path has no character NUL");
+  }
+  CHECK(dir.entries() == 0);
+}

@@ -360,7 +360,7 @@ TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   CHECK(!says(run(8)));
 }
 
-TEST_CASE("dry run: missing extents are errors") {
+TEST_CASE("dry run: extents that are missing, negative or too large are errors") {
   static constexpr auto product = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
   static const gs::plan_tables plan = gs::detail::build_program<product, mesh, gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
   REQUIRE(!plan.problem);
@@ -370,6 +370,11 @@ TEST_CASE("dry run: missing extents are errors") {
   CHECK(error_of({{'A', 8}, {'B', 8}, {'C', 4}}, {4}).empty());
   CHECK(error_of({{'A', 8}, {'B', 8}}, {4}) == "dry run: dim 'C' is given no extent");
   CHECK(error_of({{'A', 8}, {'B', 8}, {'C', 4}}, {}) == "dry run: axis \"expert\" is given no extent");
+  CHECK(error_of({{'A', 8}, {'B', -4}, {'C', 4}}, {4}) == "dry run: dim 'B' is given the extent -4");
+  CHECK(error_of({{'A', 8}, {'B', -1}, {'C', 4}}, {4}) == "dry run: dim 'B' is given the extent -1");
+  CHECK(error_of({{'A', 8}, {'B', 8}, {'C', 4}}, {-4}) == "dry run: axis \"expert\" is given the extent -4");
+  CHECK(error_of({{'A', 1LL << 40}, {'B', 1LL << 40}, {'C', 4}}, {4}) ==
+        "dry run: the input AB has 1099511627776 x 1099511627776 elements, more than can be counted");
 }
 
 TEST_CASE("dry run: a scan has as many iterations as its rows, its gradient too") {

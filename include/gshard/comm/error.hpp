@@ -18,7 +18,16 @@ namespace gshard { inline namespace v0 {
 /// unchanged.
 class error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// Characters NUL become "\\0": what() would end at them.
+  explicit error(const std::string& text) : std::runtime_error(text.find('\0') == text.npos ? text : with_visible_nul(text)) {}
+  explicit error(const char* text) : std::runtime_error(text) {}
+
+ private:
+  static std::string with_visible_nul(const std::string& text) {
+    std::string visible;
+    for (const char c : text) visible += c == '\0' ? std::string("\\0") : std::string(1, c);
+    return visible;
+  }
 };
 
 /// A number is NaN or infinite: in a tensor that check_finite names, a loss, a gradient, a parameter, or a checkpoint. The text names

@@ -21,7 +21,16 @@ namespace gshard { inline namespace v0 {
 /// expect the same sizes, and that members of a gather pass the same sizes.
 class simulated : public backend {
  public:
-  /// `nodes`: as those of a cluster whose results are to have the same bits.
+  /// Of one process.
+  static constexpr int most_devices = 1 << 20;
+  /// Throws `gshard::error` for more.
+  static void check(int n_devices) {
+    if (n_devices > most_devices)
+      throw error("simulated: a process simulates at most " + std::to_string(most_devices) + " devices, not " + std::to_string(n_devices));
+  }
+
+  /// `nodes`: as those of a cluster whose results are to have the same bits. Throws `gshard::error` for more than `most_devices` devices,
+  /// an extent below 1, or nodes of another number of devices.
   explicit simulated(const std::vector<int>& extents, node_map nodes = {});
 
  protected:
@@ -49,6 +58,7 @@ GSHARD_INLINE simulated::simulated(const std::vector<int>& extents, node_map nod
     : backend(extents, all_of(device_count(extents)), std::move(nodes)) {}
 
 GSHARD_INLINE std::vector<int> simulated::all_of(int n_devices) {
+  check(n_devices);
   std::vector<int> devices(std::size_t(n_devices), 0);
   std::iota(devices.begin(), devices.end(), 0);
   return devices;

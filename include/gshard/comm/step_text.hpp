@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Steps of a plan as text for error messages: kind, line and file.
+// Steps and tensors of a plan as text for error messages: kind or name, line and file.
 
 #include <gshard/pass/plan.hpp>
 
@@ -45,6 +45,18 @@ inline std::string place_text(const code_place& place) {
 inline std::string step_text(const plan_view& plan, std::int32_t i) {
   const node& n = plan.steps[std::size_t(i)];
   return std::to_string(i) + " " + kind_text(n) + place_text(n.place);
+}
+
+/// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
+inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
+  const value& t = plan.at(v);
+  if (t.parameter >= 0) return std::string(plan.parameters[std::size_t(t.parameter)].name.view());
+  for (const port& p : plan.inputs)
+    if (p.value == v) return "the input " + std::string(p.name.view());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    for (int o = 0; o < plan.steps[i].outputs; ++o)
+      if (plan.steps[i].output(o) == v) return "the result of " + step_text(plan, std::int32_t(i));
+  return "%" + std::to_string(v);
 }
 
 }  // namespace detail

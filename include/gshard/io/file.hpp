@@ -49,6 +49,12 @@ class descriptor {
   throw error(path + ": " + what + ": " + std::generic_category().message(code));
 }
 
+/// The path. Throws `gshard::error` if it has a character NUL: the system would take what is before it for the path.
+inline const std::string& checked_path(const std::string& path) {
+  if (path.find('\0') != path.npos) throw error(path + ": a path has no character NUL");
+  return path;
+}
+
 /// Calls f until a signal does not interrupt it. f returns a negative number and sets errno if it fails.
 template <class F>
 auto uninterrupted(F f) {
@@ -58,7 +64,7 @@ auto uninterrupted(F f) {
 }
 
 inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
-  return uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
+  return uninterrupted([&] { return ::open(checked_path(path).c_str(), flags | O_CLOEXEC, mode); });
 }
 
 /// Digits that no other name has.

@@ -4,6 +4,7 @@
 // Hardware files: the measured times of a cluster as JSON, written by gshard-calibrate.
 
 #include <gshard/comm/error.hpp>
+#include <gshard/io/file.hpp>
 #include <gshard/pass/cost/measured_times.hpp>
 #include <gshard/sim/presets.hpp>
 
@@ -211,7 +212,7 @@ inline hardware parse_hardware_file(std::string_view text, const std::string& fi
 /// Throws `gshard::error` that names file and field.
 /// @see hardware_json, parse_hardware
 inline hardware read_hardware(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(detail::checked_path(path), std::ios::binary);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) throw error("hardware file '" + path + "': cannot be read");
   return parse_hardware_file(text.str(), path);

@@ -182,7 +182,7 @@ class hdf5_file {
 #if defined(H5_HAVE_PARALLEL) && GSHARD_HAS_MPI
       if (on.processes() > 1) checked(H5Pset_dxpl_mpio(transfer_.get(), H5FD_MPIO_COLLECTIVE), "its transfers cannot be set");
 #endif
-      const char* const c = name.c_str();
+      const char* const c = checked_path(name).c_str();
       const hid_t id = m == mode::make ? H5Fcreate(c, H5F_ACC_TRUNC, H5P_DEFAULT, access.get())
                                        : H5Fopen(c, m == mode::read ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access.get());
       file_ = hdf5_id(checked(id, m == mode::make ? "cannot be made as an HDF5 file" : "cannot be opened as an HDF5 file"), H5Fclose);

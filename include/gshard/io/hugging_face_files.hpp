@@ -35,7 +35,7 @@ inline constexpr std::string_view model_file = "model.safetensors", model_index 
 /// The kind and the permissions of a file; nothing if there is none. Throws `gshard::error` if the system does not tell.
 inline std::optional<mode_t> mode_of_file(const std::string& path) {
   struct stat status;
-  if (::stat(path.c_str(), &status) == 0) return status.st_mode;
+  if (::stat(checked_path(path).c_str(), &status) == 0) return status.st_mode;
   if (errno != ENOENT && errno != ENOTDIR) throw_errno(path, "cannot be looked at");
   return std::nullopt;
 }
@@ -150,7 +150,7 @@ class hugging_face_writer {
       total_ += a.bytes();
     }
     if (files_.empty()) throw error(directory + ": there are no tensors to write");
-    if (::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) throw_errno(directory, "cannot be made");
+    if (::mkdir(checked_path(directory).c_str(), 0777) != 0 && errno != EEXIST) throw_errno(directory, "cannot be made");
     for (const std::string_view other : {model_file, model_index})
       if ((files_.size() > 1 || other == model_index) && is_there(in_directory(directory, other)))
         throw error(directory + ": has " + std::string(other) +

@@ -3,6 +3,7 @@
 
 // Dims of a program and their extents: bound by letter, fixed, or derived from other dims.
 
+#include <gshard/base/counting.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/packed_list.hpp>
 
@@ -28,7 +29,8 @@ struct dim {
   kind what = kind::bound;
   char letter = 0;
   std::uint8_t first = 0, second = 0;
-  std::int64_t number = 0;  // bound: the extent if it is known at compile time, or 0
+  bool known = false;       // bound: the extent is known at compile time, `number`
+  std::int64_t number = 0;
   std::int64_t divisor = 1;
   std::int32_t first_times = 0, second_times = 0;
 
@@ -97,30 +99,41 @@ struct dims {
   }
 };
 
-/// The extent of a derived dim, given the extents of the dims before it and of the mesh axes.
+/// The extent of a derived dim, given the extents of the dims before it and of the mesh axes. -1 if a dim before it has none, and
+/// `uncountable` if it is beyond the largest number. Axes without an extent have one device.
 constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> before, list_view<int> axes = {}) {
+  const auto rounded_up = [](std::int64_t n, std::int64_t by) { return n == uncountable || n < 1 ? n : (n - 1) / by + 1; };
   switch (d.what) {
     case dim::kind::bound: return -1;
     case dim::kind::fixed: return d.number;
-    case dim::kind::product: return before[d.first] * before[d.second];
+    case dim::kind::product:
+      if (before[d.first] < 0 || before[d.second] < 0) return -1;
+      return detail::capped_product(before[d.first], before[d.second]);
     case dim::kind::ratio: {
-      const std::int64_t over = d.number * before[d.first], under = d.divisor * before[d.second];
-      const std::int64_t rounded = under > 0 ? (over + under - 1) / under : 1;
+      if (before[d.first] < 0 || before[d.second] < 0) return -1;
+      const std::int64_t over = detail::capped_product(d.number, before[d.first]);
+      const std::int64_t under = detail::capped_product(d.divisor, before[d.second]);
+      const std::int64_t rounded = under > 0 ? rounded_up(over, under) : 1;
       return rounded > 0 ? rounded : 1;
     }
     case dim::kind::linear: {
-      std::int64_t sum = d.first_times * before[d.first] + d.number;
-      if (d.second_times != 0) sum += d.second_times * before[d.second];
-      return sum > 0 ? sum / d.divisor : 0;
+      if (before[d.first] < 0 || (d.second_times != 0 && before[d.second] < 0)) return -1;
+      std::int64_t sum = d.number, term = 0;
+      bool wraps = __builtin_mul_overflow(std::int64_t(d.first_times), before[d.first], &term) || __builtin_add_overflow(sum, term, &sum);
+      if (d.second_times != 0)
+        wraps = wraps || __builtin_mul_overflow(std::int64_t(d.second_times), before[d.second], &term) ||
+                __builtin_add_overflow(sum, term, &sum);
+      return wraps ? uncountable : sum > 0 ? sum / d.divisor : 0;
     }
     case dim::kind::rounded: {
+      if (before[d.first] < 0) return -1;
       const std::int64_t least = before[d.first] > d.number ? before[d.first] : d.number;
-      return (least + d.divisor - 1) / d.divisor * d.divisor;
+      return detail::capped_product(rounded_up(least, d.divisor), d.divisor);
     }
     case dim::kind::blocks: {
       std::int64_t n = d.number;
       for (std::size_t a = 0; a < axes.size(); ++a)
-        if ((d.first >> a) & 1u) n *= axes[a];
+        if (((d.first >> a) & 1u) && axes[a] > 0) n = detail::capped_product(n, axes[a]);
       return n;
     }
   }

@@ -36,6 +36,11 @@ struct diagnostic {
   tensor_name scope;      // the named_scope around it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
+  /// The nearest number that a diagnostic can have.
+  static constexpr int nearest(std::int64_t n) {
+    constexpr int most = std::numeric_limits<int>::max();
+    return n > most ? most : n < no_number ? no_number : int(n);
+  }
   constexpr void report(fault f, std::string_view about, std::string_view w = {}, int a = no_number, int b = no_number) {
     if (what != fault::nothing) return;
     what = f;

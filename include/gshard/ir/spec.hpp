@@ -112,7 +112,8 @@ constexpr auto entry_of() {
 inline constexpr label none{label::kind::replicated};
 /// Propagation may shard the dim.
 inline constexpr label any{label::kind::any};
-/// `P<axes<"data", "expert">, none>`: several axes shard one dim, major to minor.
+/// `P<axes<"data", "expert">, none>`: several axes shard one dim, major to minor. Each divides the blocks of those before it, and rounds
+/// up: 13 rows over axes of 2 and 2 are 4, 3, 3, 3, where one axis of 4 has 4, 4, 4, 1.
 template <fixed_string... Axes>
 inline constexpr label axes = detail::make_label<Axes...>(label::kind::shard);
 /// `P<none, none, partial<"expert">>`: a tensor of two dims that is a partial sum over "expert".

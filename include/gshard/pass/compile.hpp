@@ -79,6 +79,45 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
   }
 }
 
+/// What cannot be counted at the known extents of a program: extents that are negative or beyond `most_bytes`, meshes of more than
+/// `most_devices`, and tensors of more than `most_bytes`. `e`: the extents with which it is planned. The assumed ones become 1 if the bytes
+/// of some tensor could not be counted with them.
+constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, const gshard::dims& known, extents& e) {
+  diagnostic problem;
+  for (std::size_t i = 0; i < known.count; ++i)
+    if (const auto& [letter, extent] = known.entries[i]; extent < 0 || extent > most_bytes)
+      problem.report(fault::bad_range, "extent", {&letter, 1}, extent < 0 ? diagnostic::nearest(extent) : diagnostic::no_number);
+  if (mesh.static_devices() > most_devices) problem.report(fault::bad_range, "mesh", "extents");
+  bool large = false, assumes_less = false;
+  for (const std::int64_t extent : e.dims) large = large || extent > assumed_dim;
+  if (problem || !large) return problem;
+  for (const value& v : g.values) {
+    byte_count all(size_of(v.type)), stated(size_of(v.type));
+    for (int d = 0; d < v.rank(); ++d) {
+      all.times(e.dim(v.dims[d]));
+      if (e.knows_dim(v.dims[d])) stated.times(e.dim(v.dims[d]));
+    }
+    assumes_less = assumes_less || !all.is_countable();
+    if (stated.is_countable()) continue;
+    const node* const made = v.producer < 0 ? nullptr : &g.nodes[std::size_t(v.producer)];
+    problem.report(fault::too_large, made               ? name_of(*made)
+                                     : v.parameter >= 0 ? g.parameters[std::size_t(v.parameter)].name.view()
+                                                        : "in");
+    if (made) problem.name_place(made->place.line, made->place.scope);
+    return problem;
+  }
+  for (std::size_t i = 0; assumes_less && i < e.dims.size(); ++i)
+    if (!e.knows_dim(int(i))) e.dims[i] = 1;
+  return problem;
+}
+
+/// The extents with which a program is planned: known ones, and others assumed. What cannot be counted is reported.
+constexpr extents planned_extents(graph& g, const mesh_shape& mesh, const compile_options& options) {
+  extents e = assume_extents(g.dims, mesh, options.known, options.start_bytes);
+  if (const diagnostic problem = check_countable(g, mesh, options.known, e); problem && !g.problem) g.problem = problem;
+  return e;
+}
+
 }  // namespace detail
 
 /// A graph as a plan whose steps are whole operations: what `describe` prints between the passes.
@@ -100,21 +139,24 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   p.mesh = mesh;
   if (!g.problem && g.while_loops) detail::check_loops(g);
   if (!g.problem) {
-    detail::sort_nodes(g);
-    const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
-    propagate(g, assumed);
-    detail::shard_further(g, assumed);
-    want_annotated(g);
-    observer("propagate", view_of(g, mesh));
-    decompose(g, mesh, assumed, options.implicit_moves == strictness::automatic);
-    observer("decompose", view_of(g, mesh));
+    const extents assumed = detail::planned_extents(g, mesh, options);
+    if (!g.problem) {
+      detail::sort_nodes(g);
+      propagate(g, assumed);
+      detail::shard_further(g, assumed);
+      want_annotated(g);
+      observer("propagate", view_of(g, mesh));
+      decompose(g, mesh, assumed, options.implicit_moves == strictness::automatic);
+      observer("decompose", view_of(g, mesh));
+    }
   }
   for (const parameter& q : g.parameters)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
   for (const port& q : g.inputs)
     if (!g.problem && !options.uneven) detail::check_divisibility(g, q.value, q.name, mesh, options.known);
+  extents assumed;
+  if (!g.problem) assumed = detail::planned_extents(g, mesh, options);  // decompose has added tensors
   if (!g.problem) {
-    const extents assumed = detail::assume_extents(g.dims, mesh, options.known, options.start_bytes);
     const partition_options how{options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes,
                                         options.only_sums_stay_pending};
     detail::partitioned parts = detail::partition(g, mesh, assumed, how);
@@ -131,7 +173,10 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   p.windows = g.windows;
   p.orders = g.orders;
   for (dim& d : p.dims)
-    if (const std::int64_t known = d.what == dim::kind::bound ? options.known.find(d.letter) : -1; known > 0) d.number = known;
+    if (d.what == dim::kind::bound && options.known.has(d.letter)) {
+      d.known = true;
+      d.number = options.known.find(d.letter);
+    }
   p.problem = g.problem;
   if (!p.problem) observer("partition", p.view());
   return p;

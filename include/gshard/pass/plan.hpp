@@ -3,10 +3,12 @@
 
 // The plan: the constant table of steps that every device runs on its shards, with its collectives and bytes.
 
+#include <gshard/base/counting.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/cost/received.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/schedule/lifetime.hpp>
 
@@ -40,7 +42,7 @@ struct plan_view {
 
   /// The devices of a sharding with a device order of its own, or empty.
   constexpr list_view<int> order_of(const sharding& s) const {
-    return s.order == 0 ? list_view<int>{} : device_orders{orders, mesh.static_devices()}[s.order];
+    return s.order == 0 ? list_view<int>{} : device_orders{orders, int(mesh.static_devices())}[s.order];
   }
 
   /// Steps that perform an operation. A combined step counts once for each kind of its moves.
@@ -55,30 +57,38 @@ struct plan_view {
     for (const node& s : steps) n += traits(s.kind).collective;
     return n;
   }
-  /// Bytes that one device receives in a step, at the largest shard. `of`: in its moves of this kind alone.
+  /// True if the bytes of all tensors of a step, and of their shards on these devices, can be counted.
+  constexpr bool is_countable(const node& step, const extents& e) const {
+    std::int64_t devices = 1;
+    for (int a = 0; a < mesh.count; ++a) devices = e.axis(a) < 1 ? uncountable : detail::capped_product(devices, e.axis(a));
+    bool counts = devices <= most_devices;
+    for (int i = 0; i < step.inputs; ++i) counts = counts && gshard::is_countable(at(step.input(i)), e);
+    for (int o = 0; o < step.outputs; ++o) counts = counts && gshard::is_countable(at(step.output(o)), e);
+    return counts;
+  }
+  /// Bytes that a device receives in a step: those of the device that receives most. Exact for any extents: uneven and empty shards,
+  /// windows and looped einsums included. In a ragged exchange as if all rows were in use: the most that can be. Several moves of one step
+  /// count together; `of`: what that device receives in its moves of this kind. `uncountable` if the extents are not bound, or if a tensor
+  /// has more than `most_bytes`.
+  /// @see executor::received, which counts the same in runs
   constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
-    if (!is_looped_product(step.kind)) {
-      if (at(step.input(0)).layout.order | at(step.output()).layout.order)
-        return bytes_between_orders(at(step.input(0)), at(step.output()), windows, orders, e);
-      return gshard::bytes_received(step, values, windows, e, of);
-    }
-    const std::uint32_t axes = step.attr.axes;
-    const value v = sent(at(ring_operand(step)));
-    const sharding whole = v.layout.without(axes);
-    return ring_carries_sum(step) ? gshard::bytes_received(op::reduce_scatter, axes, v, whole, v.layout, e)
-                             : gshard::bytes_received(op::all_gather, axes, v, v.layout, whole, e);
+    if (!is_countable(step, e)) return uncountable;
+    if (!is_looped_product(step.kind) && (at(step.input(0)).layout.order | at(step.output()).layout.order))
+      return bytes_between_orders(at(step.input(0)), at(step.output()), windows, orders, e);
+    return detail::step_traffic(step, values, windows, e).most(of);
   }
-  /// Bytes that one device receives in all moves of a kind, or in all moves. The bytes of the kinds add up to the total.
+  /// The sum over all steps, or over the moves of a kind. So no device receives more in a run, and often one receives as much. The bytes of
+  /// the kinds add up to the total.
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {
     std::int64_t total = 0;
     for (const node& s : steps)
-      if (performs(s, kind)) total += bytes_received(s, e, kind);
+      if (performs(s, kind)) total = detail::capped_sum(total, bytes_received(s, e, kind));
     return total;
   }
   constexpr std::int64_t bytes_received(const extents& e) const {
     std::int64_t total = 0;
-    for (const node& s : steps) total += bytes_received(s, e);
+    for (const node& s : steps) total = detail::capped_sum(total, bytes_received(s, e));
     return total;
   }
   /// The parameter named `name`, or null.
@@ -87,13 +97,21 @@ struct plan_view {
       if (p.name.view() == name) return &p;
     return nullptr;
   }
-  /// The extents of all dims, including derived ones; -1 for a letter that is not bound.
+  /// The extents of all dims and mesh axes, including derived ones. Those that the program states need not be given. -1 for a dim, and 0
+  /// for an axis, that is neither given nor stated.
   constexpr extents bind(const gshard::dims& bound, list_view<int> axes) const {
     extents e;
-    for (std::size_t a = 0; a < axes.size(); ++a) e.axes[a] = axes[a];
-    for (const dim& d : dims)
-      e.dims.push_back(d.what == dim::kind::bound ? bound.find(d.letter) : derived_extent(d, e.dims, axes));
-    e.known_axes = (1u << axes.size()) - 1u;
+    for (int a = 0; a < mesh.count || std::size_t(a) < axes.size(); ++a) {
+      const bool given = std::size_t(a) < axes.size();
+      if (!given && mesh.static_extent(a) == dynamic) continue;
+      e.axes[std::size_t(a)] = given ? axes[std::size_t(a)] : mesh.static_extent(a);
+      e.known_axes |= 1u << a;
+    }
+    for (const dim& d : dims) {
+      const bool is_bound = d.what == dim::kind::bound, given = is_bound && bound.has(d.letter), known = is_bound && (given || d.known);
+      e.dims.push_back(given ? bound.find(d.letter) : known ? d.number : derived_extent(d, e.dims, e.axes));
+      e.known_dims.push_back(is_bound ? known : detail::is_known(d, e));
+    }
     return e;
   }
 };

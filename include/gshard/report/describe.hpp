@@ -3,6 +3,7 @@
 
 // Text of plans: tensors, steps, complete plans, and their communication.
 
+#include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/reason.hpp>
@@ -186,8 +187,12 @@ inline std::string describe(const plan_view& plan) {
   return s;
 }
 
-/// The collectives of a plan by kind: their number, and the bytes that one device receives at these extents.
+/// The collectives of a plan by kind: their number, and the bytes that a device receives at these extents, in each step those of the device
+/// that receives most.
+/// Throws: `gshard::error` if extents are missing or negative, or a tensor has more bytes than can be counted.
+/// @see plan_view::bytes_received
 inline std::string describe_communication(const plan_view& plan, const extents& sizes) {
+  detail::check_sizes(plan, sizes, "describe_communication");
   std::string s;
   for (const op_traits& t : op_table) {
     if (!t.collective || plan.count(t.kind) == 0) continue;

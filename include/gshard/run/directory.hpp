@@ -40,6 +40,7 @@ class directory {
   }
   /// A directory that is made if it is missing, and all above it.
   static directory made(const std::string& path) {
+    checked_path(path);
     for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
       const std::string part = path.substr(0, slash);
       if (make(AT_FDCWD, part, path)) at(directory_of(part)).sync();

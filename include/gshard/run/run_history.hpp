@@ -100,7 +100,7 @@ inline double unix_seconds_of(const std::string& utc) {
 /// Calls f(number, line) for all lines of a file.
 template <class F>
 void for_each_line(const std::string& path, F f) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(checked_path(path), std::ios::binary);
   if (!file) throw error(path + ": cannot be opened");
   std::uint64_t number = 0;
   for (std::string line; std::getline(file, line);) f(number++, line);
@@ -267,7 +267,7 @@ class history_reader {
 inline run_history read_run_history(const std::string& directory) {
   std::map<int, std::string> telemetry, logs;
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, code)) {
+  for (const auto& entry : std::filesystem::directory_iterator(detail::checked_path(directory), code)) {
     const std::string name = entry.path().filename().string();
     char kind[16] = {}, rest[8] = {};
     int process = 0;

@@ -4,7 +4,9 @@
 // Dry runs: simulates time, memory and traffic of a plan on given hardware, without numbers.
 
 #include <gshard/base/list_view.hpp>
+#include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/sim/device_clock.hpp>
 #include <gshard/sim/device_memory.hpp>
@@ -53,18 +55,6 @@ inline std::string amount_text(std::int64_t bytes) {
   std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / double(std::int64_t(1) << 30));
   return text;
 }
-/// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
-inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
-  const value& t = plan.at(v);
-  if (t.parameter >= 0) return std::string(plan.parameters[std::size_t(t.parameter)].name.view());
-  for (const port& p : plan.inputs)
-    if (p.value == v) return "the input " + std::string(p.name.view());
-  for (std::size_t i = 0; i < plan.steps.size(); ++i)
-    for (int o = 0; o < plan.steps[i].outputs; ++o)
-      if (plan.steps[i].output(o) == v) return "the result of " + step_text(plan, std::int32_t(i));
-  return "%" + std::to_string(v);
-}
-
 /// Writes an order of steps, in which each loop has as many iterations as the extent says that is their number, but no more than `most`.
 class iteration_writer {
  public:
@@ -217,11 +207,7 @@ class priced_plan {
   }
   /// Extents may differ from those that the program knows: so one plan is priced for several sizes.
   static const extents& checked(const plan_view& plan, const extents& e) {
-    for (int a = 0; a < plan.mesh.rank(); ++a)
-      if (e.axis(a) < 1) throw error("dry run: axis \"" + std::string(plan.mesh.name(a)) + "\" is given no extent");
-    for (std::size_t i = 0; i < plan.dims.size(); ++i)
-      if (const dim& d = plan.dims[i]; d.what == dim::kind::bound && e.dim(int(i)) < 0)
-        throw error(std::string("dry run: dim '") + d.letter + "' is given no extent");
+    check_sizes(plan, e, "dry run");
     return e;
   }
   void take(const hardware& on) {

@@ -3,6 +3,7 @@
 
 // The time of each step of a plan on a device: a roofline model with efficiencies and fusion.
 
+#include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/cost/network.hpp>
 #include <gshard/pass/cost/step_time.hpp>
@@ -166,6 +167,7 @@ class fused_traffic {
 template <network Network>
 std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                                   const efficiency& share = {}) {
+  detail::check_sizes(plan, e, "costs of a plan");
   const std::vector<step_part> parts = parts_of(plan);
   const detail::fused_traffic fused(plan, e);
   const std::vector<char> slots = detail::slot_dims(plan);

@@ -121,9 +121,11 @@ cluster<Mesh> on_one_device() {
   return cluster<Mesh>(std::make_shared<loopback>(Mesh::shape.count));
 }
 
-/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes.
+/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes. Throws
+/// `gshard::error` for more than `simulated::most_devices`.
 template <detail::mesh_type Mesh>
 cluster<Mesh> simulate(int devices, node_map nodes = {}) {
+  simulated::check(devices);  // before they are divided among axes, which takes time
   return cluster<Mesh>(std::make_shared<simulated>(extents_on<Mesh>(devices), std::move(nodes)));
 }
 template <detail::mesh_type Mesh>

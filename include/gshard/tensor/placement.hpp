@@ -4,6 +4,7 @@
 // Computes which shard of a tensor a device holds under a sharding.
 
 #include <gshard/base/compiled.hpp>
+#include <gshard/base/counting.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/sharding.hpp>
@@ -23,7 +24,7 @@ namespace gshard { inline namespace v0 {
 kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device);
 
 namespace detail {
-/// The number of bytes of a tensor's elements. Throws `gshard::error` if it overflows.
+/// The number of bytes of a tensor's elements. Throws `gshard::error` if they cannot be counted. @see most_bytes
 std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor);
 }  // namespace detail
 
@@ -45,14 +46,9 @@ GSHARD_INLINE kernel::placement place(std::span<const std::int64_t> extents, con
 
 namespace detail {
 GSHARD_INLINE std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor) {
-  std::int64_t bytes = width;
-  bool fits = true, empty = false;
-  for (const std::int64_t e : extents) {
-    empty = empty || e == 0;
-    fits = fits && !__builtin_mul_overflow(bytes, e, &bytes);
-  }
-  if (empty) return 0;
-  if (fits) return bytes;
+  byte_count n(width);
+  for (const std::int64_t e : extents) n.times(e);
+  if (n.is_countable()) return n.bytes();
   std::string text = std::string(tensor) + ": ";
   for (std::size_t d = 0; d < extents.size(); ++d) text += (d ? " x " : "") + std::to_string(extents[d]);
   throw error(text + " elements are more than can be counted");

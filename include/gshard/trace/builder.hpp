@@ -117,11 +117,7 @@ class builder {
   /// Options or arguments of a verb are out of range: "start, stop", and their values if they are integers.
   constexpr void fail_range(std::string_view verb, std::string_view names, std::int64_t first = diagnostic::no_number,
                             std::int64_t second = diagnostic::no_number) {
-    constexpr auto nearest = [](std::int64_t n) {
-      constexpr int most = std::numeric_limits<int>::max();
-      return n > most ? most : n < diagnostic::no_number ? diagnostic::no_number : int(n);
-    };
-    fail(fault::bad_range, verb, names, nearest(first), nearest(second));
+    fail(fault::bad_range, verb, names, diagnostic::nearest(first), diagnostic::nearest(second));
   }
   /// An operand, by its number, has an element type that the operation does not take.
   constexpr void fail_type(std::string_view operation, int operand, dtype given, element_set taken) {
@@ -337,7 +333,7 @@ class builder {
   constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
     sharding s = gshard::resolve(named, mesh, tensor, program.problem);
     if (named.order.empty() || failed()) return s;
-    if (!is_order(named.order, mesh.static_devices())) fail(fault::no_such_order, tensor);
+    if (!is_order(named.order, int(mesh.static_devices()))) fail(fault::no_such_order, tensor);
     else if (s.partial) fail(fault::incomplete_output, tensor);
     else if (s.used()) s.order = order_of(named.order);
     return s;

@@ -53,6 +53,21 @@ TEST_CASE("a bound plan: extents, and which shards the devices hold, on a cluste
   }
 }
 
+TEST_CASE("a bound plan: extents that the program states need not be given") {
+  const run_graph::traced t =
+      run_graph::trace({{"AB"}}, [](const scope&, std::span<const gs::symbol> x) { return gs::list<gs::symbol>{gs::relu(x[0])}; });
+  run_graph::setting s{.mesh = {3}, .dims = {}, .layouts = {gs::sharding::replicated(2)}};
+  s.options.known = {{'B', 2}};
+  const gs::plan_tables tables = run_graph::plan(t, s);
+  const gs::plan_view view = tables.view();
+  const gs::any_cluster on = gs::simulate<cluster_mesh>({2, 3});
+  gs::detail::bound_plan bound(view, on);
+  bound.bind({{'A', 7}});
+  CHECK(bound.value(view.inputs[0].value).extents == std::vector<std::int64_t>{7, 2});
+  CHECK(complaint([&] { gs::detail::bound_plan(view, on).bind({{'A', 7}, {'B', 3}}); }) ==
+        "program: dim 'B' has extent 2 in the program and is given 3");
+}
+
 TEST_CASE("a bound plan: what cannot be bound is named") {
   const gs::plan_view view = plan().view();
   const auto problem = [&](const gs::any_cluster& on, const gs::dims& given) {
@@ -64,6 +79,10 @@ TEST_CASE("a bound plan: what cannot be bound is named") {
   for (const int negative : {-1, -3})
     CHECK(problem(on, {{'A', 7}, {'B', negative}}) == "program: dim 'B' is given the extent " + std::to_string(negative));
   CHECK(problem(on, {{'A', 7}, {'B', 0}}).empty());
+  CHECK(problem(on, {{'A', 1LL << 40}, {'B', 1LL << 40}}) ==
+        "program: the input AB has 1099511627776 x 1099511627776 elements, more than can be counted");
+  CHECK(problem(on, {{'A', INT64_MAX}, {'B', 0}}) ==
+        "program: dim 'A' has the extent 9223372036854775807, and at most 9007199254740992 can be counted");
   CHECK(problem(on, {{'A', 7}, {'B', -1}, {'B', 2}}) == "program: dim 'B' is given two extents");
   CHECK(problem(on, {{'A', 7}, {'B', 2}, {'A', 8}}) == "program: dim 'A' is given two extents");
   CHECK(problem(gs::simulate<gs::mesh<gs::axis<"other">>>(3), {{'A', 7}, {'B', 2}}) ==

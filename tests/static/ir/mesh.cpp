@@ -16,6 +16,11 @@ static_assert(mesh::shape.find("exp") == -1 && mesh::shape.find("experts") == -1
 
 static_assert(mesh::shape.static_devices() == 0 && gs::mesh<>::shape.static_devices() == 1);
 static_assert(gs::mesh<gs::axis<"data", 3>, gs::axis<"expert", 8>>::shape.static_devices() == 24);
+static_assert([] {
+  gs::mesh_shape shape;
+  for (int a = 0; a < gs::max_axes; ++a) shape.push_back({&"abcdefgh"[a], 1}, INT32_MAX);
+  return shape.static_devices() > gs::most_devices;
+}());
 
 // A mesh without axes is one device.
 static_assert(gs::mesh<>::shape.rank() == 0 && gs::mesh<>::shape.find("data") == -1);

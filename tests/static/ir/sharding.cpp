@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ir/sharding.hpp>
 
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+
 namespace gs = gshard;
 using gs::sharding;
 
@@ -35,5 +39,33 @@ static_assert([] {
   return !s.same_layout(sharding::replicated(2)) && s.is_partial(1) && !s.is_partial(0) && s.used() == 0 &&
          s.dim_of(1) == -1;
 }());
+
+// A shard over (x, y) is a part of the shard over x, for any extent. It is the shard of one axis of all devices if these divide the extent.
+constexpr bool nests(int x, int y) {
+  const std::array<int, 2> grid{x, y}, line{x * y, 1};
+  gs::short_list outer, both;
+  outer.push_back(0);
+  both.push_back(0);
+  both.push_back(1);
+  for (std::int64_t n = 0; n < 60; ++n) {
+    std::int64_t next = 0;
+    for (int d = 0; d < x * y; ++d) {
+      const std::array<int, 2> at{d / y, d % y}, alone{d, 0};
+      const gs::interval part = gs::block_of(n, both, grid, at);
+      if (part.begin != next || !(part.common(gs::block_of(n, outer, grid, at)) == part)) return false;
+      if (n % (x * y) == 0 && !(part == gs::block_of(n, outer, line, alone))) return false;
+      next = part.end;
+    }
+    if (next != n) return false;
+  }
+  return true;
+}
+static_assert(nests(2, 2) && nests(3, 2) && nests(2, 5) && nests(1, 4) && nests(4, 1));
+constexpr std::int64_t last_of_13(std::initializer_list<int> axes, std::array<int, 2> grid, std::array<int, 2> at) {
+  gs::short_list list;
+  for (const int a : axes) list.push_back(a);
+  return gs::block_of(13, list, grid, at).size();
+}
+static_assert(last_of_13({0}, {4, 1}, {3, 0}) == 1 && last_of_13({0, 1}, {2, 2}, {1, 1}) == 3);
 
 }  // namespace

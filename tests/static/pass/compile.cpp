@@ -77,4 +77,17 @@ static_assert([] {
 static_assert(with_pending_sum(0).view().count(op::all_gather) == 1);
 static_assert(with_pending_sum(2).problem.what == fault::sum_not_pending);
 
+// Extents that cannot be counted, and those that are negative.
+constexpr fault fault_of_extents(std::int64_t a, std::int64_t b) {
+  return tracing::problem_of([=](builder& b_, auto& m) {
+           const symbol y = gs::einsum<"AB,BC->AC">(input(b_, "AB", P<"x", none>{}), m.param("w", "BC", gs::init::zeros()));
+           b_.program.outputs.push_back({gs::tensor_name("y"), y.id});
+           b_.program.problem = compiled(b_, {{'A', a}, {'B', b}}, true).problem;
+         }).what;
+}
+static_assert(fault_of_extents(1 << 20, 1 << 20) == fault::nothing && fault_of_extents(0, 1LL << 40) == fault::nothing);
+static_assert(fault_of_extents(1LL << 40, 1LL << 40) == fault::too_large && fault_of_extents(1LL << 52, 1) == fault::too_large);
+static_assert(fault_of_extents(-4, 8) == fault::bad_range && fault_of_extents(8, INT64_MAX) == fault::bad_range);
+static_assert(fault_of_extents(1LL << 50, 1) == fault::nothing);  // C is assumed to be small then
+
 }  // namespace

@@ -55,4 +55,21 @@ static_assert(plan.find("w") == &plan.parameters[0] && !plan.find("v") && !plan.
 static_assert(plan.bind({{'A', 3}}, std::array{2}).dim(plan.at(plan.inputs[0].value).dims[0]) == 3 &&
               plan.bind({{'A', 3}}, std::array{2}).dim(plan.at(plan.inputs[0].value).dims[1]) == -1);
 
+// Extents that a program states need not be given, and those of a static mesh.
+inline constexpr auto gathered = [](auto&, auto x) { return gs::annotate<P<none, none>>(gs::merge_dims(x, 1)); };
+template <class Axis, class... Known>
+using stated = gs::program<gathered, gs::mesh<Axis>, in<"ABC", P<"x", none, none>>, Known...>;
+using all_stated = stated<gs::axis<"x", 4>, gs::extent<'A', 16>, gs::extent<'B', 8>, gs::extent<'C', 4>>;
+static_assert(all_stated::plan.bytes_received(all_stated::plan.bind({}, {})) == 12 * 32 * 4);
+static_assert(all_stated::plan.bytes_received(all_stated::plan.bind({{'B', 16}}, std::array{2})) == 8 * 64 * 4);  // given ones hold
+using one_stated = stated<gs::axis<"x">, gs::extent<'B', 8>>;
+constexpr const gs::plan_view& open_plan = one_stated::plan;
+static_assert(open_plan.bytes_received(open_plan.bind({{'A', 16}, {'C', 4}}, std::array{4})) == 12 * 32 * 4);
+// Without an extent of A or C, the dim of B and C has none either, and nothing can be counted.
+constexpr gs::extents lacking(const gs::dims& given) { return open_plan.bind(given, std::array{4}); }
+static_assert(lacking({{'A', 16}}).dim(open_plan.at(open_plan.outputs[0].value).dims[1]) == -1 && !lacking({{'A', 16}}).knows_dim(2));
+static_assert(open_plan.bytes_received(lacking({{'A', 16}})) == gs::uncountable && open_plan.bytes_received(lacking({})) == gs::uncountable);
+using empty_stated = stated<gs::axis<"x">, gs::extent<'A', 0>, gs::extent<'B', 8>, gs::extent<'C', 4>>;
+static_assert(empty_stated::plan.bytes_received(empty_stated::plan.bind({}, std::array{4})) == 0);
+
 }  // namespace

@@ -3,6 +3,7 @@
 
 // A plan bound to a cluster: its extents, and the sharding and local shards of every value.
 
+#include <gshard/comm/check_sizes.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
@@ -17,8 +18,6 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-inline std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
-
 /// A plan on a cluster: its extents, and for every value the shards of the devices that this process holds. Keeps references to both.
 struct bound_plan {
   const any_cluster& on;
@@ -30,8 +29,8 @@ struct bound_plan {
   /// Empty until bind().
   bound_plan(const plan_view& p, const any_cluster& c) : on(c), plan(p) {}
 
-  /// Throws `gshard::error` if the cluster lacks a mesh axis or has it with another extent than the program. Also if a dim is given no
-  /// extent, two extents, a negative one, or another one than in the program.
+  /// Throws `gshard::error` if the cluster lacks a mesh axis or has it with another extent than the program. Also if a dim has no extent,
+  /// is given two, a negative one, or another one than in the program, and if a tensor has more bytes than can be counted.
   void bind(const dims& given) {
     axes = axis_map(plan.mesh, on);
     std::array<int, max_axes> counts{};
@@ -53,22 +52,17 @@ struct bound_plan {
   }
   void check_extents(const dims& given) const {
     if (given.twice) throw error(std::string("program: dim '") + given.twice + "' is given two extents");
-    for (std::size_t i = 0; i < plan.dims.size(); ++i) {
-      const dim& d = plan.dims[i];
-      const std::int64_t extent = sizes.dim(int(i));
-      const std::string about = "program: " + text_of(d);
-      if (d.what == dim::kind::bound && !given.has(d.letter)) throw error(about + " is given no extent");
-      if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
-      if (d.what == dim::kind::bound && d.number > 0 && d.number != extent)
-        throw error(about + " has extent " + std::to_string(d.number) + " in the program and is given " + std::to_string(extent));
-    }
+    check_sizes(plan, sizes, "program");
+    for (std::size_t i = 0; i < plan.dims.size(); ++i)
+      if (const dim& d = plan.dims[i]; d.known && d.number != sizes.dim(int(i)))
+        throw error("program: " + text_of(d) + " has extent " + std::to_string(d.number) + " in the program and is given " +
+                    std::to_string(sizes.dim(int(i))));
   }
   bound_value laid_out(const gshard::value& v) const {
     bound_value b;
     b.type = v.type;
     b.layout = axes(v.layout);
     for (int d = 0; d < v.rank(); ++d) b.extents.push_back(sizes.dim(v.dims[d]));
-    bytes_of(b.extents, size_of(v.type), "program");
     for (int d = 0; d < v.windows.size(); ++d) {
       const window& w = plan.windows[std::size_t(v.windows[d])];
       b.windows.push_back(v.windows[d] ? held_window{sizes.dim(w.over), w.bind(sizes)} : held_window{});

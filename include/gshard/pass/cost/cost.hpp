@@ -3,6 +3,7 @@
 
 // The cost model: sizes of shards, and bytes that a device receives in a collective.
 
+#include <gshard/base/counting.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
@@ -77,6 +78,13 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 }
 }  // namespace detail
 
+/// True if the bytes of a tensor, and so of its shards, can be counted. @see most_bytes
+constexpr bool is_countable(const value& v, const extents& e) {
+  detail::byte_count n(size_of(v.type));
+  for (int d = 0; d < v.dims.size(); ++d) n.times(e.dim(v.dims[d]));
+  return n.is_countable();
+}
+
 /// The extent of the largest shard of a dim over these axes. Each axis rounds up.
 constexpr std::int64_t shard_extent(int dim, const short_list& axes, const extents& e) {
   std::int64_t extent = e.dim(dim);
@@ -125,8 +133,8 @@ constexpr std::int64_t bytes_of_sum(std::int64_t bytes, std::int64_t n) {
   return bytes * n <= small_sum_bytes ? bytes * (n - 1) : 2 * (bytes * (n - 1) / n);
 }
 
-/// Bytes that one device receives in a collective over some axes that reshards a tensor. This is the traffic of the executor's busiest
-/// device, exact if the extents divide evenly.
+/// The planner's estimate of the bytes that one device receives in a collective over some axes that reshards a tensor: those of the device
+/// that receives most, if extents divide evenly. @see plan_view::bytes_received
 constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from,
                                       const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);

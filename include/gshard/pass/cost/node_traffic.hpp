@@ -3,6 +3,7 @@
 
 // Bytes that collectives send between the nodes of a cluster.
 
+#include <gshard/base/counting.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/device_order.hpp>
@@ -99,9 +100,10 @@ constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, li
 /// others, as in small sums. Permutes are taken to be random, other moves to be even.
 constexpr std::int64_t bytes_between_nodes(op kind, const nodes_of_group& g, std::int64_t bytes_received, bool at_once = false) {
   if (g.nodes <= 1 || bytes_received <= 0) return 0;
-  if (is_looped_product(kind)) return g.crossings * bytes_received;
+  if (is_looped_product(kind)) return detail::capped_product(g.crossings, bytes_received);
   const std::int64_t others = g.members - 1, times = traits(kind).in_rings && !at_once ? (g.nodes - 1) * g.members : g.pairs;
-  return bytes_received / others * times + bytes_received % others * times / others;
+  return detail::capped_sum(detail::capped_product(bytes_received / others, times),
+                            detail::capped_product(bytes_received % others, times) / others);
 }
 
 namespace detail {

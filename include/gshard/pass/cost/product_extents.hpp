@@ -3,6 +3,7 @@
 
 // The extents of a matrix product: batch, rows, columns and contracted extent of an einsum on one device.
 
+#include <gshard/base/counting.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/plan.hpp>
@@ -42,7 +43,7 @@ constexpr product_extents extents_of_product(const plan_view& plan, const node& 
   const std::int64_t experts = std::max<std::int64_t>(1, shard_extent(count.dims[last], count.layout[last], e));
   std::int64_t& rows = n.rule.out[0].contains(n.rule.in[0][2]) ? p.rows : p.contracted;
   rows = std::max<std::int64_t>(1, rows / experts);
-  p.batch *= experts;
+  p.batch = capped_product(p.batch, experts);
   return p;
 }
 

@@ -3,7 +3,9 @@
 
 // Estimates the time and memory of a plan: flops, bytes touched, collectives and peak bytes on the busiest device.
 
+#include <gshard/base/counting.hpp>
 #include <gshard/base/list.hpp>
+#include <gshard/base/math.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/cost/measured_times.hpp>
@@ -39,7 +41,7 @@ struct machine {
   constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                                        std::uint32_t replicas = 0) const {
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
-    const bool at_once = detail::is_all_reduce(kind) && bytes_received * g.members <= small_sum_bytes * (g.members - 1);
+    const bool at_once = detail::is_all_reduce(kind) && bytes_received <= small_sum_bytes * (g.members - 1) / g.members;
     return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices /
            double(g.members * detail::members_on_node(replicas, e, node_devices));
   }
@@ -89,7 +91,8 @@ constexpr std::int64_t start_bytes_of(const machine& on) {
   return !(bytes >= 1) ? 1 : bytes > double(std::int64_t(1) << 40) ? std::int64_t(1) << 40 : std::int64_t(bytes);
 }
 
-/// The time of one run of a plan on the busiest device, in seconds, and its memory, in bytes.
+/// The time of one run of a plan on the busiest device, in seconds, and its memory, in bytes. Infinite and `uncountable` if extents are
+/// missing or cannot be counted.
 struct step_price {
   double compute = 0;
   double communicate = 0;
@@ -98,27 +101,29 @@ struct step_price {
   std::int64_t peak = 0;  ///< the most bytes of all other tensors that are alive at once
 
   constexpr double seconds() const { return compute + communicate; }
-  constexpr std::int64_t bytes() const { return parameters + inputs + peak; }
+  constexpr std::int64_t bytes() const { return detail::capped_sum(detail::capped_sum(parameters, inputs), peak); }
 };
 
 namespace detail {
 
+/// The largest shard of a value in bytes, or `uncountable`.
 constexpr std::int64_t shard_bytes(const plan_view& plan, std::int32_t v, const extents& e) {
   const value& t = plan.at(v);
-  return shard_elements(t, plan.windows, e) * size_of(t.type);
+  return is_countable(t, e) ? shard_elements(t, plan.windows, e) * size_of(t.type) : uncountable;
 }
 
 /// The iterations of the innermost loop of a step: the product of the extents of its factors, in the shards of its operands and results. A
-/// dim that is read through a window takes its extent from another tensor.
-constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const extents& e) {
-  std::int64_t n = 1;
+/// dim that is read through a window takes its extent from another tensor. Infinite if these extents cannot be counted.
+constexpr double loop_count(const plan_view& plan, const node& step, const extents& e) {
+  if (!plan.is_countable(step, e)) return __builtin_inf();
+  double n = 1;
   std::uint32_t seen = traits(step.kind).grouped ? 1u << step.rule.in[2].back() : 0;  // a row has one expert
   const auto loop = [&](std::int32_t v, const short_list& factors) {
     const value& t = plan.at(v);
     for (int d = 0; d < factors.size(); ++d) {
       if ((seen >> factors[d]) & 1u) continue;
       seen |= 1u << factors[d];
-      n *= shard_extent(t.dims[d], t.layout[d], e);
+      n *= double(shard_extent(t.dims[d], t.layout[d], e));
     }
   };
   const std::int32_t last = is_looped_product(step.kind) ? ring_operand(step) : -1;  // the other tensors are sharded as the work is
@@ -132,18 +137,20 @@ constexpr std::int64_t loop_count(const plan_view& plan, const node& step, const
 }
 
 /// Additions and multiplications of einsums, convolutions and attention, of complex numbers 4 times as many; 0 for other operations.
+/// Infinite if the extents cannot be counted.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  if (step.kind == op::custom) return step.attr.custom->flops * double(loop_count(plan, step, e));
+  if (step.kind == op::custom) return step.attr.custom->flops > 0 ? step.attr.custom->flops * loop_count(plan, step, e) : 0;
   const bool products = traits(step.kind).product && (step.inputs == 2 || traits(step.kind).grouped);
-  if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * double(loop_count(plan, step, e));
+  if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * loop_count(plan, step, e);
   const double each = is_complex(plan.at(step.input(0)).type) ? 8 : 2;
-  return products ? each * double(loop_count(plan, step, e)) : 0;
+  return products ? each * loop_count(plan, step, e) : 0;
 }
 
 /// Bytes that a step reads and writes on a device: each distinct operand once, and its results. Lookups and slices read only as many bytes
-/// as they write. A row that is written into a state of a loop is read and written.
+/// as they write. A row that is written into a state of a loop is read and written. `uncountable` if the extents cannot be counted.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
   if (traits(step.kind).alias) return 0;
+  if (!plan.is_countable(step, e)) return uncountable;
   if (writes_row(step)) return 2 * shard_bytes(plan, step.input(1), e);
   std::int64_t out = 0;
   for (int o = 0; o < step.outputs; ++o) out += shard_bytes(plan, step.output(o), e);
@@ -160,7 +167,7 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, co
 /// Seconds of the arithmetic of a step.
 constexpr double seconds_of_arithmetic(const plan_view& plan, const node& step, const extents& e, const machine& on) {
   const double work = flops(plan, step, e);
-  if (work <= 0 || !on.measured.has_operations()) return work / on.flops;
+  if (work <= 0 || !is_finite(work) || !on.measured.has_operations()) return work / on.flops;
   const product_extents p = extents_of_product(plan, step, e);
   return work * on.measured.products(p.batch > 1).clamped(double(p.smallest()));
 }
@@ -168,17 +175,21 @@ constexpr double seconds_of_arithmetic(const plan_view& plan, const node& step, 
 /// Seconds of the memory traffic of a step.
 constexpr double seconds_of_memory(op kind, std::int64_t bytes, const machine& on) {
   if (bytes <= 0) return 0;
+  if (bytes == uncountable) return __builtin_inf();
   const operation_time& measured = on.measured.operation(kind);
   return measured.known() ? measured.seconds(bytes) : double(bytes) / on.memory_bytes;
 }
 
-/// The most bytes that are alive at once of all values that steps make.
+/// The most bytes that are alive at once of all values that steps make, or `uncountable`.
 constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
   list<std::int64_t> change(plan.steps.size() + 2, 0);
+  std::int64_t all = 0;
   for (std::size_t v = 0; v < plan.values.size(); ++v) {
     const lifetime& l = plan.lifetimes[v];
     if (l.root != std::int32_t(v) || l.first < 0) continue;
     const std::int64_t bytes = shard_bytes(plan, std::int32_t(v), e);
+    all = capped_sum(all, bytes);
+    if (all == uncountable) return uncountable;
     change[std::size_t(l.first)] += bytes;
     change[std::size_t(l.last) + 1] -= bytes;
   }
@@ -197,9 +208,11 @@ constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
 template <network Network>
 constexpr double seconds_of(const plan_view& plan, const node& step, const extents& e, const machine& on, const Network& through) {
   const double arithmetic = detail::seconds_of_arithmetic(plan, step, e, on);
-  if (traits(step.kind).collective)
-    return arithmetic + detail::seconds_on(through, step.kind, step.attr.axes, e, plan.bytes_received(step, e),
-                                           detail::replica_axes(plan, step, e));
+  if (traits(step.kind).collective) {
+    const std::int64_t received = plan.bytes_received(step, e);
+    if (received == uncountable) return __builtin_inf();
+    return arithmetic + detail::seconds_on(through, step.kind, step.attr.axes, e, received, detail::replica_axes(plan, step, e));
+  }
   const double memory = detail::seconds_of_memory(step.kind, detail::bytes_touched(plan, step, e), on);
   return arithmetic > memory ? arithmetic : memory;
 }
@@ -217,7 +230,7 @@ constexpr double flops(const plan_view& plan, const extents& e) {
 /// Bytes that the steps of a plan read and write in the memory of the busiest device.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
   std::int64_t total = 0;
-  for (const node& step : plan.steps) total += detail::bytes_touched(plan, step, e);
+  for (const node& step : plan.steps) total = detail::capped_sum(total, detail::bytes_touched(plan, step, e));
   return total;
 }
 
@@ -227,8 +240,8 @@ template <network Network>
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
   step_price p;
   for (const node& step : plan.steps) (traits(step.kind).collective ? p.communicate : p.compute) += seconds_of(plan, step, e, on, through);
-  for (const parameter& q : plan.parameters) p.parameters += detail::shard_bytes(plan, q.value, e);
-  for (const port& q : plan.inputs) p.inputs += detail::shard_bytes(plan, q.value, e);
+  for (const parameter& q : plan.parameters) p.parameters = detail::capped_sum(p.parameters, detail::shard_bytes(plan, q.value, e));
+  for (const port& q : plan.inputs) p.inputs = detail::capped_sum(p.inputs, detail::shard_bytes(plan, q.value, e));
   if (on.measured.has_operations()) p.compute += on.measured.run_start;
   else p.communicate += double(p.inputs) / on.link_bytes;
   p.peak = detail::peak_bytes(plan, e);

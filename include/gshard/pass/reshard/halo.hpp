@@ -194,16 +194,14 @@ constexpr std::int64_t shard_elements(const value& v, list_view<window> windows,
   return most;
 }
 
-/// Bytes that one device receives in a step that moves all its operands together, windows included. `of`: only the bytes that the busiest
-/// device receives in moves of this kind.
-constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e,
-                                      op of = op::count_) {
+/// The planner's estimate of the bytes that one device receives in a step that moves all its operands together, windows included.
+/// @see plan_view::bytes_received
+constexpr std::int64_t bytes_received(const node& step, list_view<value> values, list_view<window> windows, const extents& e) {
   const std::uint32_t axes = step.attr.axes;
   const std::int64_t n = e.devices(axes);
   if (n <= 1 || !traits(step.kind).collective) return 0;
   const auto from = [&](int i) -> const value& { return values[std::size_t(step.in[i])]; };
   const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
-  const auto is_asked = [&](int i) { return of == op::count_ || kind_of_move(step, i) == of; };
   const bool all_reduces = step.kind == op::all_reduce;
   std::int64_t total = 0;
   bool reads = false;
@@ -212,25 +210,18 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
     const value &before = from(i), &after = to(i);
     reads = reads || !before.windows.empty() || !after.windows.empty();
     moving |= detail::axes_of_move(before, after);
-    if (!is_asked(i)) continue;
     total += all_reduces ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
                          : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
   }
   if (all_reduces) return bytes_of_sum(total, n);
   if (!reads) return total;
-  std::int64_t most = 0, asked = 0;
+  std::int64_t most = 0;
   detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {
-    std::int64_t bytes = 0, here = 0;
-    for (int i = 0; i < step.inputs; ++i) {
-      const std::int64_t lacking = detail::bytes_lacking(from(i), to(i), windows, e, at, at);
-      bytes += lacking;
-      if (is_asked(i)) here += lacking;
-    }
-    if (bytes <= most) return;
-    most = bytes;
-    asked = here;
+    std::int64_t bytes = 0;
+    for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at, at);
+    if (bytes > most) most = bytes;
   });
-  return asked;
+  return most;
 }
 
 }}  // namespace gshard::v0

@@ -340,7 +340,8 @@ class shard_searcher {
 constexpr diagnostic unknown_extents(const graph& g, const mesh_shape& mesh, const gshard::dims& known) {
   diagnostic problem;
   for (const dim& d : g.dims)
-    if (d.what == dim::kind::bound && known.find(d.letter) <= 0) problem.report(fault::unknown_extent, {}, {&d.letter, 1});
+    if (d.what == dim::kind::bound && (!known.has(d.letter) || known.find(d.letter) == 0))
+      problem.report(fault::unknown_extent, {}, {&d.letter, 1});
   for (int a = 0; a < mesh.count; ++a)
     if (mesh.static_extent(a) == dynamic) problem.report(fault::unknown_extent, {}, mesh.name(a));
   return problem;
@@ -375,7 +376,9 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   result.problem = g.problem;
   if (!result.problem) result.problem = detail::unknown_extents(g, mesh, o.compile.known);
   if (result.problem) return result;
-  const extents e = detail::assume_extents(g.dims, mesh, o.compile.known);
+  extents e = detail::assume_extents(g.dims, mesh, o.compile.known);
+  result.problem = detail::check_countable(g, mesh, o.compile.known, e);
+  if (result.problem) return result;
   const detail::shard_space space(g, mesh, e, o.compile.uneven, o.free_state, false);
   detail::shard_searcher search(g, mesh, e, o, space);
   const plan_tables plain = search.plan(detail::picks(space.variables.size(), -1));

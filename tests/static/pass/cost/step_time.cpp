@@ -48,6 +48,20 @@ static_assert(gs::bytes_touched(split::plan, extents_of<split>()) >= std::int64_
 static_assert(split::plan.collectives() == 1);
 static_assert(near(priced(only(0, 0, 1, 0)).communicate, x + 2 * x * 3 / 4));
 static_assert(near(priced(only(0, 0, 0, 7)).communicate, 7));
+// Extents that are missing, negative or more than can be counted have no price.
+constexpr bool is_priceless(const gs::extents& e) {
+  const gs::step_price p = gs::price(split::plan, e, gs::machine{});
+  return gs::flops(split::plan, e) > std::numeric_limits<double>::max() && gs::bytes_touched(split::plan, e) == gs::uncountable &&
+         p.seconds() > std::numeric_limits<double>::max() && p.bytes() == gs::uncountable;
+}
+static_assert(is_priceless(split::plan.bind({}, std::array{4})) && is_priceless(split::plan.bind({{'B', 64}, {'M', 32}}, std::array{4})));
+static_assert(is_priceless(split::plan.bind({{'B', -4}, {'M', 32}, {'H', 128}}, std::array{4})));
+static_assert(is_priceless(split::plan.bind({{'B', 1LL << 40}, {'M', 1LL << 40}, {'H', 1LL << 40}}, std::array{4})));
+static_assert(is_priceless(split::plan.bind({{'B', INT64_MAX}, {'M', 1}, {'H', 1}}, std::array{4})));
+static_assert(!is_priceless(split::plan.bind({{'B', 1LL << 20}, {'M', 1LL << 20}, {'H', 1LL << 20}}, std::array{4})));
+static_assert(near(gs::flops(split::plan, split::plan.bind({{'B', 1LL << 25}, {'M', 1LL << 25}, {'H', 1LL << 25}}, std::array{4})),
+                   double(1LL << 38) * double(1LL << 37)));
+
 // The slower of the two counts.
 static_assert(priced(only(1, 1e6, 0, 0)).compute < priced(only(1, 1, 0, 0)).compute &&
               near(priced(only(1, 1e6, 0, 0)).seconds(), priced(only(1, 0, 0, 0)).seconds() + 2 * h / 1e6));

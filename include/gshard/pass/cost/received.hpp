@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The bytes that devices receive in a communication step, for any extents: uneven and empty shards included.
+
+#include <gshard/base/counting.hpp>
+#include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/cost/cost.hpp>
+#include <gshard/pass/reshard/halo.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Coordinates on the mesh that stand for all others: along each axis those at which a shard of some tensor changes its size. Their number
+/// does not grow with the mesh, except along axes of windows and of reordered axes, which have all coordinates.
+class distinct_places {
+ public:
+  constexpr explicit distinct_places(const extents& e) : e_(e) {}
+
+  /// Adds the shards of a tensor before and after a move.
+  constexpr void add(const value& from, const value& to) {
+    for (int d = 0; d < to.rank(); ++d) {
+      const short_list &before = from.layout[d], &after = to.layout[d];
+      const bool reads = (!from.windows.empty() && from.windows[d]) || (!to.windows.empty() && to.windows[d]);
+      if (reads || !(before.is_prefix_of(after) || after.is_prefix_of(before))) add_all(before.mask() | after.mask());
+      else add_changes(e_.dim(to.dims[d]), before.size() > after.size() ? before : after);
+    }
+  }
+  /// Calls f(coordinates), in the order of the devices.
+  template <class F>
+  constexpr void for_each(F f) const {
+    mesh_place at{};
+    for (;;) {
+      f(at);
+      int a = max_axes - 1;
+      for (; a >= 0; --a) {
+        if ((at[std::size_t(a)] = next(a, at[std::size_t(a)])) < e_.axis(a)) break;
+        at[std::size_t(a)] = 0;
+      }
+      if (a < 0) return;
+    }
+  }
+  /// The number of coordinates along the axes of a mask for which these stand.
+  constexpr std::int64_t count(std::uint32_t axes, const mesh_place& at) const {
+    std::int64_t n = 1;
+    for (int a = 0; a < max_axes; ++a)
+      if ((axes >> a) & 1u) n *= next(a, at[std::size_t(a)]) - at[std::size_t(a)];
+    return n;
+  }
+
+ private:
+  const extents& e_;
+  std::uint32_t all_ = 0;                   // axes of which all coordinates differ
+  std::array<list<int>, max_axes> changes_;  // coordinates from which on shards may have another size than before
+
+  constexpr void add_all(std::uint32_t axes) { all_ |= axes; }
+  /// A block of `length` indices has shards of equal size, then maybe a short one, then empty ones.
+  constexpr void add_changes(std::int64_t length, const short_list& axes, int i = 0) {
+    if (i == axes.size() || length == 0) return;
+    const int a = axes[i];
+    const std::int64_t n = e_.axis(a), shard = (length + n - 1) / n, full = length / shard;
+    add_changes(shard, axes, i + 1);
+    if (full == n) return;
+    changes_[std::size_t(a)].push_back(int(full));
+    changes_[std::size_t(a)].push_back(int(full) + 1);
+    add_changes(length % shard, axes, i + 1);
+  }
+  /// The next coordinate along an axis, or its extent.
+  constexpr int next(int a, int at) const {
+    if ((all_ >> a) & 1u) return at + 1;
+    int found = e_.axis(a);
+    for (const int c : changes_[std::size_t(a)])
+      if (c > at && c < found) found = c;
+    return found;
+  }
+};
+
+/// Bytes that each of n devices receives when they sum the same number of numbers of one width. Small sums gather all addends. In others
+/// each device sums a block of ceil(numbers / n), and the first has the largest.
+constexpr std::int64_t most_received_of_sum(std::int64_t numbers, std::int64_t width, std::int64_t n) {
+  if (numbers * width <= small_sum_bytes / n) return numbers * width * (n - 1);
+  return width * (numbers + (n - 2) * ((numbers + n - 1) / n));
+}
+
+/// The bytes that devices receive in a communication step. Its tensors must be countable.
+class step_traffic {
+ public:
+  constexpr step_traffic(const node& step, list_view<value> values, list_view<window> windows, const extents& e)
+      : step_(step), values_(values), windows_(windows), e_(e), devices_(e.devices(step.attr.axes)) {}
+
+  /// `of`: only the bytes that this device receives in moves of this kind.
+  constexpr std::int64_t most(op of) const {
+    if (devices_ <= 1) return 0;
+    if (is_looped_product(step_.kind)) return of_ring(values_[std::size_t(ring_operand(step_))]);
+    const bool all = of == op::count_;
+    if (traits(step_.kind).sums) return all || of == step_.kind ? of_sums() : 0;
+    return of_moves(of, all);
+  }
+
+ private:
+  const node& step_;
+  list_view<value> values_;
+  list_view<window> windows_;
+  const extents& e_;
+  std::int64_t devices_;  // of a group
+
+  constexpr const value& before(int i) const { return values_[std::size_t(step_.input(i))]; }
+  constexpr const value& after(int i) const { return values_[std::size_t(step_.output(i))]; }
+
+  /// Every device lacks a part of its new shards, and receives that. `all`: not only in moves of this kind.
+  constexpr std::int64_t of_moves(op of, bool all) const {
+    distinct_places places(e_);
+    for (int i = 0; i < step_.inputs; ++i) places.add(before(i), after(i));
+    std::int64_t most = 0, asked = 0;
+    places.for_each([&](const mesh_place& at) {
+      std::int64_t bytes = 0, here = 0;
+      for (int i = 0; i < step_.inputs; ++i) {
+        const std::int64_t lacking = bytes_lacking(before(i), after(i), windows_, e_, at, at);
+        bytes += lacking;
+        if (all || kind_of_move(step_, i) == of) here += lacking;
+      }
+      if (bytes <= most) return;
+      most = bytes;
+      asked = here;
+    });
+    return asked;
+  }
+  /// The first device has the largest shards. A reduce_scatter receives an addend of its shard from each other device.
+  constexpr std::int64_t of_sums() const {
+    const bool scatters = !traits(step_.kind).one_call;  // no all_reduce
+    std::int64_t elements = 0;
+    for (int i = 0; i < step_.inputs; ++i) elements += shard_elements(scatters ? after(i) : before(i), windows_, e_);
+    const dtype type = before(0).type, part = traits(type).part;
+    if (scatters) return elements * size_of(type) * (devices_ - 1);
+    return most_received_of_sum(elements * (size_of(type) / size_of(part)), size_of(part), devices_);
+  }
+  /// Every block passes by, except one: of an operand the device's own, of a sum the block with which its partial sums begin.
+  constexpr std::int64_t of_ring(const value& ring) const {
+    const value v = sent(ring);
+    const std::uint32_t axes = step_.attr.axes;
+    const auto elements = [&](const mesh_place& at) {
+      std::int64_t n = 1;
+      for (int d = 0; d < v.rank(); ++d) n *= held(v, d, windows_, e_, at).size();
+      return n;
+    };
+    const auto differ = [](const mesh_place& one, const mesh_place& other, std::uint32_t along) {
+      bool found = false;
+      for (int a = 0; a < max_axes; ++a) found = found || (((along >> a) & 1u) && one[std::size_t(a)] != other[std::size_t(a)]);
+      return found;
+    };
+    distinct_places places(e_);
+    places.add(v, v);
+    std::int64_t most = 0;
+    places.for_each([&](const mesh_place& first) {
+      if (differ(first, {}, axes)) return;
+      std::int64_t all = 0, least = uncountable;
+      places.for_each([&](const mesh_place& member) {
+        if (differ(first, member, ~axes)) return;
+        const std::int64_t n = elements(member);
+        all += n * places.count(axes, member);
+        if (n < least) least = n;
+      });
+      if (all - least > most) most = all - least;
+    });
+    return most * size_of(v.type);
+  }
+};
+
+}}}  // namespace gshard::v0::detail
