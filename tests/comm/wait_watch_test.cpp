@@ -196,6 +196,20 @@ TEST_CASE("wait_watch: a wait for a rank that has left ends early, unless the ra
   CHECK(all[1]->refusal(5).starts_with("rank 0 failed: it gave up: "));
 }
 
+// The thread of a watch looks every 250 ms. If it had to see by itself that its watch ends, this would reach the time limit of a test.
+TEST_CASE("wait_watch: the end of a watch wakes its thread, whatever the thread waits for") {
+  const record kept;
+  for (int i = 0; i < 10000; ++i) gs::wait_watch(0, {});
+  for (int i = 0; i < 1000; ++i) {  // ends while the thread asks a rank that never answers, or soon after
+    auto all = ranks(2, {.warn = 1e-9, .fail = 0});
+    gs::wait_watch stranger(1, {});
+    all[0]->know_peers({all[0]->mine(), stranger.mine()});
+    const gs::wait_watch::wait waiting(all[0].get(), "a barrier");
+    if (i % 100 == 0) pause(10);
+  }
+  CHECK(kept.ends().empty());
+}
+
 TEST_CASE("wait_watch: short waits, and waits without deadlines, are not reported") {
   const record kept;
   {
