@@ -100,6 +100,7 @@ inline double unix_seconds_of(const std::string& utc) {
 /// Calls f(number, line) for all lines of a file.
 template <class F>
 void for_each_line(const std::string& path, F f) {
+  const input_file checked(path);  // regular: a pipe would wait for its writer
   std::ifstream file(path, std::ios::binary);
   if (!file) throw error(path + ": cannot be opened");
   std::uint64_t number = 0;
