@@ -213,6 +213,7 @@ inline void write_rows(hugging_face_writer& file, const hugging_face_parameter& 
 /// @see hugging_face_place_of, save_hugging_face, load
 inline void load_hugging_face(const parameter_store& store, const std::string& path) {
   backend& on = store.on().on();
+  const detail::thread_rule::use in_use = on.enter();
   const std::string call = "load_hugging_face of " + path;
   std::vector<detail::hugging_face_parameter> parameters;
   const std::string unplaced = detail::problem_of([&] { parameters = detail::hugging_face_parameters(store, std::nullopt); });
@@ -245,6 +246,7 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 /// @see hugging_face_place_of, load_hugging_face, save
 inline void save_hugging_face(const parameter_store& store, const std::string& directory, const hugging_face_options& options = {}) {
   backend& on = store.on().on();
+  const detail::thread_rule::use in_use = on.enter();
   std::vector<detail::hugging_face_parameter> parameters;
   const std::string unplaced = detail::problem_of([&] {
     if (options.file_bytes < 1)
