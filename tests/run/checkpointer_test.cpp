@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/run/checkpointer.hpp>
 
+#include "../comm/float_modes.hpp"
 #include "../io/scratch.hpp"
 #include "keys.hpp"
 #include "other_process.hpp"
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -678,6 +680,36 @@ TEST_CASE("checkpointer: an element that is not finite") {
   CHECK(contains(complaint([&] { strict.save(); }), "is infinite or not a number"));
   gs::checkpointer all(store, dir / "all", {.allow_not_finite = true});
   CHECK(all.save());
+}
+
+TEST_CASE("checkpointer: a save in another floating-point environment than that of the cluster is refused; a load in one is told") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::checkpointer checkpoints(store, dir / "run");
+    {
+      const float_modes::mode now(FE_UPWARD);
+      CHECK(complaint([&] { checkpoints.save(); }) ==
+            "checkpoint: the floating-point environment has changed since the cluster was made: it was rounding to nearest, it is rounding "
+            "upward");
+      CHECK(contains(complaint([&] { checkpoints.finish(); }), "it is rounding upward"));
+    }
+    if (float_modes::can_flush) {
+      const float_modes::mode now(FE_TONEAREST, float_modes::flush_results);
+      CHECK(contains(complaint([&] { checkpoints.save(); }), "it is rounding to nearest, subnormal results become 0"));
+    }
+    CHECK(!fs::exists(dir / "run/latest"));
+    CHECK(checkpoints.save());
+  }
+  const float_modes::mode now(FE_DOWNWARD);  // before the cluster is made, so it is meant
+  texts said;
+  const gs::parameter_store store = store_on({2}, 1, 8);
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  CHECK(checkpoints.resume()->step == 7);
+  REQUIRE(said.size() == 1);
+  CHECK(contains(said[0], ", rounding downward; training goes on, but not with the same bits"));
+  store.set_steps(8);
+  CHECK(checkpoints.save());
 }
 
 TEST_CASE("checkpointer: a full disk, and a directory that cannot be made: training goes on, or stops, as wanted") {

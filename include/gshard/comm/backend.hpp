@@ -7,6 +7,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/run_queue.hpp>
 #include <gshard/comm/thread_rule.hpp>
 #include <gshard/comm/wait_watch.hpp>
@@ -130,6 +131,9 @@ class backend {
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
   void tell_next(std::string problem);
+  /// Why this thread does not compute as the one that made the backend did: it rounds in another way, or flushes subnormal numbers. Empty
+  /// if it does. Saves call it: on MPI ranks, all made the backend in one environment. Local.
+  std::string changed_environment() const;
   /// The number of collective calls so far; the same on all processes.
   std::uint64_t calls() const { return calls_; }
   /// The number of the last call outside of started runs, and how many objects were numbered since, this one included. The same on all
@@ -213,6 +217,7 @@ class backend {
   std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use one device
   std::atomic<std::uint64_t> last_call_ = 0, objects_ = 0;
   detail::thread_rule threads_;
+  detail::float_environment made_in_ = detail::float_environment::here();
   std::string untold_;                    // an error of this process that the next call reports
   std::unique_ptr<wait_watch> waits_;
   run_queue started_;
@@ -297,6 +302,12 @@ GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> device
     throw error("backend: the nodes of " + std::to_string(nodes_.node.size()) + " devices are given for a mesh of " + std::to_string(n));
 }
 GSHARD_INLINE backend::~backend() = default;
+
+GSHARD_INLINE std::string backend::changed_environment() const {
+  const detail::float_environment now = detail::float_environment::here();
+  if (now == made_in_) return {};
+  return "the floating-point environment has changed since the cluster was made: it was " + made_in_.text() + ", it is " + now.text();
+}
 
 GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
   const detail::thread_rule::use in_use = enter();

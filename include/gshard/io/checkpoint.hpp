@@ -91,7 +91,8 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
                           {"the seed of the store", std::to_string(store.seed())}};
   for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.on().mesh())});
   if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
-  store.on().on().begin(facts);
+  const std::string changed = saves ? store.on().on().changed_environment() : "";
+  store.on().on().begin(facts, changed.empty() ? changed : "checkpoint: " + changed);
   for (const stored_tensor& t : tensors) {
     const std::string& name = t.info.name;
     if (!t.of_optimizer && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))

@@ -251,6 +251,7 @@ inline void save_hugging_face(const parameter_store& store, const std::string& d
   const std::string unplaced = detail::problem_of([&] {
     if (options.file_bytes < 1)
       throw error("hugging_face_options::file_bytes is " + std::to_string(options.file_bytes) + ": a file has at least one byte");
+    if (const std::string changed = on.changed_environment(); !changed.empty()) throw error("save_hugging_face: " + changed);
     parameters = detail::hugging_face_parameters(store, options.type);
   });
   on.begin(detail::joined(detail::hugging_face_facts("save_hugging_face", store),

@@ -7,6 +7,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/standard_error.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -307,6 +308,7 @@ class checkpointer {
       problem = detail::problem_of([&] {
         if (on_.leader() && options_.key && !options_.key->can_sign())
           throw error("checkpoint: the key of the checkpointer is a public one");
+        if (const std::string changed = on_.changed_environment(); !changed.empty()) throw error("checkpoint: " + changed);
         if (lock_) lock_again();
       });
     check_replicas(store_);
@@ -435,7 +437,7 @@ class checkpointer {
       warn("the checkpoint was saved by " + m.products + ", this run has " + products() + "; training goes on, but not with the same bits");
   }
 
-  /// What decides on the bits of matrix products.
+  /// What decides on the bits of matrix products, and of all numbers.
   static std::string products() {
     std::string text(kernel::gemm_libraries);
 #ifdef __AVX512F__
@@ -446,6 +448,7 @@ class checkpointer {
 #ifdef __FMA__
     text += ", FMA";
 #endif
+    if (const auto here = detail::float_environment::here(); here != detail::float_environment()) text += ", " + here.text();
     return text;
   }
 
