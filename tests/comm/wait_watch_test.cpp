@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/wait_watch.hpp>
 
+#include "../complaint.hpp"
+
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -64,7 +66,6 @@ inline std::vector<std::unique_ptr<gs::wait_watch>> ranks(int n, const gs::wait_
   for (const auto& one : all) one->know_peers(endpoints);
   return all;
 }
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 inline void pause(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 }  // namespace wait_watches
