@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/datagrams.hpp>
 
+#include <gshard/comm/thread_without_signals.hpp>
+
 #include <doctest/doctest.h>
+
+#include <thread>
 
 namespace gs = gshard;
 
@@ -42,4 +46,14 @@ TEST_CASE("datagrams: messages arrive, and those of another size are dropped") {
   CHECK(p.first == 4);
   CHECK(!b.receive(p));
   b.wait(0);
+}
+
+TEST_CASE("datagrams: wake() ends waits without end, also those that begin after it") {
+  const gs::detail::datagrams a;
+  std::thread waiting = gs::detail::thread_without_signals([&] { a.wait(-1); });
+  a.wake();
+  waiting.join();
+  a.wait(-1);
+  a.wake();
+  a.wait(-1);
 }

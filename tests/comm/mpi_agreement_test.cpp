@@ -142,3 +142,8 @@ TEST_CASE("mpi: a problem that no agreement reported is reported in the next cal
   CHECK(said.empty() == (ranks() == 1));
   CHECK(complaint([&] { b.begin(saving("7")); }).empty());
 }
+
+TEST_CASE("mpi: if no process has the problem that an agreement found, its messages were of another call: no error is without a text") {
+  const gs::detail::communicator world = gs::detail::duplicate(MPI_COMM_WORLD);
+  CHECK(complaint([&] { gs::detail::tell_problem(world, ""); }) == "an agreement of the processes got messages of another call");
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/comm/wait_watch.hpp>
 
+#include "../complaint.hpp"
+
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -64,7 +66,6 @@ inline std::vector<std::unique_ptr<gs::wait_watch>> ranks(int n, const gs::wait_
   for (const auto& one : all) one->know_peers(endpoints);
   return all;
 }
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 inline void pause(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 }  // namespace wait_watches
@@ -194,6 +195,20 @@ TEST_CASE("wait_watch: a wait for a rank that has left ends early, unless the ra
   all[1]->leave("has called exit");
   for (int i = 0; i < 300 && all[0]->refusal(6).find("rank 1 failed") == std::string::npos; ++i) pause(1);
   CHECK(all[1]->refusal(5).starts_with("rank 0 failed: it gave up: "));
+}
+
+// The thread of a watch looks every 250 ms. If it had to see by itself that its watch ends, this would reach the time limit of a test.
+TEST_CASE("wait_watch: the end of a watch wakes its thread, whatever the thread waits for") {
+  const record kept;
+  for (int i = 0; i < 10000; ++i) gs::wait_watch(0, {});
+  for (int i = 0; i < 1000; ++i) {  // ends while the thread asks a rank that never answers, or soon after
+    auto all = ranks(2, {.warn = 1e-9, .fail = 0});
+    gs::wait_watch stranger(1, {});
+    all[0]->know_peers({all[0]->mine(), stranger.mine()});
+    const gs::wait_watch::wait waiting(all[0].get(), "a barrier");
+    if (i % 100 == 0) pause(10);
+  }
+  CHECK(kept.ends().empty());
 }
 
 TEST_CASE("wait_watch: short waits, and waits without deadlines, are not reported") {

@@ -4,6 +4,8 @@
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/reshard.hpp>
 
+#include "../complaint.hpp"
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -11,8 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -100,7 +104,7 @@ TEST_CASE("results own their memory, and hold their cluster, whatever is kept") 
   CHECK(alive.expired());  // what a cluster keeps does not keep the cluster
 }
 
-TEST_CASE("threads may work on one cluster at the same time") {
+TEST_CASE("threads may work on one device at the same time") {
   const auto on = gs::on_one_device<line>();
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
@@ -110,6 +114,57 @@ TEST_CASE("threads may work on one cluster at the same time") {
     });
   for (std::thread& t : threads) t.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("threads that work on several devices at the same time get right results, or the rule that they break") {
+  const auto on = gs::simulate<line>(3);
+  CHECK(is_product(on, 2, 5, 1));
+  std::vector<float> whole(7 * 5);
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = float(i);
+  const auto is_right = [&](float scale, std::int64_t rows) {
+    const auto by_rows = gs::from_global<float, P<"x", none>>(on, {7, 5}, whole);
+    return is_product(on, rows, 5, scale) && gs::to_global(gs::reshard<P<none, "x">>(by_rows)) == whole;
+  };
+  std::atomic<int> wrong = 0, others = 0, refused = 0, right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        const std::string said = complaint([&] { ++(is_right(float(t + 1), 2 + i % 3) ? right : wrong); });
+        if (said == "cluster: one thread at a time may use it; two do at the same time") ++refused;
+        else if (!said.empty()) ++others;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+  CHECK(others == 0);
+  CHECK(right + refused == 2000);
+  CHECK(is_product(on, 2, 5, 1));
+}
+
+TEST_CASE("one program that two threads run at the same time, on one device or on several") {
+  using doubled = gs::program<[](auto&, auto x) { return x + x; }, line, gs::in<"A", P<"x">>>;
+  for (const int devices : {1, 2}) {
+    const auto on = devices == 1 ? gs::on_one_device<line>() : gs::simulate<line>(devices);
+    gs::executable<doubled> run(on, {{'A', 4}});
+    std::string said;
+    bool tried = false;
+    run.engine().hook = [&](const gs::node&, bool) {
+      if (!std::exchange(tried, true)) std::thread([&] { said = complaint([&] { run(std::vector(4, 9.0f)); }); }).join();
+    };
+    CHECK(gs::to_global(run(std::vector(4, 3.0f))) == std::vector(4, 6.0f));  // its input stays
+    CHECK(said == std::string(devices == 1 ? "program" : "cluster") + ": one thread at a time may use it; two do at the same time");
+  }
+}
+
+TEST_CASE("a hook of a run may use its own cluster and others, on its thread") {
+  const auto on = gs::simulate<line>(2), other = gs::simulate<line>(3);
+  using doubled = gs::program<[](auto&, auto x) { return x + x; }, line, gs::in<"A", P<"x">>>;
+  gs::executable<doubled> run(on, {{'A', 4}});
+  int right = 0;
+  run.engine().hook = [&](const gs::node&, bool) { right += is_product(on, 4, 6, 1) && is_product(other, 4, 6, 2); };
+  CHECK(gs::to_global(run(std::vector(4, 3.0f))) == std::vector(4, 6.0f));
+  CHECK(right > 0);
 }
 
 TEST_CASE("an operation that failed is none to be used again") {

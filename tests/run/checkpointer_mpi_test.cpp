@@ -4,6 +4,7 @@
 #include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/mpi.hpp>
 
+#include "../comm/float_modes.hpp"
 #include "../io/shared_scratch.hpp"
 #include "keys.hpp"
 #include "other_process.hpp"
@@ -11,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cfenv>
 #include <csignal>
 #include <filesystem>
 #include <limits>
@@ -192,6 +194,23 @@ TEST_CASE("checkpointer, mpi: ranks that disagree are told so") {
   set_step(store, odd ? 9 : 8);
   CHECK(contains(complaint_of_all([&] { checkpoints.after_step(); }), "the number of finished steps"));
   set_step(store, 9);
+  CHECK(checkpoints.save());
+}
+
+TEST_CASE("checkpointer, mpi: a rank that rounds in another way, or flushes, cannot save; all ranks are told") {
+  const shared_scratch dir;
+  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::checkpointer checkpoints(store, dir / "run");
+  const int odd = mpi_world::ranks() - 1;
+  for (const bool flushes : {false, true}) {
+    if (flushes && !float_modes::can_flush) continue;
+    std::optional<float_modes::mode> here;
+    if (mpi_world::rank() == odd) here.emplace(flushes ? FE_TONEAREST : FE_TOWARDZERO, flushes ? float_modes::flush_results : 0);
+    const std::string said = complaint_of_all([&] { checkpoints.save(); });
+    CAPTURE(said);
+    CHECK(contains(said, flushes ? "it is rounding to nearest, subnormal results become 0" : "it is rounding toward zero"));
+    if (mpi_world::rank() != odd) CHECK(said.starts_with("rank " + std::to_string(odd) + " failed: "));
+  }
   CHECK(checkpoints.save());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/run/checkpointer.hpp>
 
+#include "../comm/float_modes.hpp"
 #include "../io/scratch.hpp"
 #include "keys.hpp"
 #include "other_process.hpp"
@@ -8,11 +9,14 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -20,10 +24,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace gs = gshard;
@@ -313,6 +320,91 @@ TEST_CASE("checkpointer: falls back to the newest valid one, and says why") {
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000005.1", "step-0000000006.1"});
 }
 
+TEST_CASE("checkpointer: whatever is in place of a file of the newest checkpoint is reported, and waits for nobody") {
+  using make = std::function<void(const std::string&)>;
+  const std::vector<std::pair<const char*, make>> others{
+      {"a directory", [](const std::string& at) { fs::create_directory(at); }},
+      {"a directory with a file", [](const std::string& at) { fs::create_directory(at), set_content(at + "/mine", "1"); }},
+      {"a link to an endless device", [](const std::string& at) { fs::create_symlink("/dev/zero", at); }},
+      {"a link to nothing", [](const std::string& at) { fs::create_symlink("nowhere", at); }},
+      {"a link to itself", [](const std::string& at) { fs::create_symlink(at, at); }},
+      {"a link to what was there", [](const std::string& at) { fs::create_symlink(at + ".before", at); }},
+      {"a pipe", [](const std::string& at) { REQUIRE(::mkfifo(at.c_str(), 0600) == 0); }},
+      {"a socket",
+       [](const std::string& at) {
+         sockaddr_un name{};
+         name.sun_family = AF_UNIX;
+         const int socket = ::socket(AF_UNIX, SOCK_DGRAM, 0);
+         fs::current_path(fs::path(at).parent_path());  // the name of a socket is short
+         const std::string file = fs::path(at).filename();
+         file.copy(name.sun_path, sizeof name.sun_path - 1);
+         REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
+         ::close(socket);
+       }},
+      {"an empty file", [](const std::string& at) { set_content(at, ""); }},
+      {"a line", [](const std::string& at) { set_content(at, "{\n"); }},
+  };
+  const fs::path here = fs::current_path();
+  for (const std::string name : {"/manifest.json", "/part-00000.bin", "/part-00001.bin", ""})
+    for (const auto& [kind, other] : others) {
+      CAPTURE(name);
+      CAPTURE(kind);
+      const scratch dir;
+      {
+        const gs::parameter_store store = store_on({2});
+        gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
+        run(store, checkpoints, 1, 2);
+      }
+      const std::string newest = dir / "run/step-0000000002";
+      fs::rename(newest + name, newest + name + ".before");
+      other(newest + name);
+      fs::current_path(here);
+      const bool empty_directory = name.empty() && std::string_view(kind).starts_with("a directory");  // of a save that was never finished
+      texts said;
+      const gs::parameter_store store = store_on({3});
+      gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
+      const auto back = checkpoints.resume();
+      REQUIRE(back.has_value());
+      CHECK(back->step == 1);
+      CHECK(is_step(store, 1));
+      CHECK(back->refused.size() == (empty_directory ? 0 : 1));
+      CHECK(said.size() == (empty_directory ? 0 : 1));
+      if (!empty_directory) CHECK(contains(said[0], "checkpoint " + newest + " is refused: "));
+      run(store, checkpoints, 2, 3);  // the run goes on, and what it does not know stays
+      const gs::parameter_store again = store_on({2});
+      CHECK(gs::checkpointer(again, dir / "run", telling(said)).resume()->step == 3);
+      if (kind == std::string("a directory with a file")) CHECK(content_of(newest + name + "/mine") == "1");
+    }
+}
+
+TEST_CASE("checkpointer: pipes and directories at its other names are told, and wait for nobody") {
+  for (const bool is_pipe : {false, true})
+    for (const std::string name : {".lock", "latest", "finished", "manifest.sig"}) {
+      CAPTURE(name);
+      CAPTURE(is_pipe);
+      const scratch dir;
+      const std::string at = dir / (name == "manifest.sig" ? "run/step-0000000007/" + name : "run/" + name);
+      fs::create_directories(fs::path(at).parent_path());
+      if (name == "manifest.sig") {
+        fs::remove(dir / "run/step-0000000007");
+        CHECK(gs::checkpointer(store_on({2}, 1, 7), dir / "run").save());
+      }
+      if (is_pipe) REQUIRE(::mkfifo(at.c_str(), 0600) == 0);
+      else fs::create_directory(at);
+      texts said;
+      const gs::parameter_store store = store_on({2}, 1, 7);
+      gs::checkpointer checkpoints(store, dir / "run", telling(said));
+      const std::string problem = complaint([&] {
+        checkpoints.resume();
+        checkpoints.save();
+        checkpoints.finish();
+      });
+      const std::string all = problem + (said.empty() ? "" : said[0]);
+      CAPTURE(all);
+      CHECK(contains(all, name));
+    }
+}
+
 TEST_CASE("checkpointer: if none is valid, that is an error, not a new run") {
   const scratch dir;
   {
@@ -588,6 +680,36 @@ TEST_CASE("checkpointer: an element that is not finite") {
   CHECK(contains(complaint([&] { strict.save(); }), "is infinite or not a number"));
   gs::checkpointer all(store, dir / "all", {.allow_not_finite = true});
   CHECK(all.save());
+}
+
+TEST_CASE("checkpointer: a save in another floating-point environment than that of the cluster is refused; a load in one is told") {
+  const scratch dir;
+  {
+    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::checkpointer checkpoints(store, dir / "run");
+    {
+      const float_modes::mode now(FE_UPWARD);
+      CHECK(complaint([&] { checkpoints.save(); }) ==
+            "checkpoint: the floating-point environment has changed since the cluster was made: it was rounding to nearest, it is rounding "
+            "upward");
+      CHECK(contains(complaint([&] { checkpoints.finish(); }), "it is rounding upward"));
+    }
+    if (float_modes::can_flush) {
+      const float_modes::mode now(FE_TONEAREST, float_modes::flush_results);
+      CHECK(contains(complaint([&] { checkpoints.save(); }), "it is rounding to nearest, subnormal results become 0"));
+    }
+    CHECK(!fs::exists(dir / "run/latest"));
+    CHECK(checkpoints.save());
+  }
+  const float_modes::mode now(FE_DOWNWARD);  // before the cluster is made, so it is meant
+  texts said;
+  const gs::parameter_store store = store_on({2}, 1, 8);
+  gs::checkpointer checkpoints(store, dir / "run", telling(said));
+  CHECK(checkpoints.resume()->step == 7);
+  REQUIRE(said.size() == 1);
+  CHECK(contains(said[0], ", rounding downward; training goes on, but not with the same bits"));
+  store.set_steps(8);
+  CHECK(checkpoints.save());
 }
 
 TEST_CASE("checkpointer: a full disk, and a directory that cannot be made: training goes on, or stops, as wanted") {

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <string>
 #include <vector>
@@ -160,6 +162,11 @@ TEST_CASE("history: of values that several processes give, those of the first ar
   CHECK(contains(complaint([&] { gs::read_run_history(folder / "absent"); }), "absent: cannot be read: No such file"));
   const scratch empty;
   CHECK(contains(complaint([&] { gs::read_run_history(empty / ""); }), "has no telemetry-*.jsonl or events-*.jsonl"));
+  for (const std::string name : {"telemetry-00000.jsonl", "events-00000.jsonl"}) {  // a pipe waits for its writer
+    const scratch piped;
+    REQUIRE(::mkfifo((piped / name).c_str(), 0600) == 0);
+    CHECK(contains(complaint([&] { gs::read_run_history(piped / ""); }), name + ": is not a regular file"));
+  }
   CHECK(gs::detail::unix_seconds_of("2025-11-24T16:00:00.250000Z") == doctest::Approx(1764000000.25).epsilon(1e-12));
   CHECK(std::isnan(gs::detail::unix_seconds_of("yesterday")));
 }

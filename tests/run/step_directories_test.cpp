@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -35,11 +37,19 @@ TEST_CASE("step directories: finished and unfinished ones; what is_checkpoint_fi
   in.made_sub("step-0000000002").replace("manifest.json", "{\"sha256\":\"");
   in.made_sub("step-0000000001");
   in.made_sub("other");
-  in.replace("step-0000000003", "a file");
+  in.made_sub("step-0000000005").replace("manifest.sig", "ed25519 00");
+  CHECK(detail::find_steps(in).finished == std::vector<step_name>{{2, 0}});
+  in.replace("step-0000000003", "a file");  // from here on, what may have been a checkpoint
   fs::create_symlink(dir / "step-0000000002", dir / "step-0000000004");
+  REQUIRE(::mkfifo((dir / "step-0000000006").c_str(), 0600) == 0);
+  in.made_sub("step-0000000007").made_sub("manifest.json");
+  in.made_sub("step-0000000008").link("manifest.json", "/dev/zero");
+  in.made_sub("step-0000000009").link("manifest.json", "nowhere");
+  in.made_sub("step-0000000010");
+  REQUIRE(::mkfifo((dir / "step-0000000010/manifest.json").c_str(), 0600) == 0);
   const detail::found_steps found = detail::find_steps(in);
-  CHECK(found.finished == std::vector<step_name>{{2, 0}});
-  CHECK(found.unfinished == std::vector<step_name>{{1, 0}});
+  CHECK(found.finished == std::vector<step_name>{{2, 0}, {3, 0}, {4, 0}, {6, 0}, {7, 0}, {8, 0}, {9, 0}, {10, 0}});
+  CHECK(found.unfinished == std::vector<step_name>{{1, 0}, {5, 0}});
 
   const auto is = [&](const std::string& name, const std::string& content) {
     set_content(dir / name, content);

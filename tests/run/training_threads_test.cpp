@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All threads of a run at once: started runs, the writer of checkpoints, telemetry and the event log. tests/run.sh --tsan looks for races.
 #include <gshard/gshard.hpp>
+#include <gshard/io.hpp>
 #include <gshard/run/checkpointer.hpp>
 #include <gshard/run/event_log.hpp>
 #include <gshard/run/telemetry.hpp>
@@ -12,8 +13,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -104,4 +108,61 @@ TEST_CASE("training beside its threads: the same bits as alone, also from its ch
   CHECK(train(dir / "resumed", 30, first.losses) == alone);
   CHECK(alone.losses.front() != alone.losses.back());
   CHECK(gs::check_event_log(dir / "run/events-00000.jsonl").unaltered);
+}
+
+TEST_CASE("while a thread runs a program on a cluster, every verb of another thread on the cluster says the rule that it breaks") {
+  const scratch dir;
+  const gs::cluster<mesh> on = gs::simulate<mesh>({2, 2});
+  const gs::parameter_store store(on, 42);
+  const gs::dims extents{{'B', 12}, {'M', 50}, {'H', 90}, {'O', 1}};
+  gs::executable<training> step(on, extents, store);
+  const std::vector<float> data(12 * 50, 1), labels(12, 1), rate(1, 0.1f);
+  gs::checkpointer checkpoints(store, dir / "run", gs::checkpointer_options{.every_steps = 1});
+  checkpoints.resume();
+  const auto x = gs::from_global<float, P<"data", none>>(on, {12, 50}, data);
+  gs::save(store, dir / "saved");
+  gs::save_npy(dir / "x.npy", x);
+  std::vector<float> mine(12 * 50);
+  gs::local_blocks<float, P<"data", none>> blocks(on, {12, 50}, {{mine.data(), {0, 0}, {12, 50}, {50, 1}}});
+  const std::vector<std::pair<const char*, std::function<void()>>> verbs{
+      {"cluster", [&] { gs::any_cluster(mesh::shape, {std::shared_ptr<void>(), &on.on()}); }},
+      {"executable", [&] { gs::executable<training>(on, extents, store); }},
+      {"call", [&] { step(data, labels, rate); }},
+      {"operation", [&] { static_cast<void>(x + x); }},
+      {"reshard", [&] { gs::reshard<P<none, "data">>(x); }},
+      {"to_global", [&] { gs::to_global(x); }},
+      {"parameter", [&] { gs::to_global<float>(store, "w2"); }},
+      {"set_global", [&] { gs::set_global<float>(store, "w2", std::vector<float>(90)); }},
+      {"check_replicas", [&] { gs::check_replicas(store); }},
+      {"local_blocks", [&] { blocks.to_tensor(); }},
+      {"save", [&] { gs::save(store, dir / "saved"); }},
+      {"load", [&] { gs::load(store, dir / "saved"); }},
+      {"load_notes", [&] { gs::load_notes(on, dir / "saved"); }},
+      {"save_npy", [&] { gs::save_npy(dir / "x.npy", x); }},
+      {"load_npy", [&] { gs::load_npy<float, P<"data", none>>(on, dir / "x.npy"); }},
+      {"event_log", [&] { gs::event_log(on, dir / "log"); }},
+      {"telemetry", [&] { gs::telemetry(on, gs::telemetry_options{}); }},
+      {"checkpointer", [&] { gs::checkpointer(store, dir / "other"); }},
+      {"after_step", [&] { checkpoints.after_step(); }},
+      {"save of a checkpointer", [&] { checkpoints.save(); }},
+      {"resume", [&] { checkpoints.resume(); }},
+      {"finish", [&] { checkpoints.finish(); }},
+  };
+  bool tried = false;
+  step.engine().hook = [&](const gs::node&, bool) {
+    if (std::exchange(tried, true)) return;
+    std::thread([&] {
+      for (const auto& [name, verb] : verbs) {
+        CAPTURE(name);
+        CHECK(complaint(verb) == "cluster: one thread at a time may use it; two do at the same time");
+      }
+    }).join();
+  };
+  step(data, labels, rate);
+  REQUIRE(tried);
+  CHECK(store.steps() == 1);
+  for (const auto& [name, verb] : verbs) {
+    CAPTURE(name);
+    CHECK(complaint(verb) == "");
+  }
 }

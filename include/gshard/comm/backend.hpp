@@ -7,7 +7,9 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/run_queue.hpp>
+#include <gshard/comm/thread_rule.hpp>
 #include <gshard/comm/wait_watch.hpp>
 
 #include <algorithm>
@@ -110,6 +112,17 @@ class backend {
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
+  /// The use of this backend by the calling thread. A verb has one from its beginning to its end. Waits first for all runs that were
+  /// started before it. On one device without MPI, several threads may have one at a time. Local. Throws `gshard::error` if another thread
+  /// uses the backend, or if MPI does not allow this thread to. The next `begin` of this process then throws on every process: the others
+  /// miss the refused call.
+  detail::thread_rule::use enter() {
+    started_.drain();
+    return detail::thread_rule::use(threads_);
+  }
+  /// Which threads may use it.
+  const detail::thread_rule& threads() const { return threads_; }
+
   /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. Waits first for all runs that were
   /// started before it. Returns true if any process passes `flag`. If a process makes no call, the others wait until their deadline, or
   /// until that process tells that it failed or makes no further call. @see wait_watch
@@ -118,6 +131,9 @@ class backend {
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
   void tell_next(std::string problem);
+  /// Why this thread does not compute as the one that made the backend did: it rounds in another way, or flushes subnormal numbers. Empty
+  /// if it does. Saves call it: on MPI ranks, all made the backend in one environment. Local.
+  std::string changed_environment() const;
   /// The number of collective calls so far; the same on all processes.
   std::uint64_t calls() const { return calls_; }
   /// The number of the last call outside of started runs, and how many objects were numbered since, this one included. The same on all
@@ -178,6 +194,7 @@ class backend {
  protected:
   /// Throws `gshard::error` if `nodes` has a wrong length.
   backend(std::vector<int> extents, std::vector<int> devices, node_map nodes = {});
+  backend(std::vector<int> extents, std::vector<int> devices, node_map nodes, detail::thread_rule::allows threads);
   void watch_waits(std::unique_ptr<wait_watch> by) { waits_ = std::move(by); }
 
  private:
@@ -197,8 +214,10 @@ class backend {
   std::vector<int> devices_;
   node_map nodes_;
   std::vector<traffic> received_;
-  std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use a backend of one process
+  std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use one device
   std::atomic<std::uint64_t> last_call_ = 0, objects_ = 0;
+  detail::thread_rule threads_;
+  detail::float_environment made_in_ = detail::float_environment::here();
   std::string untold_;                    // an error of this process that the next call reports
   std::unique_ptr<wait_watch> waits_;
   run_queue started_;
@@ -270,26 +289,41 @@ inline std::uint32_t all_axes(const backend& on) { return (1u << on.extents().si
 #if GSHARD_HAS_BODIES
 
 GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> devices, node_map nodes)
-    : extents_(std::move(extents)), devices_(std::move(devices)), nodes_(std::move(nodes)), received_(devices_.size()) {
+    : backend(extents, std::move(devices), std::move(nodes),
+              device_count(extents) == 1 ? detail::thread_rule::allows::any_thread : detail::thread_rule::allows::one_at_a_time) {}
+GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> devices, node_map nodes, detail::thread_rule::allows threads)
+    : extents_(std::move(extents)),
+      devices_(std::move(devices)),
+      nodes_(std::move(nodes)),
+      received_(devices_.size()),
+      threads_(threads) {
   const int n = device_count(extents_);
   if (!nodes_.node.empty() && nodes_.node.size() != std::size_t(n))
     throw error("backend: the nodes of " + std::to_string(nodes_.node.size()) + " devices are given for a mesh of " + std::to_string(n));
 }
 GSHARD_INLINE backend::~backend() = default;
 
+GSHARD_INLINE std::string backend::changed_environment() const {
+  const detail::float_environment now = detail::float_environment::here();
+  if (now == made_in_) return {};
+  return "the floating-point environment has changed since the cluster was made: it was " + made_in_.text() + ", it is " + now.text();
+}
+
 GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
-  started_.drain();
-  call.number = calls_ + 1;
+  const detail::thread_rule::use in_use = enter();
+  call.number = calls_.load(std::memory_order_relaxed) + 1;
   if (processes() > 1 && waits_)  // a refused call is not counted: the other processes do not make it
     if (const std::string problem_of_others = waits_->refusal(call.number); !problem_of_others.empty()) throw error(problem_of_others);
-  ++calls_;
+  calls_.fetch_add(1, std::memory_order_relaxed);
   if (!started_.in_job()) {
-    last_call_ = call.number;
-    objects_ = 0;
+    last_call_.store(call.number, std::memory_order_relaxed);
+    objects_.store(0, std::memory_order_relaxed);
   }
   if (waits_) waits_->in_call(call.number);
   if (processes() == 1) return agree(call, problem, flag);
-  const std::string untold = std::exchange(untold_, {});
+  std::string untold = std::exchange(untold_, {});
+  if (const char* const refused = threads_.take_refusal(); refused != nullptr && untold.empty())
+    untold = "an earlier call on the cluster was refused" + std::string(refused);
   return agree(call, problem.empty() ? untold : problem, flag);
 }
 GSHARD_INLINE void backend::tell_next(std::string problem) {
@@ -347,12 +381,14 @@ GSHARD_INLINE int backend::check_exchange(std::uint32_t axes, std::span<const ex
 }
 
 GSHARD_INLINE pending_exchange backend::start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
+  const detail::thread_rule::use in_use(threads_);
   if (check_exchange(axes, parts, all) == 1) throw error("exchange: a group of one device has nothing to start");
   for (std::size_t i = 0; i < parts.size(); ++i) count_between_nodes(axes, i, parts[i].recv);
   return {*this, do_start(axes, parts, all, !all.finishes_next)};
 }
 
 GSHARD_INLINE void backend::exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all) {
+  const detail::thread_rule::use in_use(threads_);
   const int size = check_exchange(axes, parts, all);
   pending_exchange others = size > 1 ? pending_exchange(*this, do_start(axes, parts, all, false)) : pending_exchange();
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -365,6 +401,7 @@ GSHARD_INLINE void backend::exchange(std::uint32_t axes, std::span<const exchang
 }
 
 GSHARD_INLINE void backend::all_gather(std::uint32_t axes, std::span<const gather_part> parts) {
+  const detail::thread_rule::use in_use(threads_);
   const int size = check("all_gather", axes, parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const gather_part& part = parts[i];

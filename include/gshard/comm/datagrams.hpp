@@ -6,6 +6,7 @@
 #include <gshard/base/compiled.hpp>
 
 #if GSHARD_HAS_BODIES
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -13,10 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <cerrno>
 #include <cstring>
 #include <random>
-#include <thread>
 #endif
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A socket for datagrams. All functions do nothing if the system has none.
+/// A socket for datagrams. If the system has none, no message is sent or received; waits still end.
 class datagrams {
  public:
   /// The addresses of a process's socket, and a random number that its messages carry. Made to be exchanged as bytes.
@@ -43,8 +43,10 @@ class datagrams {
   ~datagrams();
 
   const endpoint& mine() const { return mine_; }
-  /// Waits for a message for some milliseconds.
+  /// Waits for a message for some milliseconds, or until wake(). -1: without end.
   void wait(int milliseconds) const;
+  /// Ends the wait of another thread, and all later ones at once.
+  void wake() const;
   /// Receives a message of this type, if there is one. Messages of other sizes are dropped.
   template <class Message>
   bool receive(Message& m) const {
@@ -60,6 +62,7 @@ class datagrams {
 
  private:
   int socket_ = -1;
+  int woken_ = -1, waker_ = -1;  // the ends of a pipe: what wake() writes is never read
   endpoint mine_{};
 
   bool receive_bytes(void* data, std::size_t size) const;
@@ -69,6 +72,10 @@ class datagrams {
 #if GSHARD_HAS_BODIES
 
 GSHARD_INLINE datagrams::datagrams() {
+  if (int ends[2]; ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+    woken_ = ends[0];
+    waker_ = ends[1];
+  }
   socket_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -94,12 +101,17 @@ GSHARD_INLINE datagrams::datagrams() {
   ::freeifaddrs(all);
 }
 GSHARD_INLINE datagrams::~datagrams() {
-  if (socket_ >= 0) ::close(socket_);
+  for (const int file : {socket_, woken_, waker_})
+    if (file >= 0) ::close(file);
 }
 GSHARD_INLINE void datagrams::wait(int milliseconds) const {
-  pollfd ready{socket_, POLLIN, 0};
-  if (socket_ >= 0) ::poll(&ready, 1, milliseconds);
-  else std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  pollfd ready[] = {{socket_, POLLIN, 0}, {woken_, POLLIN, 0}};  // poll ignores a negative one
+  ::poll(ready, 2, milliseconds);
+}
+GSHARD_INLINE void datagrams::wake() const {
+  const char any = 0;
+  while (waker_ >= 0 && ::write(waker_, &any, 1) < 0 && errno == EINTR) {
+  }
 }
 GSHARD_INLINE bool datagrams::receive_bytes(void* data, std::size_t size) const {
   for (ssize_t bytes = 0; socket_ >= 0 && bytes >= 0;)

@@ -30,8 +30,8 @@ namespace gshard { inline namespace v0 {
 ///
 /// The communicator is duplicated once, so messages never mix with the application's. The application's error handler does not change. MPI
 /// errors become `gshard::error` with MPI's own text. The first use of a set of axes creates one more communicator. Only the calling thread
-/// calls MPI: MPI_THREAD_FUNNELED is enough if that is the main thread. Construction and destruction are collective. A backend may be
-/// destroyed after MPI_Finalize; its communicators are then not freed.
+/// calls MPI: MPI_THREAD_FUNNELED is enough if that is the main thread. A call of a thread that MPI does not allow throws. Construction
+/// and destruction are collective. A backend may be destroyed after MPI_Finalize; its communicators are then not freed.
 class mpi_backend final : public backend {
  public:
   /// `problem`: an error of the caller on this process, or empty.
@@ -154,7 +154,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& ex
     : mpi_backend(detail::connect(comm, extents, options, problem), extents, options) {}
 
 GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std::vector<int>& extents, const mpi_options& options)
-    : backend(extents, {made.world.rank()}, std::move(made.nodes)),
+    : backend(extents, {made.world.rank()}, std::move(made.nodes), detail::allowed_threads()),
       limit_(options.message_limit),
       node_piece_(options.node_piece),
       window_(options.window),
@@ -184,10 +184,7 @@ GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const std::st
   const auto waiting = waits_in("an agreement of all ranks");
   return detail::agree(world_, call, problem, flag);
 }
-GSHARD_INLINE bool mpi_backend::any_thread() const {
-  int provided = MPI_THREAD_SINGLE;
-  return MPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
-}
+GSHARD_INLINE bool mpi_backend::any_thread() const { return detail::thread_level() == MPI_THREAD_MULTIPLE; }
 GSHARD_INLINE std::shared_ptr<std::byte> mpi_backend::share(std::int64_t bytes) {
   const auto waiting = waits_in("an allocation of shared memory", bytes);
   return memory_->take(bytes);

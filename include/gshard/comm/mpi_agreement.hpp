@@ -49,6 +49,7 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
   const int first = int(std::min_element(all.begin(), all.end(), before) - all.begin());
   std::string text = problem;
   broadcast_text(world, first, text);
+  if (all[std::size_t(first)] == none) throw error("an agreement of the processes got messages of another call");
   if (all[std::size_t(first)] != fails) problem_text(text).fail();
   if (mine != none) throw error(own.text());
   std::string others;

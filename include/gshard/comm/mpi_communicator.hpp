@@ -5,6 +5,7 @@
 
 #include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/thread_rule.hpp>
 
 // Include only the C API: the C++ bindings of mpi.h need another library. A program that uses them must include mpi.h first.
 #pragma push_macro("OMPI_SKIP_MPICXX")
@@ -71,13 +72,30 @@ class communicator {
   int size_ = 1;
 };
 
-/// Throws unless a backend can use this communicator.
+/// The level of thread support of MPI.
+inline int thread_level() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  return provided;
+}
+inline thread_rule::allows allowed_threads() {
+  using allows = thread_rule::allows;
+  const int level = thread_level();
+  return level == MPI_THREAD_MULTIPLE     ? allows::one_at_a_time
+         : level == MPI_THREAD_SERIALIZED ? allows::one_in_process
+                                          : allows::main_thread;
+}
+
+/// Throws unless a backend can use this communicator, called from this thread.
 inline void check_usable(MPI_Comm comm) {
   int initialized = 0, finalized = 0, inter = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (initialized == 0) throw error("mpi_backend: MPI is not initialized; call MPI_Init_thread first");
   if (finalized != 0) throw error("mpi_backend: MPI is already finalized");
+  int is_main = 0;
+  if (allowed_threads() == thread_rule::allows::main_thread && MPI_Is_thread_main(&is_main) == MPI_SUCCESS && is_main == 0)
+    thread_rule(thread_rule::allows::main_thread).refuse();
   if (comm == MPI_COMM_NULL) throw error("mpi_backend: the communicator is MPI_COMM_NULL");
   MPI_Comm_test_inter(comm, &inter);
   if (inter != 0) throw error("mpi_backend: the communicator is an intercommunicator");

@@ -8,6 +8,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/device_group.hpp>
+#include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/rank_order.hpp>
 #include <gshard/comm/wait_watch.hpp>
 
@@ -93,6 +94,7 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
   return {{"the call", "making a cluster of MPI processes"},
           {"the version of gshard", std::string(library)},
           {"the compile options that change results", std::string(options_that_change_results)},
+          {"the floating-point environment", float_environment::here().text()},
           {"the mesh", mesh_text(extents)},
           option("message_limit", options.message_limit),
           option("node_piece", options.node_piece),

@@ -180,6 +180,7 @@ struct wait_watch::watcher {
   }
   ~watcher() {
     stop = true;
+    if (process == ::getpid()) socket.wake();  // a copy of the process has the same pipe
     thread.join();
   }
 
@@ -383,7 +384,7 @@ struct wait_watch::watcher {
     const auto is_silent = [&](std::size_t other) {
       return int(other) != rank && answers[other].text[0] == '\0' && news.departure(int(other)).empty();
     };
-    for (int attempt = 0; attempt < 3; ++attempt) {
+    for (int attempt = 0; attempt < 3 && !stop; ++attempt) {
       bool asked = false;
       for (std::size_t to = 0; to < n; ++to)
         if (is_silent(to)) {
@@ -392,12 +393,13 @@ struct wait_watch::watcher {
           send(m);
           asked = true;
         }
-      for (const std::int64_t until = nanoseconds() + second / 5; asked && nanoseconds() < until;) {
+      for (const std::int64_t until = nanoseconds() + second / 5; asked && !stop && nanoseconds() < until;) {
         serve(20);
         asked = false;
         for (std::size_t other = 0; other < n; ++other) asked = asked || is_silent(other);
       }
     }
+    if (stop) return {};  // the wait has ended
     for (std::size_t lower = 0; int(lower) < rank && lower < n; ++lower)
       if (answers[lower].waits_long != 0) return {};  // that process reports
     std::string text = "gshard: rank " + std::to_string(rank) + (last ? " gives up: it " : " ") + text_of_activity() + "\n";

@@ -235,6 +235,7 @@ GSHARD_INLINE void compare_copies(const any_cluster& cluster, std::span<const na
 }  // namespace detail
 
 GSHARD_INLINE void check_replicas(const parameter_store& store) {
+  const detail::thread_rule::use in_use = store.on().on().enter();
   std::vector<fact> facts{{"the call", "check_replicas of a store"}, {"the store", detail::store_text(store.number())}};
   std::vector<detail::named_value> tensors;
   for (const auto& [name, entry] : store.entries()) {

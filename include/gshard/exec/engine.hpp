@@ -34,7 +34,6 @@
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -69,6 +68,7 @@ class engine {
         problem_(std::move(problem)),
         operation_(operation),
         store_number_(store_.number()) {
+    const thread_rule::use in_use = on_.on().enter();
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(given); });
     if (problem_.empty() && on_.on().processes() > 1) note([&] { hash_ = hash_of(facts()); });
@@ -171,9 +171,7 @@ class engine {
   }
 
   void agreed_by_caller() { agreements_.without_first(plan_); }
-  void compare_inputs(std::uint64_t which) {
-    if (agreements_.has_first()) copied_inputs_ = inputs_with_copies(bound_, which);
-  }
+  void compare_inputs(std::uint64_t which) { if (agreements_.has_first()) copied_inputs_ = inputs_with_copies(bound_, which); }
 
   const received_count& received(op kind) const { return received_[kind]; }
   bool skipped() const { return skipped_; }
@@ -481,9 +479,11 @@ GSHARD_INLINE const extents& executor::sizes() const { return engine_->sizes(); 
 GSHARD_INLINE std::int64_t executor::arena_bytes() const { return engine_->arena_bytes(); }
 GSHARD_INLINE const detail::bound_value& executor::value(std::int32_t v) const { return engine_->value(v); }
 GSHARD_INLINE void executor::run(const run_context& context, std::string problem, const collective_call& inputs) {
+  const detail::thread_rule::use in_use = enter();
   engine_->run(context, std::move(problem), inputs);
 }
 GSHARD_INLINE void executor::use_again(const collective_call& operands) {
+  const detail::thread_rule::use in_use = enter();
   threads = kernel::default_threads(on().on().processes_here());
   engine_->use_again(operands);
 }

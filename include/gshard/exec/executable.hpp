@@ -90,6 +90,7 @@ class executable {
       return detail::refused_output();
     } else {
       std::string problem = prepare();
+      const detail::thread_rule::use in_use = run_->enter();
       inputs_ = {};
       if (problem.empty())
         problem = detail::problem_of([&] {
@@ -112,6 +113,7 @@ class executable {
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
     const std::optional<any_cluster> kept = rebinds_ ? std::optional(on) : std::nullopt;  // prepare() may destroy what `on` refers to
     std::string problem = prepare();
+    const detail::thread_rule::use in_use = run_->enter();
     if constexpr (sizeof...(inputs) > 0)
       if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
     return run_once(kept ? *kept : on, std::move(problem));
@@ -238,6 +240,7 @@ class executable {
       if (bound_outputs_[i].copy) bound_outputs_[i].copy(run_->output(i));
   }
   void execute_here(std::string problem) {
+    const detail::thread_rule::use in_use = run_->enter();
     inputs_ = {};
     if (problem.empty())
       problem = detail::problem_of([&] {

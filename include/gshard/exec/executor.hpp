@@ -5,6 +5,7 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/thread_rule.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -73,6 +74,13 @@ class executor {
   const detail::bound_value& input(std::size_t i) const { return value(plan().inputs[i].value); }
   const detail::bound_value& output(std::size_t i) const { return value(plan().outputs[i].value); }
 
+  /// The use of the cluster by the calling thread, as `backend::enter`; on one device without MPI, where several threads may run programs,
+  /// that of this executor.
+  detail::thread_rule::use enter() {
+    if (backend& b = on().on(); b.threads().is_checked()) return b.enter();
+    return detail::thread_rule::use(rule_);
+  }
+
   /// Runs all steps. Write the inputs to `input(i)` before every run. `problem`: an error of the inputs on this process, or empty.
   /// `inputs`: the facts about the inputs that must be the same on all processes.
   ///
@@ -133,6 +141,7 @@ class executor {
   std::function<void(const node&, bool)> hook;
 
  private:
+  detail::thread_rule rule_{detail::thread_rule::allows::one_at_a_time, "program"};
   std::unique_ptr<detail::engine> engine_;
 };
 

@@ -87,6 +87,7 @@ struct named_value {
 /// same names and layouts. `step`: of the error.
 /// Communicates: one small message per process.
 inline void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step) {
+  const thread_rule::use in_use = cluster.on().enter();
   finite_checks checks;
   checks.begin(step);
   for (const named_value& t : tensors) {

@@ -53,6 +53,7 @@ bound_value& parameter_of(const parameter_store& store, std::string_view name) {
 template <class T>
 std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const any_cluster& on = store.on();
+  const detail::thread_rule::use in_use = on.on().enter();
   on.on().begin(detail::facts_of<T>("to_global", store, name), detail::problem_of([&] { detail::parameter_of<T>(store, name); }));
   const detail::bound_value& from = detail::parameter_of<T>(store, name);
   std::vector<buffer> room;
@@ -68,6 +69,7 @@ template <class T, class Whole = std::span<const T>>
 void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();
   if constexpr (detail::is_whole_array<Whole, T>) {
+    const detail::thread_rule::use in_use = store.on().on().enter();
     buffer room;
     std::span<const T> elements;  // in row-major order
     const std::string problem = detail::problem_of([&] {

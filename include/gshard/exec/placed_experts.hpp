@@ -123,6 +123,7 @@ class placed_experts {
   /// Throws `gshard::error`, on every process, if the placement has other devices or experts, or the processes' calls differ.
   std::int64_t move(const expert_placement& to) const {
     const any_cluster& on = store_.on();
+    const detail::thread_rule::use in_use = on.on().enter();
     std::string text;
     for (const int e : to.expert()) text += std::to_string(e) + " ";
     on.on().begin(std::vector<fact>{{"the call", "a move of the experts of \"" + variable_ + "\""},

@@ -82,7 +82,6 @@ inline std::vector<stored_tensor> tensors_of(const parameter_store& store, check
 inline void agree_on(bool saves, const parameter_store& store, const std::vector<stored_tensor>& tensors,
                      const checkpoint_options& options) {
   const bool everything = options.scope == checkpoint_scope::everything;
-  store.on().on().started().drain();  // a run that was started changes the number of steps
   std::vector<fact> facts{{"the call", saves ? "save of a checkpoint" : "load of a checkpoint"},
                           {"the store", store_text(store.number())},
                           {"checkpoint_options::scope", everything ? "everything" : "parameters"},
@@ -92,7 +91,8 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
                           {"the seed of the store", std::to_string(store.seed())}};
   for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.on().mesh())});
   if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
-  store.on().on().begin(facts);
+  const std::string changed = saves ? store.on().on().changed_environment() : "";
+  store.on().on().begin(facts, changed.empty() ? changed : "checkpoint: " + changed);
   for (const stored_tensor& t : tensors) {
     const std::string& name = t.info.name;
     if (!t.of_optimizer && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
@@ -164,6 +164,7 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes,
                  const checkpoint_options& options = {}) {
   backend& on = store.on().on();
+  const detail::thread_rule::use in_use = on.enter();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(true, store, tensors, options);
   std::vector<detail::named_value> values;
@@ -222,6 +223,7 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 inline checkpoint_notes load(const parameter_store& store, const std::string& path,
                              const checkpoint_options& options = {}) {
   backend& on = store.on().on();
+  const detail::thread_rule::use in_use = on.enter();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(false, store, tensors, options);
   std::optional<safetensors_reader> file;
@@ -256,6 +258,7 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
 inline checkpoint_notes load_notes(const any_cluster& cluster, const std::string& path,
                                    const safetensors_options& options = {}) {
   checkpoint_notes notes;
+  const detail::thread_rule::use in_use = cluster.on().enter();
   cluster.on().begin(std::vector<fact>{{"the call", "load_notes of a checkpoint"}});
   detail::on_leader(cluster.on(), [&] { notes = detail::notes_of(safetensors_reader(path, options)); });
   detail::share(cluster.on(), notes.metadata);

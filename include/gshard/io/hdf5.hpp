@@ -37,6 +37,7 @@ inline void check_room(const std::string& path, std::int64_t bytes) {
 }
 
 inline void save_hdf5(backend& on, const std::string& path, const std::string& dataset, const file_shards& shards) {
+  const thread_rule::use in_use = on.enter();
   const hdf5_quiet quiet;
   hdf5_id access;
   const std::string problem = problem_of([&] {
@@ -96,6 +97,7 @@ void save_hdf5(const std::string& path, const std::string& dataset, const tensor
 template <class T, class Spec>
 tensor<T, Spec> load_hdf5(const any_cluster& on, const std::string& path, const std::string& dataset) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: load_hdf5 of a partial sum; a file has complete tensors");
+  const detail::thread_rule::use in_use = on.on().enter();
   const detail::hdf5_quiet quiet;
   const std::string call = "load_hdf5 of dataset " + dataset + " in " + path;
   detail::hdf5_id access;

@@ -213,6 +213,7 @@ inline void write_rows(hugging_face_writer& file, const hugging_face_parameter& 
 /// @see hugging_face_place_of, save_hugging_face, load
 inline void load_hugging_face(const parameter_store& store, const std::string& path) {
   backend& on = store.on().on();
+  const detail::thread_rule::use in_use = on.enter();
   const std::string call = "load_hugging_face of " + path;
   std::vector<detail::hugging_face_parameter> parameters;
   const std::string unplaced = detail::problem_of([&] { parameters = detail::hugging_face_parameters(store, std::nullopt); });
@@ -245,10 +246,12 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 /// @see hugging_face_place_of, load_hugging_face, save
 inline void save_hugging_face(const parameter_store& store, const std::string& directory, const hugging_face_options& options = {}) {
   backend& on = store.on().on();
+  const detail::thread_rule::use in_use = on.enter();
   std::vector<detail::hugging_face_parameter> parameters;
   const std::string unplaced = detail::problem_of([&] {
     if (options.file_bytes < 1)
       throw error("hugging_face_options::file_bytes is " + std::to_string(options.file_bytes) + ": a file has at least one byte");
+    if (const std::string changed = on.changed_environment(); !changed.empty()) throw error("save_hugging_face: " + changed);
     parameters = detail::hugging_face_parameters(store, options.type);
   });
   on.begin(detail::joined(detail::hugging_face_facts("save_hugging_face", store),

@@ -26,6 +26,7 @@ namespace detail {
 static_assert(std::endian::native == std::endian::little, "gshard: files are written as memory holds them, little-endian");
 
 inline void save_npy(const any_cluster& on, const std::string& path, const file_shards& shards) {
+  const thread_rule::use in_use = on.on().enter();
   on.on().begin(shards.facts("save_npy of " + path));
   const std::string header = npy_header_text(shards.type, shards.extents);
   shared_file file(on.on(), path, std::int64_t(header.size()) + shards.bytes());
@@ -73,6 +74,7 @@ tensor<T, Spec> load_npy(const any_cluster& on, const std::string& path) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: load_npy of a partial sum; a file has complete tensors");
   static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: NumPy has no bfloat16: load the tensor as float");
   const std::string call = "load_npy of " + path;
+  const detail::thread_rule::use in_use = on.on().enter();
   on.on().begin(std::vector<fact>{{"the call", call}});
   npy_header header;
   const input_file file = detail::open_for_all(on.on(), call, path, [&](const input_file& opened) {

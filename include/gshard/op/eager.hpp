@@ -155,6 +155,7 @@ template <class Program, fixed_string... Letters, class Call, class... Tensors>
 auto run_kept_program(std::string_view operation, const Call& call, const Tensors&... operands) {
   using bound_program = kept_program<Program>;
   const any_cluster& on = std::get<0>(std::tie(operands...)).on();
+  const thread_rule::use in_use = on.on().enter();
   std::unique_ptr<bound_program> bound;
   const bool keeps = !on.on().shares_memory();  // with shared memory, binding needs several agreements: all must bind together
   if (keeps && (... && operands.on().same_as(on)))

@@ -300,7 +300,7 @@ class checkpoint_saver {
     start_job([this] {
       const auto in = directory::find(settings_.path);
       const auto own = in ? in->find_sub(step_.text()) : std::nullopt;
-      if (!own || own->has_file(manifest_file)) return;  // or committed after all, as far as this process can see
+      if (!own || own->has(manifest_file)) return;  // or committed after all, as far as this process can see
       for (const written& w : written_)
         if (is_checkpoint_file(*own, part_name(w.device))) own->remove(part_name(w.device));
       in->remove_directory(step_.text());

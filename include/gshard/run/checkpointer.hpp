@@ -7,6 +7,7 @@
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/standard_error.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -71,6 +72,7 @@ class checkpointer {
     std::error_code unknown;  // a relative path keeps its meaning if the program changes its working directory
     if (const auto absolute = std::filesystem::absolute(path_, unknown); !path_.empty() && !unknown) path_ = absolute.string();
     if (!options_.report) options_.report = detail::write_to_stderr;
+    const detail::thread_rule::use in_use = on_.enter();
     std::string problem = path_.empty() ? "checkpoint: the directory has no name" : detail::problem_of_options(options_, on_.leader());
     stops_ = on_.begin(facts("making a checkpointer"), problem, stop_request::exists());
     const detail::disk_table disks = options_.per_host ? detail::find_disks(on_, path_) : detail::disk_table(on_);
@@ -111,6 +113,7 @@ class checkpointer {
   /// Throws also: if there are checkpoints and none is valid; if the newest valid one has other tensors, another seed or other settings, or
   /// lacks a state; if a `restore` throws.
   std::optional<resumed> resume() {
+    const detail::thread_rule::use in_use = on_.enter();
     on_.begin(facts("resume of a checkpointer"));
     end_save_in_flight();
     std::optional<resumed> result = load_newest(knows_older_ ? kept_ : found_.finished);
@@ -128,6 +131,7 @@ class checkpointer {
   /// step. Communicates as resume(). Throws also: if there is no checkpoint; if it has gone back `most_roll_backs` times and no newer step
   /// was saved since. The text has that of `why`.
   resumed roll_back(const std::exception& why) {
+    const detail::thread_rule::use in_use = on_.enter();
     const std::uint32_t from = store_.steps();
     on_.begin(facts("roll_back of a checkpointer"));
     end_save_in_flight();
@@ -157,7 +161,7 @@ class checkpointer {
   /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), whatever the policy; if
   /// the directory has checkpoints and resume() was not called.
   bool after_step() {
-    on_.started().drain();  // a run that was started changes the number of steps
+    const detail::thread_rule::use in_use = on_.enter();  // first: a run that was started changes the number of steps
     if (options_.every_steps != 0 && store_.steps() / options_.every_steps != last_step_ / options_.every_steps) due_ = true;
     last_step_ = store_.steps();
     const bool asks = options_.every_seconds > 0 || stops_;
@@ -183,6 +187,7 @@ class checkpointer {
   /// Saves now, and returns when the checkpoint is durable. True if it is; false if it failed, with
   /// `failure::warn`.
   bool save() {
+    const detail::thread_rule::use in_use = on_.enter();
     on_.begin(facts("save of a checkpointer"));
     return save_and_wait();
   }
@@ -192,6 +197,7 @@ class checkpointer {
   /// one replaces that. Throws also if the save fails, whatever the policy; there
   /// is no end marker then.
   void finish() {
+    const detail::thread_rule::use in_use = on_.enter();
     on_.begin(facts("finish of a checkpointer"));
     if (!save_changes()) throw error("checkpoint: the last save of the run failed: " + last_problem_);
     const std::string problem = detail::problem_of([&] {
@@ -253,7 +259,6 @@ class checkpointer {
   double seconds_since_last() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_time_).count(); }
 
   std::vector<fact> facts(const char* call) const {
-    on_.started().drain();  // a run that was started changes the number of steps
     std::vector<fact> all{{"the call", call},
                           {"the store", detail::store_text(store_.number())},
                           {"the number of finished steps", std::to_string(store_.steps())}};
@@ -303,6 +308,7 @@ class checkpointer {
       problem = detail::problem_of([&] {
         if (on_.leader() && options_.key && !options_.key->can_sign())
           throw error("checkpoint: the key of the checkpointer is a public one");
+        if (const std::string changed = on_.changed_environment(); !changed.empty()) throw error("checkpoint: " + changed);
         if (lock_) lock_again();
       });
     check_replicas(store_);
@@ -431,7 +437,7 @@ class checkpointer {
       warn("the checkpoint was saved by " + m.products + ", this run has " + products() + "; training goes on, but not with the same bits");
   }
 
-  /// What decides on the bits of matrix products.
+  /// What decides on the bits of matrix products, and of all numbers.
   static std::string products() {
     std::string text(kernel::gemm_libraries);
 #ifdef __AVX512F__
@@ -442,6 +448,7 @@ class checkpointer {
 #ifdef __FMA__
     text += ", FMA";
 #endif
+    if (const auto here = detail::float_environment::here(); here != detail::float_environment()) text += ", " + here.text();
     return text;
   }
 

@@ -79,7 +79,8 @@ class directory {
   std::pair<descriptor, std::int64_t> read(const std::string& name) const {
     descriptor file = opened(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);  // a pipe would wait for its writer
     struct stat status;
-    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw_errno(path_of(name), "cannot be opened");
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
+      throw_errno(path_of(name), errno == ELOOP ? "is a symbolic link" : "cannot be opened");
     if (!S_ISREG(status.st_mode)) throw error(path_of(name) + ": is not a regular file");
     return {std::move(file), std::int64_t(status.st_size)};
   }
@@ -114,6 +115,7 @@ class directory {
   bool has_file(const std::string& name) const { return S_ISREG(mode_of(name).value_or(0)); }
   bool has_link(const std::string& name) const { return S_ISLNK(mode_of(name).value_or(0)); }
   bool has_directory(const std::string& name) const { return S_ISDIR(mode_of(name).value_or(0)); }
+  bool has_other_than_directory(const std::string& name) const { return !S_ISDIR(mode_of(name).value_or(S_IFDIR)); }
 
   std::vector<std::string> names() const {
     std::vector<std::string> all;

@@ -100,7 +100,8 @@ inline double unix_seconds_of(const std::string& utc) {
 /// Calls f(number, line) for all lines of a file.
 template <class F>
 void for_each_line(const std::string& path, F f) {
-  std::ifstream file(checked_path(path), std::ios::binary);
+  const input_file regular(checked_path(path));  // a pipe would wait for its writer
+  std::ifstream file(path, std::ios::binary);
   if (!file) throw error(path + ": cannot be opened");
   std::uint64_t number = 0;
   for (std::string line; std::getline(file, line);) f(number++, line);

@@ -46,7 +46,8 @@ struct step_name {
   }
 };
 
-/// The checkpoints in a directory: those with a manifest, and those that were never finished.
+/// The checkpoints in a directory: those with a manifest, and those that were never finished. Whatever has the name of a manifest, or of a
+/// checkpoint, is one, if damaged: a directory, a link, a pipe. So resume() reports it.
 struct found_steps {
   std::vector<step_name> finished, unfinished;  // ascending
 };
@@ -54,7 +55,8 @@ inline found_steps find_steps(const directory& in) {
   found_steps found;
   for (const std::string& name : in.names())
     if (const auto step = step_name::parse(name))
-      if (const auto own = in.find_sub(name)) (own->has_file(manifest_file) ? found.finished : found.unfinished).push_back(*step);
+      if (const auto own = in.find_sub(name); own || in.has_other_than_directory(name))
+        (own && !own->has(manifest_file) ? found.unfinished : found.finished).push_back(*step);
   std::ranges::sort(found.finished);
   std::ranges::sort(found.unfinished);
   return found;

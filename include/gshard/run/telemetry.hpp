@@ -74,6 +74,7 @@ class telemetry {
   explicit telemetry(const any_cluster& on, telemetry_options options = {})
       : on_(on), options_(std::move(options)), process_(on.devices().front()) {
     if (!options_.report) options_.report = detail::tell_on_stderr;
+    const detail::thread_rule::use in_use = on_.on().enter();
     const straggler_rule& rule = options_.stragglers;
     if (!options_.prometheus.empty()) detail::remove_old_states(options_.prometheus);
     on_.on().begin(std::vector<fact>{{"the call", "making telemetry"},
@@ -253,6 +254,7 @@ class telemetry {
   }
 
   void find_stragglers(std::uint32_t step) {
+    const detail::thread_rule::use in_use = on_.on().enter();
     on_.on().begin(std::vector<fact>{{"the call", "the search for stragglers"}, {"its step", std::to_string(step)}});
     const auto all = on_.on().gather_to_leader(std::as_bytes(std::span(window_)));
     const std::size_t steps = window_.size();

@@ -137,6 +137,7 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
                                              std::int64_t width, std::string_view element, std::vector<placed_block> mine,
                                              std::string problem)
     : on_(on), width_(width), blocks_(std::move(mine)) {
+  const thread_rule::use in_use = on_.on().enter();
   if (problem.empty())
     problem = problem_of([&] {
       shards_ = shard_table(on_, extents, spec, width_);
@@ -279,6 +280,7 @@ GSHARD_INLINE std::int64_t block_exchange::bytes_received(bool to_shards, std::s
 }
 
 GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* const> shards, const std::string& problem) {
+  const thread_rule::use in_use = on_.on().enter();
   on_.on().begin(std::vector<fact>{{"the call", "an exchange with the local blocks of call " + std::to_string(number_)},
                                    {"the direction of the exchange", to_shards ? "from blocks to shards" : "from shards to blocks"}},
                  problem);
