@@ -269,6 +269,18 @@ if(EXISTS "${ROOT}/include/gshard/ir/op.hpp")
   check_registry()
 endif()
 
+# What pages and examples show is public: gshard::detail is not. examples/verify reads the files of checkpoints, which only gshard itself
+# writes.
+file(GLOB_RECURSE pages RELATIVE "${ROOT}" "${ROOT}/README.md" "${ROOT}/docs/*.md" "${ROOT}/examples/*.[ch]pp" "${ROOT}/bench/*.[ch]pp")
+list(FILTER pages EXCLUDE REGEX "^examples/verify/")
+list(SORT pages)
+foreach(page IN LISTS pages)
+  file(READ "${ROOT}/${page}" text)
+  if(text MATCHES "(gs|gshard)::(v0::)?detail::([a-z_]+)")
+    string(APPEND breaches "${page}: names gshard::detail::${CMAKE_MATCH_3}, which is not public\n")
+  endif()
+endforeach()
+
 list(LENGTH headers count)
 if(breaches)
   message("${breaches}")
