@@ -269,15 +269,30 @@ if(EXISTS "${ROOT}/include/gshard/ir/op.hpp")
   check_registry()
 endif()
 
-# What pages and examples show is public: gshard::detail is not. examples/verify reads the files of checkpoints, which only gshard itself
-# writes.
+# What pages and examples show is public: gshard::detail is not. Headers that pages name are system headers to users' compilers, which then
+# tell of no warnings in what these include. examples/verify reads the files of checkpoints, which only gshard itself writes.
 file(GLOB_RECURSE pages RELATIVE "${ROOT}" "${ROOT}/README.md" "${ROOT}/docs/*.md" "${ROOT}/examples/*.[ch]pp" "${ROOT}/bench/*.[ch]pp")
 list(FILTER pages EXCLUDE REGEX "^examples/verify/")
 list(SORT pages)
+set(named_headers)
 foreach(page IN LISTS pages)
   file(READ "${ROOT}/${page}" text)
   if(text MATCHES "(gs|gshard)::(v0::)?detail::([a-z_]+)")
     string(APPEND breaches "${page}: names gshard::detail::${CMAKE_MATCH_3}, which is not public\n")
+  endif()
+  if(page MATCHES "\\.md$")
+    string(REGEX MATCHALL "<gshard/[a-z0-9_/]+\\.hpp>" found "${text}")
+    list(APPEND named_headers ${found})
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES named_headers)
+foreach(name IN LISTS named_headers)
+  string(REGEX REPLACE "<gshard/(.*)>" "\\1" header "${name}")
+  if(EXISTS "${ROOT}/include/gshard/${header}")
+    file(READ "${ROOT}/include/gshard/${header}" text)
+    if(NOT text MATCHES "\n#ifndef GSHARD_SHOW_WARNINGS\n#pragma GCC system_header\n#endif\n")
+      breach(1 "a page names this header: it is a system header, unless GSHARD_SHOW_WARNINGS is defined")
+    endif()
   endif()
 endforeach()
 

@@ -3,6 +3,10 @@
 
 // The Adam optimizer with decoupled weight decay (AdamW).
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/optim/accumulate.hpp>

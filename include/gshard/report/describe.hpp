@@ -3,6 +3,10 @@
 
 // Text of plans: tensors, steps, complete plans, and their communication.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/reason.hpp>

@@ -3,6 +3,10 @@
 
 // Text of diagnostics: the sentences that the compiler prints for a wrong program.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/ir/fault.hpp>
 
 #include <string>

@@ -3,6 +3,10 @@
 
 // Estimates the time and memory of a plan: flops, bytes touched, collectives and peak bytes on the busiest device.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
