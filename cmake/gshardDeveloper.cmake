@@ -7,6 +7,7 @@ foreach(part IN LISTS gshard_parts)
     target_link_libraries(gshard_dev INTERFACE gshard_${part})
   endif()
 endforeach()
+target_compile_definitions(gshard_dev INTERFACE GSHARD_SHOW_WARNINGS=1)  # else the headers that users include are system headers
 target_compile_options(gshard_dev INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow>"
   # g++ 12 takes the undefined operands of its own AVX-512 intrinsics, which Eigen and xxHash inline, for a mistake of theirs.

@@ -176,7 +176,7 @@ void run(const gs::cluster<mesh>& on, int rank, int rounds) {
   gs::executable<gathered<T, n>> gathers(on, extents, store);
   gs::executable<looped<T, n>> loops(on, extents, store);
   const auto fill = [&](const char* name, T (*at)(std::int64_t, std::int64_t)) {
-    const gs::detail::bound_value& v = store.find(name)->value;
+    const auto& v = store.find(name)->value;
     for (std::int64_t i = 0; i < v.extent(0, 0); ++i)
       for (std::int64_t j = 0; j < n; ++j) v.as<T>(0)[i * n + j] = at(v.places[0].offset[0] + i, j);
     return v.as<T>(0);

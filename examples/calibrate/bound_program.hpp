@@ -15,7 +15,7 @@ namespace gs = gshard;
 /// an optimizer; and ids below 500. A run may overwrite its inputs.
 inline void write_inputs(const gs::executor& run) {
   for (std::size_t i = 0; i < run.plan().inputs.size(); ++i) {
-    const gs::detail::bound_value& in = run.input(i);
+    const auto& in = run.input(i);
     const std::int64_t n = in.elements(0);
     if (in.type != gs::dtype::f32)
       for (std::int64_t k = 0; k < n; ++k) in.as<std::int32_t>(0)[k] = std::int32_t(1 + k % 499);

@@ -77,7 +77,7 @@ class product_points {
     const double flops = gs::flops(run->plan(), run->sizes());
     std::int64_t smallest = 0;
     for (const gs::node& step : run->plan().steps)
-      if (step.kind == gs::op::einsum) smallest = gs::detail::extents_of_product(run->plan(), step, run->sizes()).smallest();
+      if (step.kind == gs::op::einsum) smallest = gs::extents_of_product(run->plan(), step, run->sizes()).smallest();
     points_.push_back({smallest, batched, flops, samples_.add("product", [run] { run->run({}); }, 10e-3)});
   }
 };
@@ -115,12 +115,12 @@ class operation_times {
     for (std::size_t r = 0; r < 2; ++r)
       for (const gs::node& step : runs_[r]->plan().steps) {
         const auto k = index(step.kind);
-        const std::int64_t touched = gs::detail::bytes_touched(runs_[r]->plan(), step, runs_[r]->sizes());
+        const std::int64_t touched = gs::bytes_touched(runs_[r]->plan(), step, runs_[r]->sizes());
         if (touched > 0) ++steps[r][k];
         bytes[r][k] += double(touched);
-        const double flops = gs::detail::flops(runs_[r]->plan(), step, runs_[r]->sizes());
+        const double flops = gs::flops(runs_[r]->plan(), step, runs_[r]->sizes());
         if (r == 1 && flops > 0) {
-          const gs::detail::product_extents p = gs::detail::extents_of_product(runs_[r]->plan(), step, runs_[r]->sizes());
+          const gs::product_extents p = gs::extents_of_product(runs_[r]->plan(), step, runs_[r]->sizes());
           expected += flops * times.products(p.batch > 1).clamped(double(p.smallest()));
         }
       }

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     if (title.empty()) title = std::filesystem::path(directory).lexically_normal().filename().string();
     if (title.empty()) title = std::filesystem::absolute(directory).lexically_normal().parent_path().filename().string();
     const gshard::run_history history = gshard::read_run_history(directory);
-    if (json) std::cout << gshard::detail::text_of_json(gshard::history_json(history, title)) << '\n';
+    if (json) std::cout << gshard::text_of_json(gshard::history_json(history, title)) << '\n';
     else std::cout << gshard::history_page(history, title);
     std::cout.flush();
     if (std::cout) return 0;

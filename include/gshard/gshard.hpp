@@ -5,6 +5,10 @@
 // <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/io/hdf5.hpp>, <gshard/tensor/eigen.hpp>,
 // <gshard/tensor/xtensor.hpp> and <gshard/tensor/boost_mpi.hpp>.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/exceptions.hpp>
 

@@ -4,6 +4,10 @@
 // Files: parameters and other tensors as safetensors, weights of Mixtral, and tensors as NumPy files. <gshard/io/hdf5.hpp> is included by
 // name.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/io/checkpoint.hpp>
 #include <gshard/io/hugging_face.hpp>
 #include <gshard/io/npy.hpp>

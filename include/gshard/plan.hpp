@@ -3,6 +3,10 @@
 
 // Planning alone; needs only the standard library. Write a program, compile it for a mesh, assert what it sends.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/compiler.hpp>
 #include <gshard/base/version.hpp>
 

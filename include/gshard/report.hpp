@@ -4,6 +4,10 @@
 // Plans, simulated runs and mistakes as text. What is JSON, or holds it, is asked for by name: report/run_json.hpp,
 // report/timeline.hpp and report/page.hpp.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/report/diagnostic.hpp>

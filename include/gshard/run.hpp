@@ -4,6 +4,10 @@
 // Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL. The page of a run,
 // <gshard/run/run_page.hpp>, is included by name.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 // Checkpoints, and signals that ask a run to save and end.
 #include <gshard/run/checkpoint_check.hpp>
 #include <gshard/run/checkpointer.hpp>

@@ -286,6 +286,25 @@ TEST_CASE("mpi: regions of verbs on shards, and their gradients, to the same bit
   }
 }
 
+TEST_CASE("mpi: shards go from source to target, and some devices get zeros, to the same bits as simulated") {
+  const gs::dims dims{{'A', 24}, {'B', 3}};
+  for (const std::vector<int>& mesh : meshes()) {
+    std::vector<gs::device_pair> pairs;  // mirrored, but one device sends nothing
+    for (int i = 0; i < mesh[0]; ++i)
+      if (i != 1) pairs.push_back({i, mesh[0] - 1 - i});
+    const run_graph::traced t = run_graph::trace({{"AB"}}, [&](const scope&, given x) {
+      const symbol y = gs::per_shard<"x", gs::P<"x", gs::none>>([&](symbol s) {
+        return gs::detail::emit_permute(s * s, "x", {pairs.data(), pairs.size()});
+      }, gs::annotate<gs::P<"x", gs::none>>(x[0]));
+      return symbols{y, gs::gradients(gs::sum(y * y), x)[0]};
+    });
+    const backends real = all_on(mesh);
+    run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}};
+    for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
+    compare(real, t, s, run_graph::random_sources(t, dims, 4), 2);
+  }
+}
+
 TEST_CASE("mpi: layouts in other orders of the devices, to the same bits as simulated") {
   run_graph::traced t =
       run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(0.1 * run_graph::lay_out(x[0]))}; });

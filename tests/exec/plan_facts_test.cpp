@@ -5,6 +5,8 @@
 
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
+#include <gshard/trace/shape.hpp>
+#include <gshard/trace/shard_map.hpp>
 
 #include <doctest/doctest.h>
 
@@ -40,6 +42,21 @@ std::string difference(const std::vector<gs::fact>& a, const std::vector<gs::fac
 }
 
 }  // namespace
+
+TEST_CASE("permutations that differ in a pair differ in a fact about a window") {
+  const auto of = [](const gs::device_pair* pairs) {
+    const auto t = run_graph::trace({{"A"}}, [&](const gs::parameter_scope&, std::span<const gs::symbol> x) {
+      return gs::list<gs::symbol>{gs::per_shard<"x", gs::P<"x">>(
+          [&](gs::symbol s) { return gs::detail::emit_permute(s, "x", {pairs, 1}); }, gs::annotate<gs::P<"x">>(x[0]))};
+    });
+    run_graph::setting s{.mesh = {2}, .dims = {{'A', 4}}, .layouts = {}};
+    for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
+    return facts(run_graph::plan(t, s), s);
+  };
+  constexpr gs::device_pair there{0, 1}, stay{0, 0}, back{1, 0};
+  CHECK(difference(of(&there), of(&there)) == "");
+  for (const gs::device_pair* other : {&stay, &back}) CHECK(difference(of(&there), of(other)).starts_with("window "));
+}
 
 TEST_CASE("plans that differ in anything differ in a fact about it") {
   const auto model = [](double start, auto f) {

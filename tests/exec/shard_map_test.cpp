@@ -172,6 +172,81 @@ TEST_CASE("a matmul that gathers rows by shifts around a ring") {
   }, [](given x) { return einsum<"BM,MH->BH">(x[0], x[1]); });
 }
 
+TEST_CASE("shards go from source to target, for every list of pairs") {
+  using pairs = std::vector<gs::device_pair>;
+  // All lists for n devices without a source or a target twice: device `source` and those behind it go to nobody, or to a free target.
+  const auto for_each_list = [](int n, const auto& f) {
+    pairs list;
+    const std::function<void(int)> extend = [&](int source) {
+      if (source == n) {
+        if (!list.empty()) f(list);
+        return;
+      }
+      extend(source + 1);
+      for (int target = 0; target < n; ++target) {
+        if (std::ranges::count(list, target, &gs::device_pair::target) > 0) continue;
+        list.push_back({source, target});
+        extend(source + 1);
+        list.pop_back();
+      }
+    };
+    extend(0);
+  };
+  int lists = 0;
+  for (const std::vector<int>& mesh : {std::vector{1}, {2}, {3}, {4}, {2, 2}, {3, 2}}) {
+    for_each_list(mesh[0], [&](const pairs& list) {
+      ++lists;
+      CAPTURE(gs::detail::mesh_text(mesh));
+      const run_graph::traced t = with_gradients({{"BM", gs::dtype::f64}}, [&](given x) {
+        return per_shard<"x", P<"x", none>>(
+            [&](symbol s) { return gs::detail::emit_permute(s * s, "x", {list.data(), list.size()}); },
+            mesh.size() == 1 ? annotate<P<"x", none>>(x[0]) : annotate<P<"x", "y">>(x[0]));
+      });
+      const gs::dims dims{{'B', 12}, {'M', 4}};
+      run_graph::setting s{.mesh = mesh, .dims = dims, .layouts = {}, .known_axes = lists % 2 ? "xy" : ""};
+      for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
+      const run_graph::arrays sources = run_graph::random_sources(t, dims, 3), got = counted_run(t, s, sources);
+      const std::size_t shard = 48 / std::size_t(mesh[0]);
+      run_graph::array moved(48, 0), gradient(48, 0);
+      for (const gs::device_pair& p : list)
+        for (std::size_t i = 0; i < shard; ++i) {
+          const double x = sources[0][std::size_t(p.source) * shard + i];
+          moved[std::size_t(p.target) * shard + i] = x * x;
+          gradient[std::size_t(p.source) * shard + i] = 4 * x * x * x;
+        }
+      CHECK(got[0] == moved);
+      CHECK(run_graph::distance({got[1]}, {gradient}) <= 1e-12);
+      const auto loss_at = [&](std::size_t i, double by) {
+        run_graph::arrays near = sources;
+        near[0][i] += by;
+        double sum = 0;
+        const run_graph::arrays there = run_graph::run(t, s, near);
+        for (const double y : there[0]) sum += y * y;
+        return sum;
+      };
+      const std::size_t i = std::size_t(lists * 7) % 48;
+      CHECK(got[1][i] == doctest::Approx((loss_at(i, 1e-5) - loss_at(i, -1e-5)) / 2e-5).epsilon(1e-6).scale(1));
+    });
+  }
+  CHECK(lists == 1 + 6 + 33 + 208 + 6 + 33);
+}
+
+TEST_CASE("zeros of integers, and pairs beyond the devices") {
+  const auto run = [](int devices, const std::vector<gs::device_pair>& list) {
+    const run_graph::traced t = run_graph::trace({{"B", gs::dtype::i32, 'B', 9}}, [&](const gs::parameter_scope&, given x) {
+      return symbols{per_shard<"x", P<"x">>([&](symbol s) { return gs::detail::emit_permute(s, "x", {list.data(), list.size()}); },
+                                            annotate<P<"x">>(x[0]))};
+    });
+    run_graph::setting s{.mesh = {devices}, .dims = {{'B', 4}}, .layouts = {}};
+    for (const std::int32_t v : t.free) s.layouts.push_back(t.graph.at(v).layout);
+    return run_graph::run(t, s, {{5, 6, 7, 8}})[0];
+  };
+  CHECK(run(4, {{3, 0}, {0, 2}}) == run_graph::array{8, 0, 5, 0});
+  CHECK(run(2, {{0, 1}}) == run_graph::array{0, 0, 5, 6});
+  CHECK_THROWS_WITH_AS(run(2, {{0, 1}, {1, 2}}), doctest::Contains("collective_permute: the pair {1, 2} is beyond the 2 devices along the axis"),
+                       gs::error);
+}
+
 TEST_CASE("regions in the body of a loop, also if a carried value has a device order") {
   run_graph::traced t = run_graph::trace({{"BM"}, {"", gs::dtype::i32, 'E', 3}}, [](const gs::parameter_scope&, given x) {
     return symbols{gs::repeat(

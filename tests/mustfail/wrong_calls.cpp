@@ -69,6 +69,7 @@
 // expect: gshard: reduce_scatter<"x">\(t, dim\) takes a mesh axis, a tensor of a program and a dim
 // expect: gshard: all_to_all<"x">\(t, split, concat\) takes a mesh axis, a tensor of a program and two dims
 // expect: gshard: shift<"x">\(t, by, border::wrap\) takes a mesh axis, a tensor of a program, an integer and a border
+// expect: gshard: collective_permute<"x", device_pairs\(\{\{0, 1\}, \{1, 2\}\}\)>\(t\) takes a mesh axis, pairs and a tensor of a program
 // expect: gshard: halo<"x", 1, 1>\(t, dim, border::zeros\) takes an axis, two widths, a tensor of a program, a dim and a
 // expect: gshard: device_index<"x">\(t\) takes a mesh axis and one tensor of a program
 // expect: gshard: per_shard<"x", P<"x", none>>\(body, x, \.\.\.\) takes an axis, specs, a function, and tensors of a progra
@@ -155,6 +156,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(reduce_scatter<"d">(shards, 1, 2));
   use(all_to_all<"d">(shards, 1));
   use(shift<"d">(shards));
+  use(collective_permute<"d">(shards));
   use(halo<"d", 1, 1>(shards));
   use(device_index("d"));
   use(per_shard<"d">([](auto v) { return v; }, cut));
@@ -217,6 +219,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(reduce_scatter<"d">(shards, 1));
   use(all_to_all<"d">(shards, 1, 2));
   use(shift<"d">(shards, 1));
+  use(collective_permute<"d", device_pairs({{0, 0}})>(shards));
   use(halo<"d", 1, 1>(shards, 1));
   use(device_index<"d">(shards));
   use(per_shard<"d", P<"d", none>>([](auto v) { return v; }, cut));

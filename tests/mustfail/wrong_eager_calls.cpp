@@ -44,7 +44,7 @@
 // expect: gshard: a program is called .*
 // expect: gshard: an input of a program is a tensor, a contiguous range
 // expect: gshard: executable<program>\(cluster, .* takes a cluster, extents
-// expect: gshard: simulate<mesh>\(4\) and simulate<mesh>\(\{2, 2\}\) take a mesh, the number of devices or the extents of all axes
+// expect: gshard: simulate<mesh>\(4\) and simulate<mesh>\(\{2, 2\}\) take a mesh, the number of devices or the extents of its axes
 // expect: gshard: simulate<mesh>.* and maybe a node_map
 // expect: gshard: simulate<mesh>\(4\) .*
 #include <gshard/gshard.hpp>

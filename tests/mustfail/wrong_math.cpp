@@ -5,10 +5,12 @@
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
 // expect: gshard: sum\(x\) and sum<"AB->A">\(x\) take one tensor of a program
 // expect: gshard: mean\(x\) and mean<"AB->A">\(x\) take one tensor of a program
-// expect: gshard: reduce_max<"AB->A">\(x\) takes an equation and one tensor of a program
-// expect: gshard: reduce_max<"AB->A">\(x\) takes an equation and one tensor of a program
-// expect: gshard: reduce_min<"AB->A">\(x\) takes an equation and one tensor of a program
-// expect: gshard: reduce_prod<"AB->A">\(x\) takes an equation and one tensor of a program
+// expect: gshard: reduce_max\(x\) and reduce_max<"AB->A">\(x\) take one tensor of a program
+// expect: gshard: reduce_max\(x\) and reduce_max<"AB->A">\(x\) take one tensor of a program
+// expect: gshard: reduce_min\(x\) and reduce_min<"AB->A">\(x\) take one tensor of a program
+// expect: gshard: reduce_prod\(x\) and reduce_prod<"AB->A">\(x\) take one tensor of a program
+// expect: gshard: reduce_sum\(x\) and reduce_sum<"AB->A">\(x\) take one tensor of a program
+// expect: gshard: reduce<"AB->A">\(x, reduction::max\) takes one tensor of a program and a reduction
 // expect: gshard: argmax<"AB->A">\(x\) takes an equation and one tensor of a program
 // expect: gshard: argmin<"AB->A">\(x\) takes an equation and one tensor of a program
 // expect: gshard: logsumexp<"AB->A">\(x\) takes an equation and one tensor of a program
@@ -81,10 +83,12 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(einsum("AB->A", a));
   use(sum<"AB->A">(a, c));
   use(mean(vector()));
-  use(reduce_max(a));
+  use(reduce_max(a, c));
   use(reduce_max("AB->A", 2));
   use(reduce_min<"AB->A">());
   use(reduce_prod<"AB->A">(vector()));
+  use(reduce_sum(2));
+  use(reduce<"AB->A">(a));
   use(argmax<"AB->A">(a, 1));
   use(argmin(a));
   use(logsumexp<"AB->A">(1.0));
@@ -149,6 +153,8 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto image, auto filte
   use(mean(a));
   use(reduce_max<"AB->A">(a));
   use(reduce_max("AB->A", a));
+  use(reduce_sum<"AB->A">(a));
+  use(reduce<"AB->A">(a, reduction::max));
   use(reduce_min<"AB->A">(a));
   use(reduce_prod<"AB->A">(a));
   use(argmax<"AB->A">(a));

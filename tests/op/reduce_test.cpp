@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 namespace gs = gshard;
@@ -56,6 +57,13 @@ TEST_CASE("sums over sharded dims are partial sums, maxima are complete") {
   static_assert(decltype(gs::sum<"ab->a">(x))::is_partial && decltype(gs::mean(x))::is_partial);
   static_assert(!decltype(gs::reduce_max<"ab->a">(x))::is_partial && !decltype(gs::argmax<"ab->a">(x))::is_partial);
   CHECK(gs::reduce_max<"ab->">(x).item() == 5);
+  // All reductions have both names and both forms.
+  static_assert(std::is_same_v<decltype(gs::reduce_sum<"ab->a">(x)), decltype(gs::sum<"ab->a">(x))>);
+  static_assert(std::is_same_v<decltype(gs::reduce_mean(x)), decltype(gs::mean(x))>);
+  CHECK(gs::reduce_max(x).item() == 5);
+  CHECK(gs::reduce_min(x).item() == gs::reduce_min<"ab->">(x).item());
+  CHECK(gs::reduce_prod(x).item() == gs::reduce_prod<"ab->">(x).item());
+  CHECK(gs::to_global(gs::reshard<P<>>(gs::reduce_sum(x))) == gs::to_global(gs::reshard<P<>>(gs::sum(x))));
 }
 
 TEST_CASE("maxima, minima, products and logsumexp, with every sharding") {

@@ -7,6 +7,7 @@
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/shard_map.hpp>
 #include <gshard/trace/window.hpp>
 
 #include <doctest/doctest.h>
@@ -43,6 +44,17 @@ TEST_CASE("a plan as text: mesh, inputs, parameters, steps with their layouts, o
   CHECK(has("reduce_scatter over model"));
   CHECK(has("f32[AC@data]\n"));
   CHECK(has("  output %"));
+}
+
+TEST_CASE("a permutation of shards tells its pairs") {
+  constexpr auto permuted = [](auto&, auto x) {
+    return gs::per_shard<"data", P<"data">>([](auto t) { return gs::collective_permute<"data", gs::device_pairs({{0, 2}, {1, 0}})>(t); }, x);
+  };
+  using permutation = gs::program<permuted, gs::mesh<gs::axis<"data", 4>>, in<"A", P<"data">>>;
+  const std::string text = gs::describe(permutation::plan);
+  INFO(text);
+  CHECK(text.find("collective_permute over data") != std::string::npos);
+  CHECK(text.find("@data{0>2,1>0}") != std::string::npos);
 }
 
 TEST_CASE("the steps of a loop are indented") {

@@ -18,7 +18,7 @@ TEST_CASE("a run as one document: its numbers are those of the record, its words
   const sample::run& sample = sample::small();
   const gs::run_record& run = sample.record;
   // Through text, as a reader has it.
-  const auto d = nlohmann::json::parse(gs::detail::text_of_json(gs::run_json(run, sample::plan, sample.sizes, sample::sweep())));
+  const auto d = nlohmann::json::parse(gs::text_of_json(gs::run_json(run, sample::plan, sample.sizes, sample::sweep())));
   CHECK(d["format"] == "gshard run 1");
   CHECK(d["seconds"] == run.seconds);
   CHECK(d["devices"] == 16);
@@ -109,7 +109,7 @@ TEST_CASE("tensors: each once, by dims with the axes that shard them, what a dev
 TEST_CASE("names that are not UTF-8 are no reason to fail, a record of another plan is") {
   gs::run_record run;
   run.program = "\xff\"\n";
-  const std::string text = gs::detail::text_of_json(gs::run_json(run, gs::plan_view{}, {}));
+  const std::string text = gs::text_of_json(gs::run_json(run, gs::plan_view{}, {}));
   CHECK(nlohmann::json::parse(text)["program"] == "\xef\xbf\xbd\"\n");
   run.steps.resize(1);
   CHECK(contains(complaint([&] { gs::run_json(run, gs::plan_view{}, {}); }), "its plan has 0 steps"));

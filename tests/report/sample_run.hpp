@@ -105,9 +105,9 @@ inline run make(int data, int expert, std::vector<int> chips) {
     gs::step_record s;
     s.step = i;
     s.part = part_of(step);
-    s.flops = gs::detail::flops(plan, step, r.sizes);
+    s.flops = gs::flops(plan, step, r.sizes);
     s.bytes_received = plan.bytes_received(step, r.sizes);
-    if (!gs::traits(step.kind).collective) s.bytes_touched = gs::detail::bytes_touched(plan, step, r.sizes);
+    if (!gs::traits(step.kind).collective) s.bytes_touched = gs::bytes_touched(plan, step, r.sizes);
     s.arithmetic = s.flops / machine.flops;
     s.memory = double(s.bytes_touched) / machine.memory_bytes;
     s.network = double(s.bytes_received) / machine.link_bytes;

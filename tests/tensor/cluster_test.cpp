@@ -44,11 +44,31 @@ TEST_CASE("extents as equal as the number of devices allows") {
   CHECK_THROWS_AS(gs::extents_on<two>(6), gs::error);
 }
 
+TEST_CASE("static extents need no number") {
+  using all = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 4>>;
+  using some = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert">, gs::axis<"model", 3>>;
+  const auto extents_of = [](const gs::any_cluster& c) {
+    std::vector<int> e;
+    for (int a = 0; a < c.mesh().rank(); ++a) e.push_back(c.extent(a));
+    return e;
+  };
+  CHECK(extents_of(gs::simulate<all>()) == std::vector{2, 4});
+  CHECK(extents_of(gs::simulate<all>(8)) == std::vector{2, 4});
+  CHECK(extents_of(gs::simulate<all>({2, 4})) == std::vector{2, 4});
+  CHECK(gs::simulate<gs::mesh<>>().size() == 1);
+  CHECK(extents_of(gs::simulate<some>(std::vector{5})) == std::vector{2, 5, 3});
+  CHECK(extents_of(gs::simulate<some>({2, 5, 3})) == std::vector{2, 5, 3});
+  CHECK(extents_of(gs::simulate<some>(30)) == std::vector{2, 5, 3});
+  CHECK(extents_of(gs::simulate<two>(std::vector{3})) == std::vector{3, 4});
+  CHECK_THROWS_WITH_AS(gs::simulate<all>(4), "cluster: the mesh does not fit 4 devices: axis \"data\" has 2, \"expert\" has 4", gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<some>(20), "cluster: the mesh does not fit 20 devices: axis \"data\" has 2, \"model\" has 3", gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<some>({3, 5, 3}), "cluster: axis \"data\" has extent 2 in the program and 3 here", gs::error);
+  CHECK_THROWS_WITH_AS(gs::simulate<some>({5, 3}), "cluster: the mesh has 3 axes; extents are given for 2", gs::error);
+}
+
 TEST_CASE("a backend of another shape is refused") {
   CHECK_THROWS_WITH_AS(gs::simulate<two>({3, 3}),
                        "cluster: axis \"expert\" has extent 4 in the program and 3 here", gs::error);
-  CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3}),
-                       "cluster: the mesh has 2 axes; extents are given for 1, and none for \"expert\"", gs::error);
   CHECK_THROWS_WITH_AS(gs::simulate<three>(std::vector{2}),
                        "cluster: the mesh has 3 axes; extents are given for 1, and none for \"b\", \"c\"", gs::error);
   CHECK_THROWS_WITH_AS(gs::simulate<two>(std::vector{3, 4, 1}), "cluster: the mesh has 2 axes; extents are given for 3", gs::error);

@@ -49,8 +49,16 @@ TEST_CASE("mpi: meshes with several axes, static ones included") {
   for (const int given : {ranks(), ranks() + 1})
     CHECK_THROWS_WITH_AS(gs::on_mpi<xy>(MPI_COMM_WORLD, {given}),
                          doctest::Contains("the mesh has 2 axes; extents are given for 1, and none for \"y\""), gs::error);
+  // Static extents need no numbers; the others alone suffice.
+  using one = gs::mesh<gs::axis<"y", 1>>;
+  if (ranks() == 1) CHECK(gs::on_mpi<one>(MPI_COMM_WORLD).size() == 1);
+  using some = gs::mesh<gs::axis<"y", 1>, gs::axis<"x">>;
+  CHECK(gs::on_mpi<some>(MPI_COMM_WORLD).extent(1) == ranks());
+  CHECK(gs::on_mpi<some>(MPI_COMM_WORLD, std::vector{ranks()}).extent(1) == ranks());
+  CHECK(gs::on_mpi<some>(MPI_COMM_WORLD, {1, ranks()}).extent(1) == ranks());
+  CHECK_THROWS_AS(gs::on_mpi<some>(MPI_COMM_WORLD, {2, ranks()}), gs::error);
   using fixed = gs::mesh<gs::axis<"x", 5>>;
-  CHECK_THROWS_AS(gs::on_mpi<fixed>(MPI_COMM_WORLD), gs::error);
+  CHECK_THROWS_WITH_AS(gs::on_mpi<fixed>(MPI_COMM_WORLD), doctest::Contains("devices: axis \"x\" has 5"), gs::error);
 }
 
 TEST_CASE("mpi: an order of the axes places the devices, and changes no result") {

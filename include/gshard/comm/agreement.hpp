@@ -135,7 +135,7 @@ std::string disagreement(const fact& call, std::uint64_t number, bool first, con
 
 GSHARD_INLINE std::uint64_t hash_of(const std::vector<fact>& facts) {
   fnv1a<std::uint64_t> h;
-  for (const fact& f : facts) h.add(f.what).add(std::uint64_t(f.what.size())).add(f.value).add(std::uint64_t(f.value.size()));
+  for (const fact& f : facts) h.add(f.what).add(f.what.size()).add(f.value).add(f.value.size());
   return h.value();
 }
 

@@ -74,7 +74,7 @@ inline std::vector<fact> facts_of(const collective_call& call) {
   std::vector<fact> facts = facts_of(mine);
   std::uint64_t count = facts.size();
   world.check(MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_UINT64_T, MPI_MAX, world.get()), "MPI_Allreduce");
-  facts.resize(std::size_t(count), {"nothing more", ""});
+  facts.resize(count, {"nothing more", ""});
   facts.push_back({"the number of the call", std::to_string(mine.number)});
   std::vector<std::uint64_t> most;  // the maximum of every fact's hash, and of the complement of the hash
   for (const fact& f : facts) {

@@ -115,7 +115,7 @@ class node_memory {
     MPI_Info_create(&apart);
     MPI_Info_set(apart, "alloc_shared_noncontig", "true");
     void* mine = nullptr;
-    const int code = MPI_Win_allocate_shared(MPI_Aint(w.bytes + alignment), 1, apart, world_->get(), &mine, &w.handle);
+    const int code = MPI_Win_allocate_shared(w.bytes + alignment, 1, apart, world_->get(), &mine, &w.handle);
     MPI_Info_free(&apart);
     world_->check(code, "MPI_Win_allocate_shared");
     MPI_Win_set_errhandler(w.handle, MPI_ERRORS_RETURN);

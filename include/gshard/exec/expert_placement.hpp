@@ -102,7 +102,7 @@ class expert_packing {
   /// Exchanges two random replicas, and gives a random slot to another expert.
   void shake(std::uint64_t number) {
     const auto words = random_words({}, number);
-    const auto pick = [&](std::size_t word, std::size_t n) { return std::size_t((std::uint64_t(words[word]) * n) >> 32); };
+    const auto pick = [&](std::size_t word, std::size_t n) { return (std::uint64_t(words[word]) * n) >> 32; };
     std::swap(expert_[busiest() * slots() + pick(0, slots())], expert_[pick(1, expert_.size())]);
     if (const std::size_t s = pick(2, expert_.size()); replicas_[std::size_t(expert_[s])] > 1) give(s, int(pick(3, load_.size())));
     add_up();

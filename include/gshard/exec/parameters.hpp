@@ -92,7 +92,7 @@ class parameter_store {
     if (entry* known = find(name)) {
       if (known->value.extents != wanted.extents || known->value.type != wanted.type)
         throw error("parameter \"" + name + "\": another program on this store has it as " +
-                    layout_text(known->value, on().mesh()) + ", this one as " + layout_text(wanted, on().mesh()));
+                    detail::layout_text(known->value, on().mesh()) + ", this one as " + detail::layout_text(wanted, on().mesh()));
       if (!known->value.layout.same_layout(wanted.layout) || known->value.positions != wanted.positions)
         throw error("parameter \"" + name + "\": another program on this store has it in another layout; annotate it in both alike");
       if (known->is_cache != p.is_cache)

@@ -82,6 +82,10 @@ class plan_facts {
     std::string s = w.wrap ? "wrapped" : "bounded";
     for (const int dim : {w.over, w.stride_dim, w.low_dim, w.taps_dim}) s.append(" ").append(std::to_string(dim));
     for (const int x : {int(w.plus_low), w.stride, w.low, w.step, w.dilation}) s.append(" ").append(std::to_string(x));
+    for (int i = 0; i < w.pairs.count; ++i) {
+      const device_pair& p = w.pairs.data[i];
+      s.append(w.pairs.backwards ? " <" : " ").append(std::to_string(p.source)).append(">").append(std::to_string(p.target));
+    }
     return s;
   }
   /// The attributes that an operation has set.

@@ -154,7 +154,8 @@ class differentiator {
       case op::strided_slice:
       case op::pad:
       case op::reverse:
-      case op::roll: return add(n.input(0), emit_moved_back(n, in(n, 0), dy));
+      case op::roll:
+      case op::permute: return add(n.input(0), emit_moved_back(n, in(n, 0), dy));
       case op::concat: return pull_back_concat(n, dy);
       case op::convolution: return pull_back_convolution(n, dy);
       case op::pool: return pull_back_pool(n, dy);

@@ -23,7 +23,7 @@ namespace detail {
 inline void share(backend& on, std::string& text) {
   std::uint64_t size = text.size();
   on.broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  text.resize(std::size_t(size));
+  text.resize(size);
   on.broadcast(std::as_writable_bytes(std::span(text)));
 }
 

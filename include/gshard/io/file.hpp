@@ -86,7 +86,7 @@ inline constexpr std::size_t most_at_once = std::size_t(1) << 30;
 inline void write_at(const descriptor& file, const std::string& path, std::int64_t at,
                      std::span<const std::byte> data) {
   while (!data.empty()) {
-    const ssize_t n = ::pwrite(file.get(), data.data(), std::min(data.size(), most_at_once), off_t(at));
+    const ssize_t n = ::pwrite(file.get(), data.data(), std::min(data.size(), most_at_once), at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) throw_errno(path, "writing at byte " + std::to_string(at) + " failed", n < 0 ? errno : EIO);
     data = data.subspan(std::size_t(n));
@@ -97,7 +97,7 @@ inline void write_at(const descriptor& file, const std::string& path, std::int64
 inline void read_at(const descriptor& file, const std::string& path, std::int64_t at,
                     std::span<std::byte> to) {
   while (!to.empty()) {
-    const ssize_t n = ::pread(file.get(), to.data(), std::min(to.size(), most_at_once), off_t(at));
+    const ssize_t n = ::pread(file.get(), to.data(), std::min(to.size(), most_at_once), at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno(path, "reading at byte " + std::to_string(at) + " failed");
     if (n == 0)
@@ -118,12 +118,12 @@ inline void resize(const descriptor& file, const std::string& path, std::int64_t
   int code = -1;
 #ifdef __linux__
   if (to > from) {
-    code = uninterrupted([&] { return ::fallocate(file.get(), 0, off_t(from), off_t(to - from)); });
+    code = uninterrupted([&] { return ::fallocate(file.get(), 0, from, to - from); });
     if (code != 0 && errno != EOPNOTSUPP && errno != ENOSYS) throw_errno(path, "cannot have " + std::to_string(to) + " bytes");
   }
 #endif
   while (code != 0) {
-    code = ::ftruncate(file.get(), off_t(to));
+    code = ::ftruncate(file.get(), to);
     if (code != 0 && errno != EINTR) throw_errno(path, "cannot have " + std::to_string(to) + " bytes");
   }
 }
@@ -168,7 +168,7 @@ class input_file {
     struct stat status;
     if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) detail::throw_errno(path_, "cannot be opened");
     if (!S_ISREG(status.st_mode)) throw error(path_ + ": is not a regular file");
-    size_ = std::int64_t(status.st_size);
+    size_ = status.st_size;
   }
 
   const std::string& path() const { return path_; }

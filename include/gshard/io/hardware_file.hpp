@@ -3,6 +3,10 @@
 
 // Hardware files: the measured times of a cluster as JSON, written by gshard-calibrate.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/comm/error.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/pass/cost/measured_times.hpp>

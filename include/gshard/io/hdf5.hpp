@@ -3,6 +3,10 @@
 
 // Reads and writes tensors as datasets of HDF5 files, each process its shards.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/comm/error.hpp>
 #include <gshard/io/collective.hpp>
 #include <gshard/io/file.hpp>

@@ -44,7 +44,7 @@ class hdf5_id {
   hid_t get() const { return id_; }
   herr_t close() {
     const hid_t id = std::exchange(id_, hid_t(-1));
-    return id < 0 ? herr_t(0) : close_(id);
+    return id < 0 ? 0 : close_(id);
   }
 
  private:
@@ -71,10 +71,10 @@ class hdf5_quiet {
 /// Why the last call failed: ": unable to open file ...", or nothing.
 inline std::string hdf5_reason() {
   std::string text;
-  const auto first = [](unsigned, const H5E_error2_t* e, void* to) {
+  const auto first = [](unsigned, const H5E_error2_t* e, void* to) -> herr_t {
     auto& found = *static_cast<std::string*>(to);
     if (found.empty() && e->desc != nullptr) found = e->desc;
-    return herr_t(0);
+    return 0;
   };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first, &text);
   return text.empty() ? text : ": " + text;

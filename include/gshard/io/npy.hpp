@@ -3,6 +3,10 @@
 
 // Reads and writes tensors as NumPy .npy files, each process its shards.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/comm/error.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/io/file_shards.hpp>

@@ -110,7 +110,7 @@ class safetensors_reader {
     if (std::int64_t(length) > file_.size() - data_at_)
       fail("is truncated: the header has " + std::to_string(length) + " bytes, the file " +
            std::to_string(file_.size()));
-    std::string text(std::size_t(length), ' ');
+    std::string text(length, ' ');
     file_.read(data_at_, std::as_writable_bytes(std::span(text)));
     data_at_ += std::int64_t(length);
     try {

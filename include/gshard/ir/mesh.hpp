@@ -85,6 +85,8 @@ struct mesh {
 namespace detail {
 template <class T>
 concept mesh_type = requires { static_cast<const mesh_shape&>(T::shape); };
+template <class T>
+concept has_static_extents = mesh_type<T> && requires { requires T::shape.static_devices() > 0; };
 }  // namespace detail
 
 }}  // namespace gshard::v0

@@ -3,6 +3,10 @@
 
 // A decoder-only language model with mixture-of-experts layers: training, and decoding with a cache of keys and values.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/ring_attention.hpp>
@@ -197,7 +201,7 @@ constexpr symbol sample_token(const parameter_scope& m, here logits, double temp
   if (!b.has(logits)) return b.nothing();
   if (!(temperature >= 0)) b.fail_range("sample_token", "temperature");
   if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);
-  return argmax<"GBV->GB">(here(logits) * (1 / temperature) + gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type));
+  return argmax<"GBV->GB">(logits * (1 / temperature) + gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type));
 }
 
 }}}  // namespace gshard::v0::nn

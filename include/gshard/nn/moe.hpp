@@ -3,6 +3,10 @@
 
 // The mixture-of-experts layer of GShard (arXiv 2006.16668), with k experts per token, and experts in groups.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>

@@ -3,6 +3,10 @@
 
 // An encoder-decoder Transformer with mixture-of-experts layers.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/nn/attention.hpp>

@@ -13,12 +13,10 @@ inline constexpr auto sum_model = [](auto&, auto x) { return sum(x); };
 inline constexpr auto mean_model = [](auto&, auto x) { return mean(x); };
 template <fixed_string Equation>
 inline constexpr auto mean_over_model = [](auto&, auto x) { return mean<Equation>(x); };
-template <fixed_string Equation>
-inline constexpr auto reduce_max_model = [](auto&, auto x) { return reduce_max<Equation>(x); };
-template <fixed_string Equation>
-inline constexpr auto reduce_min_model = [](auto&, auto x) { return reduce_min<Equation>(x); };
-template <fixed_string Equation>
-inline constexpr auto reduce_prod_model = [](auto&, auto x) { return reduce_prod<Equation>(x); };
+template <reduction What>
+inline constexpr auto reduce_model = [](auto&, auto x) { return reduce(x, What); };
+template <fixed_string Equation, reduction What>
+inline constexpr auto reduce_over_model = [](auto&, auto x) { return reduce<Equation>(x, What); };
 template <fixed_string Equation>
 inline constexpr auto argmax_model = [](auto&, auto x) { return argmax<Equation>(x); };
 template <fixed_string Equation>
@@ -56,35 +54,76 @@ template <fixed_string Equation, class T, class Spec>
 auto mean(const tensor<T, Spec>& x) {
   return detail::run_equation<detail::mean_over_model<Equation>, Equation>(x);
 }
-/// reduce_max<"AB->A">(x) on tensors: the largest element over the indices that the output lacks. The result is complete.
-/// Shapes: as the equation says.
+/// reduce_sum(x), reduce_sum<"AB->A">(x) on tensors: the same as `sum`.
+/// Shapes: as sum.
+/// Communicates: as sum.
+/// Compile time: as sum.
+/// Throws: nothing.
+/// @see sum
+template <class T, class Spec>
+auto reduce_sum(const tensor<T, Spec>& x) {
+  return sum(x);
+}
+template <fixed_string Equation, class T, class Spec>
+auto reduce_sum(const tensor<T, Spec>& x) {
+  return sum<Equation>(x);
+}
+/// reduce_mean(x), reduce_mean<"AB->A">(x) on tensors: the same as `mean`.
+/// Shapes: as mean.
+/// Communicates: as mean.
+/// Compile time: as mean.
+/// Throws: nothing.
+/// @see mean
+template <class T, class Spec>
+auto reduce_mean(const tensor<T, Spec>& x) {
+  return mean(x);
+}
+template <fixed_string Equation, class T, class Spec>
+auto reduce_mean(const tensor<T, Spec>& x) {
+  return mean<Equation>(x);
+}
+/// reduce_max(x), reduce_max<"AB->A">(x) on tensors: the largest element over all dims, or over the indices that the output lacks. The
+/// result is complete.
+/// Shapes: as the equation says; without one, a scalar.
 /// Communicates: an all_reduce or reduce_scatter with `max`, if a reduced dim is sharded.
 /// Compile time: the equation, rank; that x is complete; a real element type.
 /// Throws: nothing.
 /// @see trace/reduce.hpp
+template <class T, class Spec>
+auto reduce_max(const tensor<T, Spec>& x) {
+  return detail::run_verb<detail::reduce_model<reduction::max>>("reduce_max", x);
+}
 template <fixed_string Equation, class T, class Spec>
 auto reduce_max(const tensor<T, Spec>& x) {
-  return detail::run_equation<detail::reduce_max_model<Equation>, Equation>(x);
+  return detail::run_equation<detail::reduce_over_model<Equation, reduction::max>, Equation>(x);
 }
-/// reduce_min<"AB->A">(x) on tensors: the smallest element.
-/// Shapes: as the equation says.
+/// reduce_min(x), reduce_min<"AB->A">(x) on tensors: the smallest element.
+/// Shapes: as reduce_max.
 /// Communicates: as reduce_max.
 /// Compile time: as reduce_max.
 /// Throws: nothing.
 /// @see reduce_max
+template <class T, class Spec>
+auto reduce_min(const tensor<T, Spec>& x) {
+  return detail::run_verb<detail::reduce_model<reduction::min>>("reduce_min", x);
+}
 template <fixed_string Equation, class T, class Spec>
 auto reduce_min(const tensor<T, Spec>& x) {
-  return detail::run_equation<detail::reduce_min_model<Equation>, Equation>(x);
+  return detail::run_equation<detail::reduce_over_model<Equation, reduction::min>, Equation>(x);
 }
-/// reduce_prod<"AB->A">(x) on tensors: the product.
-/// Shapes: as the equation says.
+/// reduce_prod(x), reduce_prod<"AB->A">(x) on tensors: the product.
+/// Shapes: as reduce_max.
 /// Communicates: as reduce_max.
 /// Compile time: as reduce_max.
 /// Throws: nothing.
 /// @see reduce_max
+template <class T, class Spec>
+auto reduce_prod(const tensor<T, Spec>& x) {
+  return detail::run_verb<detail::reduce_model<reduction::prod>>("reduce_prod", x);
+}
 template <fixed_string Equation, class T, class Spec>
 auto reduce_prod(const tensor<T, Spec>& x) {
-  return detail::run_equation<detail::reduce_prod_model<Equation>, Equation>(x);
+  return detail::run_equation<detail::reduce_over_model<Equation, reduction::prod>, Equation>(x);
 }
 /// argmax<"AB->A">(x) on tensors: the index of the largest element along the one dim that the output lacks, int32.
 /// Shapes: as the equation says.

@@ -6,7 +6,10 @@
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
+#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
@@ -16,6 +19,11 @@
 
 namespace gshard { inline namespace v0 {
 
+struct accumulate_options {
+  /// [N]: the weight of each micro-batch in the mean, such as its number of labels. Without weights all count the same.
+  symbol weights{};
+};
+
 /// The mean loss of the micro-batches and its gradients. @see accumulate
 struct accumulated {
   symbol loss;
@@ -23,19 +31,44 @@ struct accumulated {
   list<symbol> gradients;   ///< of these, in this order
 };
 
+namespace detail {
+
+/// w / sum(w): the shares of the micro-batches, without a gradient. Without any weight, all are 0.
+constexpr symbol emit_shares(symbol weights, dtype type, int leading) {
+  builder& b = *weights.owner;
+  if (!b.has(weights)) return b.nothing();
+  if (weights.rank() != 1) b.fail(fault::rank_mismatch, "accumulate", {}, 1, weights.rank());
+  else if (weights.get().dims[0] != leading) b.fail(fault::dims_differ, "accumulate, .weights");
+  if (b.failed()) return b.nothing();
+  const symbol w = cast(stop_gradient(weights), type);
+  return map<[](auto one, auto all) { return all == 0 ? all : one / all; }>(w, sum(w));
+}
+
+/// loss * share. An einsum, because its gradient with respect to the loss needs the share alone.
+constexpr symbol emit_share(symbol loss, symbol share) {
+  return full_precision([](symbol a, symbol b) { return einsum<",->">(a, b); }, loss, share);
+}
+
+}  // namespace detail
+
 /// accumulate(m, body, x, ...): the mean of body(x[0], ...), body(x[1], ...), ..., and its gradients. The leading dim of the inputs counts
 /// the micro-batches. Its extent must be known when the program is compiled: `extent<'N', 4>`. Each micro-batch is complete, forward and
 /// backward, before the next one begins. So activations take the memory of one. The result is given to `adam{}.minimize`, or
 /// used by hand.
-/// Shapes: x [N, A...] -> body gets [A...], and returns a scalar.
-/// Communicates: what the body does. Gradients that are partial sums are added as such, and completed once, not once for each micro-batch.
+///
+/// accumulate(m, {.weights = counts}, body, x, ...): the weighted mean. If body returns the mean over its labels, and counts are the
+/// numbers of labels, the result is that of the whole batch, however it is split.
+/// Shapes: x [N, A...] -> body gets [A...], and returns a scalar; weights [N], real or integer.
+/// Communicates: what the body does; with weights, their sum. Gradients that are partial sums are added as such, and completed once, not
+/// once for each micro-batch.
 /// Compile time: the extent of the leading dim; that it is the same for all inputs. The plan has the steps of all N micro-batches: its
 /// length and the compiler's time grow with N.
 /// Throws: nothing.
 /// @see adam, gradients
 template <class Body, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr accumulated accumulate(const parameter_scope& m, const Body& body, here first, Symbols... rest) {
+constexpr accumulated accumulate(const parameter_scope& m, const accumulate_options& options, const Body& body, here first,
+                                 Symbols... rest) {
   builder& b = m.owner();
   accumulated sum{b.nothing(), {}, {}};
   int operand = 0;
@@ -51,12 +84,16 @@ constexpr accumulated accumulate(const parameter_scope& m, const Body& body, her
   const char letter = b.program.dims[std::size_t(leading)].letter;
   if (count < 1) b.fail(fault::unknown_count, "accumulate", {&letter, 1});
   const list<symbol> losses = b.losses;
+  symbol shares;
   for (int i = 0; i < int(count) && !b.failed(); ++i) {
     const auto part = [&](symbol x) { return squeeze<0>(slice(x, 0, i, i + 1)); };
     b.losses = {};  // auxiliary losses of this micro-batch
     const symbol loss = body(part(first), part(rest)...);
     if (!b.has(loss)) break;
-    const symbol share = count == 1 ? loss : detail::emit_scale(loss, 1 / double(count));
+    if (i == 0 && options.weights.owner) shares = detail::emit_shares(options.weights, loss.get().type, leading);
+    const symbol share = shares.owner ? detail::emit_share(loss, part(shares))
+                         : count == 1 ? loss
+                                      : detail::emit_scale(loss, 1 / double(count));
     sum.parameters = trainable(m);
     const list<symbol> gradient = detail::gradients_to_train(share, sum.parameters, "accumulate");
     sum.loss = i == 0 ? share : sum.loss + share;
@@ -67,6 +104,11 @@ constexpr accumulated accumulate(const parameter_scope& m, const Body& body, her
   }
   b.losses = losses;
   return sum;
+}
+template <class Body, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr accumulated accumulate(const parameter_scope& m, const Body& body, here first, Symbols... rest) {
+  return accumulate(m, accumulate_options{}, body, first, rest...);
 }
 
 }}  // namespace gshard::v0

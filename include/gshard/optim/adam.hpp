@@ -3,6 +3,10 @@
 
 // The Adam optimizer with decoupled weight decay (AdamW).
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/optim/accumulate.hpp>
@@ -53,7 +57,7 @@ struct adam {
   /// A mesh axis that shards the moments, besides the axes that shard their parameter: ZeRO. Each device updates its share of a parameter.
   /// A gradient is reduce-scattered, and the updated parameter is all-gathered. A parameter that the axis shards already is updated as it
   /// is: annotated so, it is gathered where it is used (FSDP).
-  std::string_view shard_state_over = {};
+  axis_name shard_state_over{};
 
   /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete
   /// training step. Parameters and moments are updated in place.
@@ -99,7 +103,7 @@ struct adam {
     builder& b = m.owner();
     const named_scope named(m, "optimizer");
     list<symbol> gradient = detail::gradients_on_wire(m, parameters, computed, wire);
-    detail::shard_gradients(b, shard_state_over, parameters, gradient);
+    detail::shard_gradients(b, shard_state_over.view(), parameters, gradient);
     detail::check_settings(b, "adam", clip_norm, weight_decay);
     if (clip_norm > 0) gradient = clip_by_global_norm(gradient, clip_norm);
     const symbol skipped = detail::prepare_checks(loss, gradient, if_not_finite);
@@ -131,8 +135,8 @@ struct adam {
     const symbol next = b.result_of_last(0), next_first = b.result_of_last(1), next_second = b.result_of_last(2);
     b.set_updated(first, next_first);
     b.set_updated(second, next_second);
-    for (const symbol& state : {first, second, next_first, next_second}) detail::shard_as(b, shard_state_over, p, state);
-    master.update(next, shard_state_over);
+    for (const symbol& state : {first, second, next_first, next_second}) detail::shard_as(b, shard_state_over.view(), p, state);
+    master.update(next, shard_state_over.view());
   }
 };
 

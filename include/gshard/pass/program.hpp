@@ -3,6 +3,10 @@
 
 // The program: compiles a model, written over global tensors, into a constant plan for a mesh.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>

@@ -3,6 +3,10 @@
 
 // Text of plans: tensors, steps, complete plans, and their communication.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
@@ -40,6 +44,15 @@ inline std::string linear_text(const plan_view& plan, const dim& d) {
 /// The elements of a dim that a device holds through a window, for the indices i of its block: "{i-1..i+1}", "{2i..2i+W-1 of H/2}", "{i+3
 /// wrapped}".
 inline std::string window_text(const plan_view& plan, const window& w, int read_dim) {
+  if (!w.pairs.empty()) {
+    std::string s;
+    for (int i = 0; i < w.pairs.count; ++i) {
+      const device_pair& p = w.pairs.data[i];
+      s.append(s.empty() ? "{" : ",").append(std::to_string(w.pairs.backwards ? p.target : p.source)) += ">";
+      s += std::to_string(w.pairs.backwards ? p.source : p.target);
+    }
+    return s + "}";
+  }
   const auto add_dim = [&](std::string& s, std::int64_t& rest, std::int64_t n, int d) {
     if (plan.dims[std::size_t(d)].what == dim::kind::fixed) rest += n * plan.dims[std::size_t(d)].number;
     else add_term(s, n, dim_text(plan, d));
@@ -103,7 +116,8 @@ inline std::string pad(std::string s, std::size_t width) {
 
 /// A tensor of a plan as text: `f32[E@expert,G,C,M]` has its dims and the axes that shard them. `+axis`: it is a partial sum over the axis.
 /// `+order(1,0)`: its device order is not the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds these elements of H for the indices i of its
-/// block, that is, the block and a halo. `{2i..2i+2 of O}`: for the indices i of its block of O.
+/// block, that is, the block and a halo. `{2i..2i+2 of O}`: for the indices i of its block of O. `{0>1,1>2}`: index 1 reads element 0, and
+/// index 2 element 1.
 inline std::string describe(const plan_view& plan, const value& v) {
   std::string s(name(v.type));
   s += '[';

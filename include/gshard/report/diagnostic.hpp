@@ -3,6 +3,10 @@
 
 // Text of diagnostics: the sentences that the compiler prints for a wrong program.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/ir/fault.hpp>
 
 #include <string>
@@ -68,6 +72,7 @@ inline std::string words(const diagnostic& d) {
     case fault::device_dim_twice:
     case fault::device_dim_left:
     case fault::axis_not_first:
+    case fault::not_a_permutation:
     case fault::implicit_sum: return about + ", over " + word;
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " divided by " + number(d.second);

@@ -3,6 +3,10 @@
 
 // Pictures (SVG) and tables (CSV) of the bytes over every link of a simulated network.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/sim/run_record.hpp>

@@ -3,6 +3,10 @@
 
 // A simulated run as one self-contained HTML page.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/link_map.hpp>
 #include <gshard/report/page_mesh.hpp>

@@ -22,14 +22,14 @@
 
 namespace gshard { inline namespace v0 {
 
+/// A document as text. Bytes of names that are not UTF-8 become the replacement character.
+inline std::string text_of_json(const nlohmann::ordered_json& document) {
+  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 namespace detail {
 
 using ordered_json = nlohmann::ordered_json;
-
-/// A document as text. Bytes of names that are not UTF-8 become the replacement character.
-inline std::string text_of_json(const ordered_json& document) {
-  return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 /// A list of the names of an enumeration, each with its amount.
 template <class Enum, class List>

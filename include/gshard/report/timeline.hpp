@@ -92,7 +92,7 @@ inline std::string timeline_json(const run_record& run, const plan_view& plan) {
       events.push_back({{"name", "memory"}, {"ph", "C"}, {"pid", process}, {"tid", process}, {"ts", detail::trace_time(m.time)},
                         {"args", {{"bytes", m.bytes}}}});
   }
-  return detail::text_of_json({{"otherData", {{"program", run.program}, {"network", run.network}, {"source", run.source}}},
+  return text_of_json({{"otherData", {{"program", run.program}, {"network", run.network}, {"source", run.source}}},
                                {"traceEvents", std::move(events)}});
 }
 

@@ -140,7 +140,7 @@ class checkpoint_saver {
     fnv1a<std::uint64_t> h;
     const std::vector<parameter_store::named_entry> saved = store_.saved();
     for (const auto& [name, entry] : saved) h.add(name).add(layout_text(entry.value, store_.on().mesh()));
-    return h.add(std::uint64_t(saved.size())).value();
+    return h.add(saved.size()).value();
   }
 
   /// Calls f(address in the shard, place in the part, bytes) for runs of blocks that are neighbours in both.

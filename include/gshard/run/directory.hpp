@@ -82,7 +82,7 @@ class directory {
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0)
       throw_errno(path_of(name), errno == ELOOP ? "is a symbolic link" : "cannot be opened");
     if (!S_ISREG(status.st_mode)) throw error(path_of(name) + ": is not a regular file");
-    return {std::move(file), std::int64_t(status.st_size)};
+    return {std::move(file), status.st_size};
   }
   /// A regular file for reading and writing, which is made if it is missing. A file that has other names too is refused.
   descriptor open(const std::string& name) const {

@@ -25,7 +25,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// "2026-11-24T08:23:13.123456Z"
 inline std::string utc_text(std::chrono::system_clock::time_point when) {
   const auto all = std::chrono::duration_cast<std::chrono::microseconds>(when.time_since_epoch()).count();
-  const std::time_t seconds = std::time_t(all / 1000000);
+  const std::time_t seconds = all / 1000000;
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   char day[32], text[48];

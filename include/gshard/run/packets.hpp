@@ -35,8 +35,8 @@ inline texts unpacked(std::string_view bytes) {
     std::memcpy(&size, bytes.data(), sizeof size);
     bytes.remove_prefix(sizeof size);
     if (size > bytes.size()) throw error("a packet between processes is damaged");
-    list.emplace_back(bytes.substr(0, std::size_t(size)));
-    bytes.remove_prefix(std::size_t(size));
+    list.emplace_back(bytes.substr(0, size));
+    bytes.remove_prefix(size);
   }
   return list;
 }

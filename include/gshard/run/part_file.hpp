@@ -96,7 +96,7 @@ inline std::string part_header(const std::vector<saved_tensor>& tensors, const s
   text.append("}").append(arrays).append("}");
   text.append((8 - text.size() % 8) % 8, ' ');
   std::string whole;
-  for (int i = 0; i < length_bytes; ++i) whole += char(std::uint64_t(text.size()) >> 8 * i & 255u);
+  for (int i = 0; i < length_bytes; ++i) whole += char(text.size() >> 8 * i & 255u);
   return whole + text;
 }
 
@@ -174,7 +174,7 @@ inline std::string read_part_header(const directory& in, const std::string& name
   for (int i = length_bytes; i-- > 0;) length = length << 8 | std::uint64_t(static_cast<unsigned char>(text[std::size_t(i)]));
   if (length > std::uint64_t(size - length_bytes) || length > std::uint64_t(safetensors_header::most_bytes))
     throw error(path + ": its header has " + std::to_string(length) + " bytes");
-  text.resize(std::size_t(length_bytes) + std::size_t(length));
+  text.resize(std::size_t(length_bytes) + length);
   read_at(file, path, length_bytes, std::as_writable_bytes(std::span(text)).subspan(std::size_t(length_bytes)));
   if (sha256_of(text) != part.header) throw error(path + ": its header is not the one that the manifest knows");
   return text;

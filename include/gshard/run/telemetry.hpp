@@ -209,7 +209,7 @@ class telemetry {
     char text[128] = {};
     if (memory_.get() < 0 || ::pread(memory_.get(), text, sizeof text - 1, 0) <= 0) return 0;
     const char* const second = std::strchr(text, ' ');
-    return second == nullptr ? 0 : std::strtoll(second, nullptr, 10) * std::int64_t(::sysconf(_SC_PAGESIZE));
+    return second == nullptr ? 0 : std::strtoll(second, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
   }
   static void snapshot(program& p) {
     const executor& e = p.engine();

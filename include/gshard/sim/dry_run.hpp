@@ -3,6 +3,10 @@
 
 // Dry runs: simulates time, memory and traffic of a plan on given hardware, without numbers.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/list_view.hpp>
 #include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/error.hpp>

@@ -3,6 +3,10 @@
 
 // Hardware presets (TPU pods and clusters): rates, sizes, latencies and their sources.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/sim/network/torus.hpp>

@@ -3,6 +3,10 @@
 
 // Reproducible imbalance of a mixture of experts: the workloads W0 to W7, which say which experts each token chooses.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/random.hpp>
 
 #include <array>

@@ -3,6 +3,10 @@
 
 // Simulated time of runs with numbers: when each step that an executor runs would run on given hardware.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/exec/executor.hpp>
 #include <gshard/sim/dry_run.hpp>
 

@@ -115,7 +115,7 @@ class fused_traffic {
 
   std::int64_t bytes(std::int32_t step) const {
     const node& n = plan_.steps[std::size_t(step)];
-    std::int64_t bytes = detail::bytes_touched(plan_, n, e_);
+    std::int64_t bytes = bytes_touched(plan_, n, e_);
     if (bytes == 0) return 0;
     for (int o = 0; o < n.outputs; ++o)
       if (fused_[std::size_t(n.output(o))]) bytes -= shard_bytes(plan_, n.output(o), e_);
@@ -185,8 +185,8 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
     c.step = std::int32_t(i);
     c.part = parts[i];
     c.recomputed = n.place.recomputed;
-    c.flops = detail::flops(plan, n, e);
-    c.bytes_touched = share.fusion && !is_measured ? fused.bytes(c.step) : detail::bytes_touched(plan, n, e);
+    c.flops = flops(plan, n, e);
+    c.bytes_touched = share.fusion && !is_measured ? fused.bytes(c.step) : bytes_touched(plan, n, e);
     c.bytes_received = plan.bytes_received(n, e);
     const bool small = detail::is_batched(plan, n, e, share.small_product);
     if (c.flops > 0)

@@ -3,6 +3,10 @@
 
 // Makes a cluster from a Boost.MPI communicator.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/tensor/mpi_cluster.hpp>
 
 #include <boost/mpi/communicator.hpp>

@@ -14,6 +14,7 @@
 #include <gshard/trace/call.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,8 +25,10 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// Throws unless as many extents are given as the mesh has axes. The error names the axes without an extent.
-void check_extent_count(const mesh_shape& mesh, std::size_t given);
+/// The extents of all axes. `given`: all of them, or those of the axes without a static extent. The error names the axes without an extent.
+std::vector<int> all_extents(const mesh_shape& mesh, const std::vector<int>& given);
+/// The extents of a mesh on `devices` devices. The error names the axes whose static extents do not fit.
+std::vector<int> extents_on(const mesh_shape& mesh, int devices);
 }  // namespace detail
 
 /// A mesh with bound extents on a backend. A handle: copies share the backend.
@@ -74,11 +77,37 @@ class any_cluster {
 
 #if GSHARD_HAS_BODIES
 
-GSHARD_INLINE void detail::check_extent_count(const mesh_shape& mesh, std::size_t given) {
-  if (given == std::size_t(mesh.rank())) return;
+GSHARD_INLINE std::vector<int> detail::all_extents(const mesh_shape& mesh, const std::vector<int>& given) {
+  if (given.size() == std::size_t(mesh.rank())) return given;
+  std::vector<int> all(mesh.extents.data(), mesh.extents.data() + mesh.rank());
   std::string lacking;
-  for (int a = int(given); a < mesh.rank(); ++a) lacking.append(lacking.empty() ? ", and none for \"" : ", \"").append(mesh.name(a)) += '"';
-  throw error("cluster: the mesh has " + std::to_string(mesh.rank()) + " axes; extents are given for " + std::to_string(given) + lacking);
+  std::size_t used = 0;
+  for (int a = 0; a < mesh.rank(); ++a) {
+    if (all[std::size_t(a)] != dynamic) continue;
+    if (used < given.size()) all[std::size_t(a)] = given[used];
+    else lacking.append(lacking.empty() ? ", and none for \"" : ", \"").append(mesh.name(a)) += '"';
+    ++used;
+  }
+  if (used == given.size()) return all;
+  throw error("cluster: the mesh has " + std::to_string(mesh.rank()) + " axes; extents are given for " + std::to_string(given.size()) +
+              lacking);
+}
+
+GSHARD_INLINE std::vector<int> detail::extents_on(const mesh_shape& mesh, int devices) {
+  std::int64_t fixed = 1;
+  bool all_fixed = true;
+  std::string text;
+  for (int a = 0; a < mesh.rank(); ++a) {
+    const int extent = mesh.static_extent(a);
+    all_fixed = all_fixed && extent != dynamic;
+    if (extent == dynamic) continue;
+    fixed *= extent;
+    text.append(text.empty() ? "\"" : ", \"").append(mesh.name(a)).append("\" has ") += std::to_string(extent);
+  }
+  if (devices > 0 && (all_fixed ? devices != fixed : devices % fixed != 0))
+    throw error("cluster: the mesh does not fit " + std::to_string(devices) + " devices: " +
+                (text.empty() ? "it has no axes" : "axis " + text));
+  return balanced_extents(devices, std::span(mesh.extents.data(), std::size_t(mesh.count)));
 }
 
 GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
@@ -93,7 +122,8 @@ GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<b
 
 GSHARD_INLINE void any_cluster::check_extents() const {
   const std::span<const int> bound = backend_->extents();
-  detail::check_extent_count(mesh_, bound.size());
+  if (bound.size() != std::size_t(mesh_.rank()))
+    throw error("cluster: the mesh has " + std::to_string(mesh_.rank()) + " axes, and its backend " + std::to_string(bound.size()));
   for (int a = 0; a < mesh_.rank(); ++a)
     if (mesh_.static_extent(a) != dynamic && mesh_.static_extent(a) != bound[std::size_t(a)])
       throw error("cluster: axis \"" + std::string(mesh_.name(a)) + "\" has extent " + std::to_string(mesh_.static_extent(a)) +
@@ -112,7 +142,7 @@ class cluster : public any_cluster {
 /// The extents of a mesh on `devices` devices: static extents stay, the others are as equal as possible.
 template <class Mesh>
 std::vector<int> extents_on(int devices) {
-  return balanced_extents(devices, std::span(Mesh::shape.extents.data(), std::size_t(Mesh::shape.count)));
+  return detail::extents_on(Mesh::shape, devices);
 }
 
 /// One device in this process, without communication.
@@ -121,8 +151,9 @@ cluster<Mesh> on_one_device() {
   return cluster<Mesh>(std::make_shared<loopback>(Mesh::shape.count));
 }
 
-/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes. Throws
-/// `gshard::error` for more than `simulated::most_devices`.
+/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes. Extents in place of
+/// `devices`: of all axes, or of those without a static extent. Neither is needed if all extents are static.
+/// Throws `gshard::error` if static extents do not fit, and for more than `simulated::most_devices`.
 template <detail::mesh_type Mesh>
 cluster<Mesh> simulate(int devices, node_map nodes = {}) {
   simulated::check(devices);  // before they are divided among axes, which takes time
@@ -130,15 +161,20 @@ cluster<Mesh> simulate(int devices, node_map nodes = {}) {
 }
 template <detail::mesh_type Mesh>
 cluster<Mesh> simulate(const std::vector<int>& extents, node_map nodes = {}) {
-  return cluster<Mesh>(std::make_shared<simulated>(extents, std::move(nodes)));
+  return cluster<Mesh>(std::make_shared<simulated>(detail::all_extents(Mesh::shape, extents), std::move(nodes)));
+}
+template <detail::has_static_extents Mesh>
+cluster<Mesh> simulate() {
+  return simulate<Mesh>(Mesh::shape.static_devices());
 }
 template <class Mesh, class... Given>
   requires(!detail::mesh_type<Mesh> || (!detail::call<1, int, node_map>::fits<Given...> &&
-                                        !detail::call<1, std::vector<int>, node_map>::fits<Given...>))
+                                        !detail::call<1, std::vector<int>, node_map>::fits<Given...> &&
+                                        (sizeof...(Given) > 0 || !detail::has_static_extents<Mesh>)))
 auto simulate(const Given&...) {
   static_assert(holds<detail::accepts<Given...>, actual_type<Mesh>>,
-                "gshard: simulate<mesh>(4) and simulate<mesh>({2, 2}) take a mesh, the number of devices or the extents of all axes, "
-                "and maybe a node_map");
+                "gshard: simulate<mesh>(4) and simulate<mesh>({2, 2}) take a mesh, the number of devices or the extents of its axes unless "
+                "all are static, and maybe a node_map");
   return cluster<std::conditional_t<detail::mesh_type<Mesh>, Mesh, mesh<>>>(nullptr);
 }
 

@@ -3,6 +3,10 @@
 
 // Views of shards as Eigen matrices, and Eigen matrices as inputs.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/tensor/tensor.hpp>
 
 #include <Eigen/Core>

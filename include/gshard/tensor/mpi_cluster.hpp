@@ -17,8 +17,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The processes of a communicator, one device each. The communicator is duplicated once. If `extents` is empty, dynamic extents share the
-/// processes as equally as possible. Collective over the communicator.
+/// The processes of a communicator, one device each. The communicator is duplicated once. `extents`: of all axes, or of those without a
+/// static extent. If it is empty, these share the processes as equally as possible. Collective over the communicator.
 /// Throws `gshard::error` if MPI is not initialized, or if the communicator is null or an intercommunicator. On every process: if the mesh
 /// does not fit the number of processes; if they differ in the mesh (names, order and extents of its axes), the options, the version of
 /// gshard, or the compile options that change results.
@@ -26,10 +26,9 @@ namespace gshard { inline namespace v0 {
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
   const int processes = detail::process_count(comm);
-  std::vector<int> all = extents;
+  std::vector<int> all;
   const std::string problem = detail::problem_of([&] {
-    if (extents.empty()) all = extents_on<Mesh>(processes);
-    else detail::check_extent_count(Mesh::shape, extents.size());
+    all = extents.empty() ? extents_on<Mesh>(processes) : detail::all_extents(Mesh::shape, extents);
   });
   return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options, problem));
 }
@@ -40,7 +39,7 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
 /// @see axis_order
 template <class Mesh, std::same_as<plan_view> Plan>
 cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const std::vector<int>& extents = {}, mpi_options options = {}) {
-  const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : extents;
+  const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : detail::all_extents(Mesh::shape, extents);
   options.choose_axis_order = [&](std::span<const int> node) {
     const list<int> order = axis_order(plan, plan.bind(sizes, {all.data(), all.size()}), {node.data(), node.size()});
     return std::vector<int>(order.begin(), order.end());

@@ -3,6 +3,10 @@
 
 // Views of shards as xtensor expressions, and xtensor arrays as inputs.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/tensor/tensor.hpp>
 
 #if __has_include(<xtensor/containers/xadapt.hpp>)  // since xtensor 0.26

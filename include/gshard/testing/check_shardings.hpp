@@ -3,6 +3,10 @@
 
 // The sharding property as a test: every sharding of a model on several meshes gives the results of one device.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/testing/all_shardings.hpp>
 #include <gshard/testing/run_program.hpp>

@@ -5,6 +5,10 @@
 //
 // Elementwise verbs broadcast implicitly if dims match in exactly one way. See map.hpp for the rule.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>

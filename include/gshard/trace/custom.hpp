@@ -3,6 +3,10 @@
 
 // User-defined operations: a rule in letters, a kernel on shards, and a gradient made of verbs.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/ir/custom_operation.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>

@@ -3,6 +3,10 @@
 
 // Elementwise operations: map with a user's function, arithmetic, relu and cast.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>

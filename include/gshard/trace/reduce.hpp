@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Reductions other than sums: reduce_max, reduce_min, reduce_prod, argmax, argmin and logsumexp.
+// Reductions: reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod, and reduce, which takes a `reduction`; argmax, argmin and
+// logsumexp.
 //
-// Sums are einsums. A sharded dim may be reduced: every device reduces its block. The partial result is completed where it is needed, by
-// all_reduce or reduce_scatter.
+// `sum` and `mean` are short names of the first two. Sums are einsums. A sharded dim may be reduced: every device reduces its block. The
+// partial result is completed where it is needed, by all_reduce or reduce_scatter.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/math.hpp>
@@ -49,6 +50,12 @@ constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const
   dim_list dims;
   for (int d = 0; d < output.size(); ++d) dims.push_back(x.get().dims[factors.find(output[d])]);
   return {&b, b.add_node(op::reduce, {x.id}, rule, {.combine = what}, {{dims, x.get().type}})};
+}
+
+/// The same for any reduction: a sum is an einsum.
+constexpr symbol emit_reduce_or_sum(symbol x, reduction what, const short_list& factors, const short_list& output, std::string_view text) {
+  if (what == reduction::sum) return emit_einsum(*x.owner, list_view(&x, 1), list_view(&factors, 1), output, text);
+  return emit_reduce(x, what, factors, output, text);
 }
 
 /// op::argmax: the first index along `along` at which x equals m, its extremum over that dim.
@@ -111,54 +118,110 @@ constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_li
 
 }  // namespace detail
 
-/// reduce_max<"GSE->GS">(x): the largest element over the indices that the output lacks; -infinity over none; NaN if one of them is NaN.
-/// The elements that reach it share its gradient.
-/// Shapes: as the equation says.
+/// reduce<"GSE->GS">(x, reduction::max): the sum, maximum, minimum or product over the indices that the output lacks. The verbs below have
+/// a name for each. All of them have three forms: an equation, an equation that is known at run time, and none, for all dims.
+/// Shapes: as the equation says; without one, a scalar.
+/// Communicates: an all_reduce or reduce_scatter with this reduction, if a reduced dim is sharded.
+/// Compile time: the equation; a real element type. Sums: any number.
+/// Throws: nothing.
+/// @see reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod
+template <fixed_string Equation>
+constexpr symbol reduce(here x, reduction what) {
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
+  return detail::emit_reduce_or_sum(x, what, e.operands[0], e.output, Equation.view());
+}
+constexpr symbol reduce(std::string_view text, here x, reduction what) {
+  const equation e = detail::checked_equation(*x.owner, text, 1);
+  return detail::emit_reduce_or_sum(x, what, e.operands[0], e.output, text);
+}
+constexpr symbol reduce(here x, reduction what) {
+  if (!x.owner->has(x)) return x.owner->nothing();
+  return detail::emit_reduce_or_sum(x, what, detail::counting(x.rank()), {}, "reduce");
+}
+/// reduce_sum<"GSE->GS">(x), reduce_sum("GSE->GS", x), reduce_sum(x): the sum over the indices that the output lacks, or over all dims.
+/// The same as `sum`.
+/// Shapes: as the equation says; without one, a scalar.
+/// Communicates: an all_reduce or reduce_scatter, if a reduced dim is sharded.
+/// Compile time: the equation.
+/// Throws: nothing.
+/// @see reduce, sum
+template <fixed_string Equation>
+constexpr symbol reduce_sum(here x) {
+  return sum<Equation>(x);
+}
+constexpr symbol reduce_sum(std::string_view text, here x) {
+  return sum(text, x);
+}
+constexpr symbol reduce_sum(here x) {
+  return sum(x);
+}
+/// reduce_mean<"GSE->GS">(x), reduce_mean("GSE->GS", x), reduce_mean(x): the sum, divided by the extents of the dims that it lacks. The
+/// same as `mean`.
+/// Shapes: as the equation says; without one, a scalar.
+/// Communicates: as reduce_sum.
+/// Compile time: the equation; a real or complex element type.
+/// Throws: nothing.
+/// @see reduce_sum, mean
+template <fixed_string Equation>
+constexpr symbol reduce_mean(here x) {
+  return mean<Equation>(x);
+}
+constexpr symbol reduce_mean(std::string_view text, here x) {
+  return mean(text, x);
+}
+constexpr symbol reduce_mean(here x) {
+  return mean(x);
+}
+/// reduce_max<"GSE->GS">(x), reduce_max("GSE->GS", x), reduce_max(x): the largest element over the indices that the output lacks, or over
+/// all dims; -infinity over none; NaN if one of them is NaN. The elements that reach it share its gradient.
+/// Shapes: as the equation says; without one, a scalar.
 /// Communicates: an all_reduce or reduce_scatter with `max`, if a reduced dim is sharded.
 /// Compile time: the equation; a real element type.
 /// Throws: nothing.
-/// @see reduce_min, argmax
+/// @see reduce, reduce_min, argmax
 template <fixed_string Equation>
 constexpr symbol reduce_max(here x) {
-  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
-  return detail::emit_reduce(x, reduction::max, e.operands[0], e.output, Equation.view());
+  return reduce<Equation>(x, reduction::max);
 }
-/// reduce_max("GSE->GS", x): the same with an equation that is known at run time.
 constexpr symbol reduce_max(std::string_view text, here x) {
-  const equation e = detail::checked_equation(*x.owner, text, 1);
-  return detail::emit_reduce(x, reduction::max, e.operands[0], e.output, text);
+  return reduce(text, x, reduction::max);
 }
-/// reduce_min<"GSE->GS">(x): the smallest element over the indices that the output lacks; infinity over none; NaN if one of them is NaN.
-/// Shapes: as the equation says.
+constexpr symbol reduce_max(here x) {
+  return reduce(x, reduction::max);
+}
+/// reduce_min<"GSE->GS">(x), reduce_min("GSE->GS", x), reduce_min(x): the smallest element over the indices that the output lacks, or over
+/// all dims; infinity over none; NaN if one of them is NaN.
+/// Shapes: as the equation says; without one, a scalar.
 /// Communicates: an all_reduce or reduce_scatter with `min`, if a reduced dim is sharded.
 /// Compile time: the equation; a real element type.
 /// Throws: nothing.
-/// @see reduce_max, argmin
+/// @see reduce, reduce_max, argmin
 template <fixed_string Equation>
 constexpr symbol reduce_min(here x) {
-  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
-  return detail::emit_reduce(x, reduction::min, e.operands[0], e.output, Equation.view());
+  return reduce<Equation>(x, reduction::min);
 }
-/// reduce_min("GSE->GS", x): the same with an equation that is known at run time.
 constexpr symbol reduce_min(std::string_view text, here x) {
-  const equation e = detail::checked_equation(*x.owner, text, 1);
-  return detail::emit_reduce(x, reduction::min, e.operands[0], e.output, text);
+  return reduce(text, x, reduction::min);
 }
-/// reduce_prod<"GSE->GS">(x): the product over the indices that the output lacks; 1 over none.
-/// Shapes: as the equation says.
+constexpr symbol reduce_min(here x) {
+  return reduce(x, reduction::min);
+}
+/// reduce_prod<"GSE->GS">(x), reduce_prod("GSE->GS", x), reduce_prod(x): the product over the indices that the output lacks, or over all
+/// dims; 1 over none.
+/// Shapes: as the equation says; without one, a scalar.
 /// Communicates: an all_reduce or reduce_scatter with `prod`, if a reduced dim is sharded.
 /// Compile time: the equation; a real element type.
 /// Throws: nothing.
-/// @see sum
+/// @see reduce, reduce_sum
 template <fixed_string Equation>
 constexpr symbol reduce_prod(here x) {
-  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
-  return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, Equation.view());
+  return reduce<Equation>(x, reduction::prod);
 }
-/// reduce_prod("GSE->GS", x): the same with an equation that is known at run time.
 constexpr symbol reduce_prod(std::string_view text, here x) {
-  const equation e = detail::checked_equation(*x.owner, text, 1);
-  return detail::emit_reduce(x, reduction::prod, e.operands[0], e.output, text);
+  return reduce(text, x, reduction::prod);
+}
+constexpr symbol reduce_prod(here x) {
+  return reduce(x, reduction::prod);
 }
 /// argmax<"GSE->GS">(x): the index of the largest element along the one dim that the output lacks; the first of several. NaN counts as the
 /// largest, as in numpy. It has no gradient.

@@ -223,6 +223,26 @@ constexpr symbol emit_shift(symbol t, std::string_view axis, int by, bool wrap) 
   b.place.is_explicit = false;
   return y;
 }
+constexpr symbol emit_permute(symbol t, std::string_view axis, list_view<device_pair> pairs) {
+  const shards s = shards_along(t, axis, "collective_permute");
+  builder& b = s.owner();
+  if (b.failed()) return b.nothing();
+  const int devices = b.mesh.static_extent(s.axis);
+  const auto is_device = [&](int i) { return i >= 0 && (devices == dynamic || i < devices); };
+  for (const device_pair& p : pairs) {
+    if (!is_device(p.source) || !is_device(p.target)) b.fail_range("collective_permute", "source, target", p.source, p.target);
+    for (const device_pair* q = pairs.begin(); q != &p; ++q)
+      if (p.source == q->source || p.target == q->target) b.fail(fault::not_a_permutation, "collective_permute", axis);
+  }
+  if (b.failed()) return b.nothing();
+  window w;
+  w.over = std::int16_t(s.t.get().dims[s.at]);
+  w.pairs = {pairs.data(), int(pairs.size())};
+  b.place.is_explicit = true;
+  const symbol y = emit_moved(op::permute, s.t, s.at, w);
+  b.place.is_explicit = false;
+  return y;
+}
 /// The first or the last `count` elements along a dim.
 constexpr symbol emit_border(symbol t, int dim, int count, bool last) {
   builder& b = *t.owner;
@@ -352,6 +372,34 @@ enum class border : std::uint8_t { zeros, wrap };
 template <fixed_string Axis>
 constexpr symbol shift(here t, int by, border beyond = border::wrap) {
   return detail::emit_shift(t, Axis.view(), by, beyond == border::wrap);
+}
+/// Pairs of devices along a mesh axis, each a source and a target: `device_pairs({{0, 1}, {1, 2}})`, or made by a function.
+template <std::size_t N>
+struct device_pairs {
+  device_pair pairs[N]{};
+
+  constexpr device_pairs() = default;
+  constexpr device_pairs(const device_pair (&list)[N]) {
+    for (std::size_t i = 0; i < N; ++i) pairs[i] = list[i];
+  }
+  constexpr device_pair& operator[](std::size_t i) { return pairs[i]; }
+};
+namespace detail {
+template <auto Pairs>
+inline constexpr auto stored_pairs = Pairs;
+}  // namespace detail
+
+/// collective_permute<"x", device_pairs({{0, 1}, {1, 2}})>(t): the device `target` of each pair along "x" gets the shard of the device
+/// `source`. Devices that are no target get zeros. JAX has it as lax.ppermute.
+/// Shapes: [X, ...] -> the same.
+/// Communicates: one collective_permute of a shard. So does its gradient, with the pairs reversed.
+/// Compile time: that t has X; that no two pairs have one source or one target; that X has the devices, if its extent is static.
+/// Throws: `gshard::error` when the program is bound, if X lacks a device.
+/// @see shift
+template <fixed_string Axis, device_pairs Pairs>
+constexpr symbol collective_permute(here t) {
+  constexpr auto& stored = detail::stored_pairs<Pairs>;
+  return detail::emit_permute(t, Axis.view(), {stored.pairs, std::size(stored.pairs)});
 }
 /// halo<"x", low, high>(t, dim): each shard between the last `low` elements of the shard before it and the first `high` of the next along
 /// `dim`. Beyond the ends: zeros, or the other end with border::wrap.

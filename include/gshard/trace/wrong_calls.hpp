@@ -365,6 +365,17 @@ constexpr auto shift(const Given&... given) {
                 "gshard: shift<\"x\">(t, by, border::wrap) takes a mesh axis, a tensor of a program, an integer and a border");
   return detail::refused(given...);
 }
+template <fixed_string Axis = "", class... Given>
+constexpr auto collective_permute(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: collective_permute<\"x\", device_pairs({{0, 1}, {1, 2}})>(t) takes a mesh axis, pairs and a tensor of a program");
+  return detail::refused(given...);
+}
+template <fixed_string Axis, device_pairs Pairs, class... Given>
+  requires(!detail::tensors<1>::fits<Given...>)
+constexpr auto collective_permute(const Given&... given) {
+  return collective_permute<Axis>(given...);
+}
 template <fixed_string Axis = "", int Low = 0, int High = 0, class... Given>
   requires(detail::left_out<Axis> || !detail::call<2, symbol, int, border>::fits<Given...>)
 constexpr auto halo(const Given&... given) {

@@ -43,36 +43,27 @@ constexpr auto einsum(const Given&... given) {
                 "gshard: einsum<\"GSM,ME->GSE\">(x, w, ...) takes an equation and one to six tensors of a program");
   return detail::refused(given...);
 }
+#define GSHARD_REDUCES(verb)                                                                                                      \
+  template <fixed_string Equation = "", class... Given>                                                                           \
+    requires(!detail::tensors<1>::fits<Given...> &&                                                                               \
+             !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))                          \
+  constexpr auto verb(const Given&... given) {                                                                                    \
+    static_assert(detail::accepts<Given...>, "gshard: " #verb "(x) and " #verb "<\"AB->A\">(x) take one tensor of a program");    \
+    return detail::refused(given...);                                                                                             \
+  }
+GSHARD_REDUCES(sum)
+GSHARD_REDUCES(mean)
+GSHARD_REDUCES(reduce_sum)
+GSHARD_REDUCES(reduce_mean)
+GSHARD_REDUCES(reduce_max)
+GSHARD_REDUCES(reduce_min)
+GSHARD_REDUCES(reduce_prod)
+#undef GSHARD_REDUCES
 template <fixed_string Equation = "", class... Given>
-  requires(!detail::tensors<1>::fits<Given...> &&
-           !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))
-constexpr auto sum(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: sum(x) and sum<\"AB->A\">(x) take one tensor of a program");
-  return detail::refused(given...);
-}
-template <fixed_string Equation = "", class... Given>
-  requires(!detail::tensors<1>::fits<Given...> &&
-           !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))
-constexpr auto mean(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: mean(x) and mean<\"AB->A\">(x) take one tensor of a program");
-  return detail::refused(given...);
-}
-template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
-constexpr auto reduce_max(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: reduce_max<\"AB->A\">(x) takes an equation and one tensor of a program");
-  return detail::refused(given...);
-}
-template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
-constexpr auto reduce_min(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: reduce_min<\"AB->A\">(x) takes an equation and one tensor of a program");
-  return detail::refused(given...);
-}
-template <fixed_string Equation = "", class... Given>
-  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, symbol>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
-constexpr auto reduce_prod(const Given&... given) {
-  static_assert(detail::accepts<Given...>, "gshard: reduce_prod<\"AB->A\">(x) takes an equation and one tensor of a program");
+  requires(!detail::call<2, symbol, reduction>::fits<Given...> &&
+           !(detail::left_out<Equation> && detail::call<3, std::string_view, symbol, reduction>::fits<Given...>))
+constexpr auto reduce(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: reduce<\"AB->A\">(x, reduction::max) takes one tensor of a program and a reduction");
   return detail::refused(given...);
 }
 template <fixed_string Equation = "", class... Given>

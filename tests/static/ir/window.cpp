@@ -128,6 +128,16 @@ static_assert(reach({.stride = 2, .taps = 3, .dilation = 3}, {0, 2}, 99) == inte
               reach({.stride = 2, .taps = 3, .dilation = 3}, {2, 4}, 99) == interval{2, 3} &&
               reach({.stride = 2, .taps = 3, .dilation = 3}, {4, 6}, 99) == interval{3, 5});
 
+// Pairs: an index reads the source of the pair whose target it is, or nothing. A block reads from the first source to the last.
+constexpr gs::device_pair swaps[]{{0, 3}, {3, 1}, {2, 2}};
+constexpr bound_window permuted{.pairs = {swaps, 3}}, back{.pairs = gs::pair_list{swaps, 3}.inverse()};
+static_assert(permuted.position(3) == 0 && permuted.position(1) == 3 && permuted.position(2) == 2 && permuted.position(0) == -1);
+static_assert(back.position(0) == 3 && back.position(3) == 1 && back.position(2) == 2 && back.position(1) == -1);
+static_assert(reach(permuted, {3, 4}, 4) == interval{0, 1} && reach(permuted, {1, 3}, 4) == interval{2, 4});
+static_assert(reach(permuted, {0, 1}, 4).size() == 0 && reach(permuted, {0, 4}, 4) == interval{0, 4});
+static_assert(reach(permuted, {1, 2}, 3).size() == 0);  // source 3 is beyond the dim
+static_assert(gs::window{.over = 1, .pairs = {swaps, 3}}.inverse(0).pairs == gs::pair_list{swaps, 3, true});
+
 // Numbers that are extents are known when the program is bound.
 struct extents {
   constexpr std::int64_t dim(int i) const { return 10 * (i + 1); }

@@ -58,6 +58,14 @@ constexpr auto& of_square = gs::program<square_step, data, in<"BM", P<"data", no
 static_assert(layout_of(of_square, "adafactor.m.w").used() == 1 && layout_of(of_square, "w").used() == 0);
 static_assert(layout_of(of_square, "adafactor.r.w").dim_of(0) == 0 && layout_of(of_square, "adafactor.c.w").used() == 0);
 
+// The options that both optimizers have are of one type. A name that is known later converts, too, and an optimizer is a template argument.
+static_assert(std::is_same_v<decltype(gs::adam::shard_state_over), decltype(gs::adafactor::shard_state_over)>);
+static_assert(std::is_same_v<decltype(gs::adam::decays), decltype(gs::adafactor::decays)>);
+static_assert(gs::adam{.shard_state_over = std::string_view("data")}.shard_state_over == gs::axis_name("data"));
+template <auto Optimizer>
+inline constexpr bool shards_state = !Optimizer.shard_state_over.empty();
+static_assert(shards_state<gs::adam{.shard_state_over = "data"}> && !shards_state<gs::adam{}> && !shards_state<gs::adafactor{}>);
+
 // Adam: both moments of every parameter are sharded. One reduce_scatter and one all_gather for each parameter; the sum is that of the loss.
 template <bool Shards, class First>
 inline constexpr auto adam_step = [](auto& m, auto x, auto rate) {

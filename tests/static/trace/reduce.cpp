@@ -47,6 +47,24 @@ static_assert(tracing::alike(
       gs::reduce_max("abc->ca", x), gs::reduce_min("abc->ca", x), gs::reduce_prod("abc->", x);
       gs::argmax("abc->ca", x), gs::argmin("abc->ab", x), gs::logsumexp("abc->a", x);
     }));
+// Every reduction has the same names and forms: an equation, one that is known at run time, and none, for all dims.
+template <gs::reduction What>
+constexpr void all_forms(builder& b) {
+  const symbol x = input(b, "GSE");
+  gs::reduce<"abc->ca">(x, What), gs::reduce("abc->b", x, What), gs::reduce(x, What);
+}
+#define GSHARD_TEST_FORMS(verb)                                         \
+  [](builder& b) {                                                      \
+    const symbol x = input(b, "GSE");                                   \
+    gs::verb<"abc->ca">(x), gs::verb("abc->b", x), gs::verb(x);         \
+  }
+static_assert(tracing::alike(all_forms<gs::reduction::sum>, GSHARD_TEST_FORMS(reduce_sum)));
+static_assert(tracing::alike(all_forms<gs::reduction::max>, GSHARD_TEST_FORMS(reduce_max)));
+static_assert(tracing::alike(all_forms<gs::reduction::min>, GSHARD_TEST_FORMS(reduce_min)));
+static_assert(tracing::alike(all_forms<gs::reduction::prod>, GSHARD_TEST_FORMS(reduce_prod)));
+static_assert(tracing::alike(GSHARD_TEST_FORMS(sum), GSHARD_TEST_FORMS(reduce_sum)));
+static_assert(tracing::alike(GSHARD_TEST_FORMS(mean), GSHARD_TEST_FORMS(reduce_mean)));
+#undef GSHARD_TEST_FORMS
 static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::reduce_max("ab>a", input(b, "AB")); }));
 static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::reduce_min("ab>a", input(b, "AB")); }));
 static_assert(fails(fault::malformed_equation, "ab>a", [](builder& b, auto&) { gs::reduce_prod("ab>a", input(b, "AB")); }));

@@ -144,6 +144,18 @@ static_assert(all_send<gradient<[](auto t) { return gs::all_to_all<"x">(t, 2, 1)
     {op::all_to_all, op::all_to_all}, 2 * (shard / 4 * 3)));
 static_assert(all_send<gradient<[](auto t) { return gs::halo<"x", 1, 0>(t, 1); }, P<"x", none>>, P<"x", none>>(
     {op::collective_permute, op::collective_permute}, 2 * 16 * 4));
+static_assert(all_send<region<[](auto x) {
+  return gs::collective_permute<"x", gs::device_pairs({{0, 2}, {2, 0}, {3, 1}})>(x);
+}>, P<"x", none>>({op::collective_permute}, shard));
+static_assert(all_send<gradient<[](auto x) { return gs::collective_permute<"x", gs::device_pairs({{3, 0}})>(x); }, P<"x", none>>, P<"x", none>>(
+    {op::collective_permute, op::collective_permute}, 2 * shard));
+// A pair in the middle of a long axis counts as well.
+inline constexpr plan_view in_the_middle = plan<region<[](auto t) { return gs::collective_permute<"x", gs::device_pairs({{5, 9}})>(t); }>,
+                                                gs::mesh<gs::axis<"x", 24>>, in<"BM", P<"x", none>>>;
+static_assert(bytes(in_the_middle, 24) == 16 * 4);  // a row
+// Along another axis of the mesh than the one that is sharded inside.
+static_assert(sends(plan<region<[](auto t) { return gs::collective_permute<"x", gs::device_pairs({{0, 1}})>(t); }, P<"x", "y">>, grid,
+                         in<"BM", P<"x", "y">>>, {op::collective_permute}));
 // Of what is gathered, every device uses another part: the gradient is summed and scattered at once.
 inline constexpr auto gathered = [](auto&, auto x, auto w) {
   const symbol y = gs::per_shard<"x", P<none, "x">>(
@@ -180,6 +192,16 @@ static_assert(fails(fault::axis_not_first, "per_shard", [](builder& b, auto&) {
   gs::per_shard<"x", P<axes<"y", "x">>>(same, input(b, "A", P<axes<"y", "x">>{}));
 }));
 static_assert(fails(fault::no_device_dim, "shift", [](builder& b, auto&) { gs::shift<"x">(input(b, "A", P<"x">{}), 1); }));
+static_assert(fails(fault::no_device_dim, "collective_permute", [](builder& b, auto&) {
+  gs::collective_permute<"x", gs::device_pairs({{0, 1}})>(input(b, "A", P<"x">{}));
+}));
+template <gs::device_pairs Pairs>
+constexpr auto permuted = [](builder& b, auto&) {
+  gs::per_shard<"x", P<"x">>([](auto t) { return gs::collective_permute<"x", Pairs>(t); }, input(b, "A", P<"x">{}));
+};
+static_assert(fails(fault::not_a_permutation, "collective_permute", permuted<gs::device_pairs({{0, 1}, {0, 2}})>));
+static_assert(fails(fault::not_a_permutation, "collective_permute", permuted<gs::device_pairs({{0, 1}, {1, 1}})>));
+static_assert(tracing::out_of_range("collective_permute", "source, target", {0, -1}, permuted<gs::device_pairs({{1, 0}, {0, -1}})>));
 // Which of two dims that count the devices is meant, nobody can tell.
 static_assert(fails(fault::device_dim_twice, "all_reduce", [](builder& b, auto&) {
   gs::per_shard<"x", P<"x">>([](auto t) { return gs::all_reduce<"x">(gs::einsum<"xa,yb->xyab">(t, t)); }, input(b, "A", P<"x">{}));

@@ -45,6 +45,7 @@ static_assert(passes([](auto&, symbol x, symbol u) { gs::repeat<2>(u, same), gs:
 static_assert(passes([](auto&, symbol x, symbol u) { gs::repeat(u, same, x), gs::repeat(gs::sum(x), same, u); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::full_precision(same, u); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::all_reduce<"x">(u), gs::all_gather<"x">(u, 0), gs::halo<"x", 1, 1>(u, 0); }));
+static_assert(passes([](auto&, symbol, symbol u) { gs::collective_permute<"x", gs::device_pairs({{0, 1}})>(u); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::shift<"x">(u, 1), gs::reduce_scatter<"x">(u, 0), gs::all_to_all<"x">(u, 0, 1); }));
 static_assert(passes([](auto&, symbol x, symbol u) { gs::per_shard<"x", P<none, none>>([u](symbol) { return u; }, x); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::per_shard<"x", P<"x", none>>(same, u), gs::device_index<"x">(u); }));

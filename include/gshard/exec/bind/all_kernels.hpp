@@ -3,6 +3,10 @@
 
 // The table of all kernels of the library, for programs whose plan is made at run time.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/exec/bind/kernels.hpp>
 
 // Header-only, a translation unit that uses this table compiles all kernels.

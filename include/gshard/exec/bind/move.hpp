@@ -97,6 +97,20 @@ action bind(operation<op::roll>, const local_step<T>& step) {
 }
 
 template <class T>
+action bind(operation<op::permute>, const local_step<T>& step) {
+  const kernel::window_array w = step.windows(0);
+  for (int d = 0; d < step.in_value(0).rank(); ++d) {
+    const pair_list& pairs = w[std::size_t(d)].pairs;
+    const std::int64_t devices = step.in_value(0).extents[std::size_t(d)];
+    for (int i = 0; i < pairs.count; ++i)
+      if (const device_pair& p = pairs.data[i]; p.source >= devices || p.target >= devices)
+        throw error("collective_permute: the pair {" + std::to_string(p.source) + ", " + std::to_string(p.target) + "} is beyond the " +
+                    std::to_string(devices) + " devices along the axis");
+  }
+  return bind(operation<op::strided_slice>{}, step);
+}
+
+template <class T>
 action bind(operation<op::concat>, const local_step<T>& step) {
   std::vector<std::pair<const T*, kernel::window_move<T>>> parts;
   for (int i = 0; i < step.n.inputs; ++i)

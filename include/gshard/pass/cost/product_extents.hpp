@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace gshard { inline namespace v0 { namespace detail {
+namespace gshard { inline namespace v0 {
 
 /// The extents of an einsum of two operands on the device with the largest shards, as `batch` products of matrices. Of a grouped product:
 /// with equally many rows for each expert.
@@ -47,4 +47,4 @@ constexpr product_extents extents_of_product(const plan_view& plan, const node& 
   return p;
 }
 
-}}}  // namespace gshard::v0::detail
+}}  // namespace gshard::v0

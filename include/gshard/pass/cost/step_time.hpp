@@ -3,6 +3,10 @@
 
 // Estimates the time and memory of a plan: flops, bytes touched, collectives and peak bytes on the busiest device.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/counting.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/base/math.hpp>
@@ -136,14 +140,16 @@ constexpr double loop_count(const plan_view& plan, const node& step, const exten
   return n;
 }
 
-/// Additions and multiplications of einsums, convolutions and attention, of complex numbers 4 times as many; 0 for other operations.
-/// Infinite if the extents cannot be counted.
+}  // namespace detail
+
+/// Additions and multiplications of a step: of einsums, convolutions and attention, of complex numbers 4 times as many; 0 for other
+/// operations. Infinite if the extents cannot be counted.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  if (step.kind == op::custom) return step.attr.custom->flops > 0 ? step.attr.custom->flops * loop_count(plan, step, e) : 0;
+  if (step.kind == op::custom) return step.attr.custom->flops > 0 ? step.attr.custom->flops * detail::loop_count(plan, step, e) : 0;
   const bool products = traits(step.kind).product && (step.inputs == 2 || traits(step.kind).grouped);
-  if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * loop_count(plan, step, e);
+  if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * detail::loop_count(plan, step, e);
   const double each = is_complex(plan.at(step.input(0)).type) ? 8 : 2;
-  return products ? each * loop_count(plan, step, e) : 0;
+  return products ? each * detail::loop_count(plan, step, e) : 0;
 }
 
 /// Bytes that a step reads and writes on a device: each distinct operand once, and its results. Lookups and slices read only as many bytes
@@ -151,18 +157,20 @@ constexpr double flops(const plan_view& plan, const node& step, const extents& e
 constexpr std::int64_t bytes_touched(const plan_view& plan, const node& step, const extents& e) {
   if (traits(step.kind).alias) return 0;
   if (!plan.is_countable(step, e)) return uncountable;
-  if (writes_row(step)) return 2 * shard_bytes(plan, step.input(1), e);
+  if (writes_row(step)) return 2 * detail::shard_bytes(plan, step.input(1), e);
   std::int64_t out = 0;
-  for (int o = 0; o < step.outputs; ++o) out += shard_bytes(plan, step.output(o), e);
+  for (int o = 0; o < step.outputs; ++o) out += detail::shard_bytes(plan, step.output(o), e);
   if (traits(step.kind).reads_what_it_writes) return 2 * out;
   std::int64_t in = 0;
   for (int i = 0; i < step.inputs; ++i) {
     bool again = false;
     for (int k = 0; k < i; ++k) again = again || step.input(k) == step.input(i);
-    if (!again) in += shard_bytes(plan, step.input(i), e);
+    if (!again) in += detail::shard_bytes(plan, step.input(i), e);
   }
   return in + out;
 }
+
+namespace detail {
 
 /// Seconds of the arithmetic of a step.
 constexpr double seconds_of_arithmetic(const plan_view& plan, const node& step, const extents& e, const machine& on) {
@@ -213,7 +221,7 @@ constexpr double seconds_of(const plan_view& plan, const node& step, const exten
     if (received == uncountable) return __builtin_inf();
     return arithmetic + detail::seconds_on(through, step.kind, step.attr.axes, e, received, detail::replica_axes(plan, step, e));
   }
-  const double memory = detail::seconds_of_memory(step.kind, detail::bytes_touched(plan, step, e), on);
+  const double memory = detail::seconds_of_memory(step.kind, bytes_touched(plan, step, e), on);
   return arithmetic > memory ? arithmetic : memory;
 }
 /// The same on a cluster.
@@ -224,13 +232,13 @@ constexpr double seconds_of(const plan_view& plan, const node& step, const exten
 /// Additions and multiplications of a plan's einsums and convolutions on the busiest device.
 constexpr double flops(const plan_view& plan, const extents& e) {
   double total = 0;
-  for (const node& step : plan.steps) total += detail::flops(plan, step, e);
+  for (const node& step : plan.steps) total += flops(plan, step, e);
   return total;
 }
 /// Bytes that the steps of a plan read and write in the memory of the busiest device.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
   std::int64_t total = 0;
-  for (const node& step : plan.steps) total = detail::capped_sum(total, detail::bytes_touched(plan, step, e));
+  for (const node& step : plan.steps) total = detail::capped_sum(total, bytes_touched(plan, step, e));
   return total;
 }
 

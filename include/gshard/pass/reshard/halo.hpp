@@ -34,12 +34,18 @@ constexpr std::int64_t overlap(const interval& has, const interval& wanted, std:
   return n;
 }
 
-/// Along axes up to this extent all devices are checked; along longer axes the ends and the middle.
+/// Along axes up to this extent all devices are checked; along longer axes the ends and the middle, if windows have no pairs.
 inline constexpr int all_of = 16;
 
-/// Calls f(coordinates) for the devices along the axes of a mask. All other coordinates are 0.
+constexpr bool has_pairs(const value& v, list_view<window> windows) {
+  for (int d = 0; d < v.windows.size(); ++d)
+    if (!windows[std::size_t(v.windows[d])].pairs.empty()) return true;
+  return false;
+}
+
+/// Calls f(coordinates) for the devices along the axes of a mask: for all, or for those to check. All other coordinates are 0.
 template <class F>
-constexpr void for_each_place(std::uint32_t axes, const extents& e, F f) {
+constexpr void for_each_place(std::uint32_t axes, const extents& e, bool all, F f) {
   mesh_place at{};
   for (;;) {
     f(at);
@@ -48,8 +54,8 @@ constexpr void for_each_place(std::uint32_t axes, const extents& e, F f) {
       if (!((axes >> a) & 1u)) continue;
       const int n = e.axis(int(a));
       ++at[a];
-      if (n > all_of && at[a] == 2) at[a] = n / 2;
-      if (n > all_of && at[a] == n / 2 + 1) at[a] = n - 2;
+      if (n > all_of && !all && at[a] == 2) at[a] = n / 2;
+      if (n > all_of && !all && at[a] == n / 2 + 1) at[a] = n - 2;
       if (at[a] < n) break;
       at[a] = 0;
     }
@@ -84,7 +90,7 @@ constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_vi
 /// The same on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& from, const value& to, list_view<window> windows, const extents& e) {
   std::int64_t most = 0;
-  for_each_place(axes_of_move(from, to), e, [&](const mesh_place& at) {
+  for_each_place(axes_of_move(from, to), e, has_pairs(from, windows) || has_pairs(to, windows), [&](const mesh_place& at) {
     const std::int64_t bytes = bytes_lacking(from, to, windows, e, at, at);
     if (bytes > most) most = bytes;
   });
@@ -156,9 +162,9 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
   // Along long axes not all devices are checked. That is a proof only for blocks of equal size, which begin in equal steps.
   const std::int64_t blocks = e.devices(axes.mask());
   for (int i = 0; i < axes.size(); ++i)
-    if (e.axis(axes[i]) > all_of && (w.wrap || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
+    if (e.axis(axes[i]) > all_of && (w.wrap || !w.pairs.empty() || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
   bool same = true;
-  for_each_place(axes.mask(), e, [&](const mesh_place& at) {
+  for_each_place(axes.mask(), e, false, [&](const mesh_place& at) {
     const interval block = block_of(e.dim(dim), axes, e.axes, at),
                    read = reach(bound, block_of(e.dim(w.over), axes, e.axes, at), e.dim(dim));
     same = same && (block == read || (block.size() == 0 && read.size() == 0));
@@ -186,7 +192,7 @@ constexpr short_list longer_factors(const node& n, int operand, list_view<window
 constexpr std::int64_t shard_elements(const value& v, list_view<window> windows, const extents& e) {
   if (v.windows.empty()) return shard_elements(v.dims, v.layout, e);
   std::int64_t most = 0;
-  detail::for_each_place(detail::axes_of_windows(v), e, [&](const detail::mesh_place& at) {
+  detail::for_each_place(detail::axes_of_windows(v), e, detail::has_pairs(v, windows), [&](const detail::mesh_place& at) {
     std::int64_t n = 1;
     for (int d = 0; d < v.rank(); ++d) n *= detail::held(v, d, windows, e, at).size();
     if (n > most) most = n;
@@ -204,11 +210,12 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
   const auto to = [&](int i) -> const value& { return values[std::size_t(step.out[i])]; };
   const bool all_reduces = step.kind == op::all_reduce;
   std::int64_t total = 0;
-  bool reads = false;
+  bool reads = false, pairs = false;
   std::uint32_t moving = 0;
   for (int i = 0; i < step.inputs; ++i) {
     const value &before = from(i), &after = to(i);
     reads = reads || !before.windows.empty() || !after.windows.empty();
+    pairs = pairs || detail::has_pairs(before, windows) || detail::has_pairs(after, windows);
     moving |= detail::axes_of_move(before, after);
     total += all_reduces ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
                          : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
@@ -216,7 +223,7 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
   if (all_reduces) return bytes_of_sum(total, n);
   if (!reads) return total;
   std::int64_t most = 0;
-  detail::for_each_place(moving, e, [&](const detail::mesh_place& at) {
+  detail::for_each_place(moving, e, pairs, [&](const detail::mesh_place& at) {
     std::int64_t bytes = 0;
     for (int i = 0; i < step.inputs; ++i) bytes += detail::bytes_lacking(from(i), to(i), windows, e, at, at);
     if (bytes > most) most = bytes;

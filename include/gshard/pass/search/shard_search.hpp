@@ -296,7 +296,7 @@ class shard_searcher {
   constexpr picks arbitrary(int start) const {
     picks p(count(), 0);
     for (std::size_t v = 0; v < count(); ++v) {
-      const std::uint64_t number = fnv1a<std::uint64_t>().add(std::uint64_t(start)).add(std::uint64_t(v)).value();
+      const std::uint64_t number = fnv1a<std::uint64_t>().add(std::uint64_t(start)).add(v).value();
       p[v] = std::int16_t(number % space_.variables[v].candidates.size());
     }
     return p;
