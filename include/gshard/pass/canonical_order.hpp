@@ -106,6 +106,8 @@ class canonical_order {
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const node& n = g_.nodes[i];
       hash h = of(n);
+      for (int d = 0; d < n.rule.windows.size(); ++d)
+        if (const int row = n.rule.windows[d]; row != 0) add(h, g_.windows[std::size_t(row)], dims);
       for (int k = 0; k < n.inputs; ++k) h.add(made[n.in[k]]).add(n.rule.in[k].bits);
       for (int o = 0; o < n.outputs; ++o) {
         const value& v = g_.at(n.out[o]);
@@ -126,6 +128,10 @@ class canonical_order {
     if (a.function != nullptr) h.add(std::uint64_t(a.function->own + 1));
     h.add(std::uint64_t(n.place.remat) << 1 | std::uint64_t(n.place.gradient));
     return h;
+  }
+  static constexpr void add(hash& h, const window& w, const std::uint64_t* dims) {
+    if (w.over >= 0) h.add(dims[w.over]);
+    for (const std::int32_t number : {w.stride, w.low, w.step, w.dilation, std::int32_t(w.wrap)}) h.add(std::uint64_t(number));
   }
   /// Adds to each node's key a hash of the nodes that read its results.
   constexpr void hash_readers() {
