@@ -93,6 +93,15 @@ struct scan_record {
   std::int64_t lag = 0;
 };
 
+/// A node that reads what a tensor was made of, in place of the tensor itself. Gradients with respect to this tensor need to know.
+struct bypass {
+  std::int32_t result = -1;  // the first one of the node; -1: verbs whose operand is the whole gating
+  std::int32_t tensor = -1;  // the operand of the verb
+  int operand = 0;           // its position
+  short_list factors;        // of its dims
+  std::string_view verb{};   // if there is no node
+};
+
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
 class builder {
  public:
@@ -103,6 +112,7 @@ class builder {
   list<std::int32_t> checked_losses;  // losses of optimizers, and their terms: outputs of these must be finite
   list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
   list<scan_record> scans;
+  list<bypass> bypasses;  // in any order
   symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: it never does
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or are those of a layer

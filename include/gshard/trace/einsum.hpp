@@ -83,6 +83,19 @@ constexpr void check_lone_letters(builder& b, list_view<symbol> operands, const 
   }
 }
 
+/// The tensor of which z is the conjugate of the conjugate, or z. The derivative of an einsum conjugates operands that may be conjugates.
+constexpr std::int32_t before_conjugations(const graph& g, std::int32_t z) {
+  if (!is_complex(g.at(z).type)) return z;
+  std::int32_t inner = z;
+  for (int i = 0; i < 2; ++i) {
+    const std::int32_t maker = g.at(inner).producer;
+    const node* const n = maker < 0 ? nullptr : &g.nodes[std::size_t(maker)];
+    if (!n || n->kind != op::map || n->attr.function->own != arithmetic::number_of<arithmetic::conjugate>) return z;
+    inner = n->in[0];
+  }
+  return g.at(inner).dims == g.at(z).dims ? inner : z;
+}
+
 /// A factor of a product. With `bf16_products`, tensors in bf16 are factors of products in float.
 constexpr symbol emit_factor(symbol x) {
   builder& b = *x.owner;
@@ -127,18 +140,26 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
       dim_of[f] = dim;
     }
   }
-  for (std::size_t i = 0; i < count; ++i)
+  const auto result = std::int32_t(b.program.values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int32_t tensor = ids[i];
+    ids[i] = before_conjugations(b.program, tensor);
     if (const std::int32_t input = b.column_major_input(ids[i]); input >= 0) {
       ids[i] = input;
       rule.in[i] = rule.in[i].reversed();
     }
+    if (ids[i] != tensor) b.bypasses.push_back({result, tensor, std::int32_t(i), factors[i]});
+  }
   if (!has_sums(type) && (known & ~output.mask()) != 0) {
     b.fail_type(text, 0, type, types_with(has_sums));
     return b.nothing();
   }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
-  if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) return s;
+  if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) {
+    b.bypasses.push_back({s.id, given[0].id, 0, route::mask});
+    return s;
+  }
   rule.out[0] = output;
   const bool rounds = b.options.bf16_products && count == 2 && type == dtype::f32;
   return {&b, b.add_node(op::einsum, list_view(ids, count), rule, {.rounds_to_bf16 = rounds}, {{dims, type}})};

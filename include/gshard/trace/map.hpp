@@ -62,14 +62,6 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
-/// The operand of the function of the library with this number, if that makes x; else -1.
-constexpr std::int32_t operand_of_own(symbol x, int number) {
-  const std::int32_t maker = x.get().producer;
-  if (maker < 0) return -1;
-  const node& n = x.owner->program.nodes[std::size_t(maker)];
-  return n.kind == op::map && n.attr.function->own == number ? n.input(0) : -1;
-}
-
 /// op::map. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   const symbol* const given = operands.data();
@@ -83,6 +75,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
     if (values[given[i].id].dims.count > dims.count) dims = values[given[i].id].dims;
   sharding_rule rule;
   std::int32_t ids[sharding_rule::most_in]{};
+  const auto next_value = std::int32_t(b.program.values.size());
   for (std::size_t i = 0; i < count; ++i) {
     const value& v = values[given[i].id];
     ids[i] = given[i].id;
@@ -94,7 +87,9 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
       b.fail(ways ? fault::ambiguous_dims : fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
+    const short_list factors = rule.in[i];
     read_before_broadcast(b.program, ids[i], rule.in[i]);
+    if (ids[i] != given[i].id) b.bypasses.push_back({next_value, given[i].id, std::int32_t(i), factors});
   }
   rule.out[0] = counting(dims.count);
   return {&b, b.add_node(op::map, list_view(ids, count), rule, {.function = &f}, {{dims, type}})};
