@@ -36,6 +36,9 @@ struct attention_part {
 
 namespace detail {
 
+/// The log_sum of a query that sees no key.
+inline constexpr float no_keys = -std::numeric_limits<float>::infinity();
+
 /// For each key, the first query that sees it: [batch..., keys], int32.
 constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::string_view verb) {
   builder& b = *k.owner;
@@ -141,7 +144,8 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
   return detail::emit_attention(q, k, v, options, "partial_attention");
 }
 
-/// merge_attention(a, b): the attention of the same queries over the keys of both parts.
+/// merge_attention(a, b): the attention of the same queries over the keys of both parts. A part whose log_sum is -infinity adds nothing, as
+/// that of a query that sees none of its keys.
 /// Shapes: two parts of equal shapes -> the same.
 /// Communicates: nothing if the parts have one sharding.
 /// Compile time: dims.
@@ -155,13 +159,27 @@ constexpr attention_part merge_attention(const attention_part& a, const attentio
   if (program.failed()) return {program.nothing(), program.nothing()};
   const symbol log_sum = map<[](auto x, auto y) {
     const auto top = x < y ? y : x;
-    return top + log(exp(x - top) + exp(y - top));
+    return top == detail::no_keys ? top : top + log(exp(x - top) + exp(y - top));
   }>(a.log_sum, b.log_sum);
-  constexpr auto share = [](auto part, auto all) { return exp(part - all); };
-  const symbol of_a = map<share>(a.log_sum, log_sum), of_b = map<share>(b.log_sum, log_sum);
-  constexpr auto weighted = [](auto x, auto y, auto s, auto t) { return x * s + y * t; };
+  // Not from the merged log_sum: shares must add up to 1 even if numbers are so large that it rounds to that of a part.
+  constexpr auto share = [](auto part, auto other) {
+    const auto top = part < other ? other : part;
+    const auto own = exp(part - top), both = own + exp(other - top);
+    return top == detail::no_keys ? decltype(own)(1) : own / both;
+  };
+  const symbol of_a = map<share>(a.log_sum, b.log_sum), of_b = map<share>(b.log_sum, a.log_sum);
+  // The part that alone has a share, 1 or 2, or 0 if both or neither have. The result of the other part may be NaN.
+  const symbol only = map<[](auto x, auto y) {
+    using number = decltype(x);
+    if ((x == detail::no_keys) == (y == detail::no_keys)) return number(0);
+    return number(y == detail::no_keys ? 1 : 2);
+  }>(a.log_sum, b.log_sum);
+  constexpr auto weighted = [](auto x, auto y, auto s, auto t, auto one) {
+    return one == 1 ? x * s : one == 2 ? y * t : x * s + y * t;
+  };
   const short_list all = detail::counting(a.y.rank()), rows = detail::counting(a.log_sum.rank());
-  return {detail::emit_map_of(pointwise_of<weighted, 4>, std::array{a.y, b.y, of_a, of_b}, std::array{all, all, rows, rows}, a.y),
+  return {detail::emit_map_of(pointwise_of<weighted, 5>, std::array{a.y, b.y, of_a, of_b, only},
+                              std::array{all, all, rows, rows, rows}, a.y),
           log_sum};
 }
 
