@@ -236,8 +236,8 @@ class differentiator {
     what.gradient(operands, out(n), dy, gradients);
     for (int i = 0; i < n.inputs && !b_.failed(); ++i) {
       if (gradients[i].id < 0 || !wants(n, i)) continue;
-      if (const dim_list made = gradients[i].get().dims, dims = operands[i].get().dims; made != dims)
-        b_.fail(fault::dims_differ, what.name, "gradient", i, made.common_prefix(dims));
+      if (const int d = b_.first_difference(gradients[i].get().dims, operands[i].get().dims); d < max_rank)
+        b_.fail(fault::dims_differ, what.name, "gradient", i, d);
       add(n.input(i), gradients[i]);
     }
   }

@@ -69,11 +69,11 @@ constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const atte
   const int rank = of_k.size(), batch = rank - 3, repeats = of_q.size() - rank;
   if (rank < 3) b.fail(fault::rank_mismatch, verb, {}, 3, rank);
   else if (repeats != 0 && repeats != 1) b.fail(fault::rank_mismatch, verb, {}, rank, of_q.size());
-  else if (v.get().dims != of_k) b.fail(fault::dims_differ, verb, {}, 2, 0);
+  else if (!b.same_extents(v.get().dims, of_k)) b.fail(fault::dims_differ, verb, {}, 2, 0);
   else if (!(o.dropout >= 0 && o.dropout < 1)) b.fail_range(verb, ".dropout");
   if (b.failed()) return nothing;
   for (int d = 0; d < rank; ++d)
-    if (d != batch && of_q[d < rank - 1 ? d : of_q.size() - 1] != of_k[d]) b.fail(fault::dims_differ, verb, {}, 1, d);
+    if (d != batch && !b.same_extent(of_q[d < rank - 1 ? d : of_q.size() - 1], of_k[d])) b.fail(fault::dims_differ, verb, {}, 1, d);
   if ((o.mask.id >= 0 && !b.has(o.mask)) || (o.position.id >= 0 && !b.has(o.position)) || b.failed()) return nothing;
 
   // Factors: those of q in its order, then the keys.
@@ -154,7 +154,7 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
 template <class = void>
 constexpr attention_part merge_attention(const attention_part& a, const attention_part& b) {
   builder& program = *a.y.owner;
-  if (!program.failed() && (a.y.get().dims != b.y.get().dims || a.log_sum.get().dims != b.log_sum.get().dims))
+  if (!program.failed() && (!program.same_extents(a.y.get().dims, b.y.get().dims) || !program.same_extents(a.log_sum.get().dims, b.log_sum.get().dims)))
     program.fail(fault::dims_differ, "merge_attention", {}, 1, 0);
   if (program.failed()) return {program.nothing(), program.nothing()};
   const symbol log_sum = map<[](auto x, auto y) {

@@ -128,7 +128,8 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
     std::uint32_t here = 0;
     for (int d = 0; d < dims.count; ++d) {
       const int f = letters[d], dim = dims[d];
-      if ((known >> f) & 1u && dim_of[f] != dim) {
+      const bool is_other = ((known >> f) & 1u) && dim_of[f] != dim;
+      if (is_other && !b.same_extent(dim_of[f], dim)) {
         diagnostic none;
         const char letter = parse_equation(text, none).letters[std::size_t(f)];
         b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
@@ -137,7 +138,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
       if ((here >> f) & 1u) rule.block(f);  // a diagonal: one axis cannot shard two dims
       here |= 1u << f;
       known |= 1u << f;
-      dim_of[f] = dim;
+      dim_of[f] = is_other ? b.better_named(dim_of[f], dim) : dim;
     }
   }
   const auto result = std::int32_t(b.program.values.size());

@@ -23,21 +23,30 @@ template <class, class T>
 using same_for = T;
 
 /// The number of ways in which the dims of an operand match dims of a result in order: 0, 1, or 2 for several. `factors`: the last way.
-constexpr int line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
-  factors = counting(operand.count);
-  if (operand.same(result)) return 1;
-  int r = result.count - 1;
-  for (int d = operand.count - 1; d >= 0; --d, --r) {
-    while (r >= 0 && result[r] != operand[d]) --r;
+/// `match(r, d)`: dim r of the result may be dim d of the operand.
+template <class Match>
+constexpr int line_up(int operand, int result, short_list& factors, Match match) {
+  factors = counting(operand);
+  int r = result - 1;
+  for (int d = operand - 1; d >= 0; --d, --r) {
+    while (r >= 0 && !match(r, d)) --r;
     if (r < 0) return 0;
     factors.set(d, r);
   }
   r = 0;
-  for (int d = 0; d < operand.count; ++d, ++r) {
-    while (result[r] != operand[d]) ++r;
+  for (int d = 0; d < operand; ++d, ++r) {
+    while (!match(r, d)) ++r;
     if (r != factors[d]) return 2;  // the first way is not the last one
   }
   return 1;
+}
+/// The same by names of dims; if they do not match, also by extents that are known to be equal.
+constexpr int line_up(const builder& b, const dim_list& operand, const dim_list& result, short_list& factors) {
+  factors = counting(operand.count);
+  if (operand.same(result)) return 1;
+  const int by_name = line_up(operand.count, result.count, factors, [&](int r, int d) { return result[r] == operand[d]; });
+  if (by_name != 0) return by_name;
+  return line_up(operand.count, result.count, factors, [&](int r, int d) { return b.same_extent(result[r], operand[d]); });
 }
 
 /// x, broadcast to these dims. `from`, `to`: the letters of x and of the result.
@@ -83,7 +92,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
       b.fail_type("map", int(i), v.type, i == 0 ? f.types : only(type));
       return b.nothing();
     }
-    if (const int ways = line_up(v.dims, dims, rule.in[i]); ways != 1) {
+    if (const int ways = line_up(b, v.dims, dims, rule.in[i]); ways != 1) {
       b.fail(ways ? fault::ambiguous_dims : fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
