@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/grad/bypasses.hpp>
 #include <gshard/grad/differentiate_routing.hpp>
 #include <gshard/grad/differentiate_scan.hpp>
 #include <gshard/trace/along.hpp>
@@ -49,9 +50,8 @@ class differentiator {
         gradients_(b.program.values.size(), -1),
         needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
-    for (const bypass& r : b.bypasses)
-      if (bypasses_wanted(r)) bypasses_.push_back(r);
     char* const needed = needed_.data();
+    bypasses_.find(b, needed);
     for (std::size_t k = first; k < b.program.nodes.size(); ++k) {
       const node& n = b.program.nodes[k];
       if (const scan_record* scan = scan_ended_by(b, n)) need_results(*this, b.program, *scan, needed);
@@ -92,30 +92,13 @@ class differentiator {
     return g >= 0 ? at(g) : zeros_for(x);
   }
   /// A node that reads the tensors that the program gave to its verb, as far as their gradients are wanted.
-  constexpr node as_written(std::size_t i) const {
-    node n = b_.program.nodes[i];
-    for (const bypass& r : bypasses_) {
-      if (n.outputs == 0 || n.out[0] != r.result) continue;
-      if (traits(n.kind).routes) {  // an einsum of a one-hot tensor
-        n.kind = op::einsum;
-        n.attr = {};
-        n.inputs = 2;
-        n.in[1] = n.in[0];
-        n.rule.in[1] = n.rule.in[0];
-      }
-      n.in[r.operand] = r.tensor;
-      n.rule.in[r.operand] = r.factors;
-    }
-    return n;
-  }
+  constexpr node as_written(std::size_t i) const { return bypasses_.as_written(b_.program.nodes[i]); }
   /// True if a node reads a tensor that depends on one whose gradient is wanted.
   constexpr bool reads_needed(const node& n) const {
     const char* const needed = needed_.data();
     for (int i = 0; i < n.inputs; ++i)
       if (needed[n.in[i]]) return true;
-    for (const bypass& r : bypasses_)
-      if (n.outputs > 0 && n.out[0] == r.result) return true;
-    return false;
+    return bypasses_.any_of(n);
   }
   /// True if a tensor depends on one whose gradient is wanted.
   constexpr bool needs(std::int32_t value) const { return needed_[std::size_t(value)] != 0; }
@@ -134,7 +117,7 @@ class differentiator {
   std::size_t first_, end_;
   list<std::int32_t> gradients_;  // by value, -1: none so far
   list<char> needed_;             // by value: depends on a tensor whose gradient is wanted
-  list<bypass> bypasses_;         // of tensors whose gradients are wanted, or that are made of such
+  wanted_bypasses bypasses_;
 
   constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
   constexpr symbol zeros_for(symbol x) const {
@@ -145,23 +128,6 @@ class differentiator {
   constexpr symbol out(const node& n, int i = 0) { return at(n.output(i)); }
   static constexpr bool stops_gradient(const node& n) { return n.kind == op::map && n.attr.function->stops_gradient; }
   constexpr bool wants(const node& n, int i) const { return needed_[std::size_t(n.input(i))] && !stops_gradient(n); }
-  /// True if a node does not read a tensor whose gradient is wanted, but what that was made of. Only these are marked so far.
-  constexpr bool bypasses_wanted(const bypass& r) {
-    const graph& g = b_.program;
-    if (r.result < 0) {
-      if (needed_[std::size_t(r.tensor)]) b_.fail(fault::gradient_of_gating, r.verb);
-      return false;
-    }
-    const node& reader = g.nodes[std::size_t(g.at(r.result).producer)];
-    const std::int32_t read = traits(reader.kind).routes ? reader.in[1] : reader.in[r.operand];
-    for (std::int32_t v = r.tensor; v != read;) {
-      if (needed_[std::size_t(v)]) return true;
-      const std::int32_t maker = g.at(v).producer;
-      if (maker < 0) break;
-      v = g.nodes[std::size_t(maker)].in[0];
-    }
-    return false;
-  }
 
   /// The gradient of a result; zeros if no gradient has reached it.
   constexpr symbol gradient(const node& n, int i = 0) {

@@ -83,19 +83,6 @@ constexpr void check_lone_letters(builder& b, list_view<symbol> operands, const 
   }
 }
 
-/// The tensor of which z is the conjugate of the conjugate, or z. The derivative of an einsum conjugates operands that may be conjugates.
-constexpr std::int32_t before_conjugations(const graph& g, std::int32_t z) {
-  if (!is_complex(g.at(z).type)) return z;
-  std::int32_t inner = z;
-  for (int i = 0; i < 2; ++i) {
-    const std::int32_t maker = g.at(inner).producer;
-    const node* const n = maker < 0 ? nullptr : &g.nodes[std::size_t(maker)];
-    if (!n || n->kind != op::map || n->attr.function->own != arithmetic::number_of<arithmetic::conjugate>) return z;
-    inner = n->in[0];
-  }
-  return g.at(inner).dims == g.at(z).dims ? inner : z;
-}
-
 /// A factor of a product. With `bf16_products`, tensors in bf16 are factors of products in float.
 constexpr symbol emit_factor(symbol x) {
   builder& b = *x.owner;
@@ -149,7 +136,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
       ids[i] = input;
       rule.in[i] = rule.in[i].reversed();
     }
-    if (ids[i] != tensor) b.bypasses.push_back({result, tensor, std::int32_t(i), factors[i]});
+    if (ids[i] != tensor) b.bypasses.push_back({result, tensor, int(i), factors[i], op::einsum});
   }
   if (!has_sums(type) && (known & ~output.mask()) != 0) {
     b.fail_type(text, 0, type, types_with(has_sums));
@@ -158,7 +145,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
   if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) {
-    b.bypasses.push_back({s.id, given[0].id, 0, route::mask});
+    b.bypasses.push_back({s.id, given[0].id, 0, route::mask, op::einsum});
     return s;
   }
   rule.out[0] = output;

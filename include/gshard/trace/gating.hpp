@@ -95,7 +95,7 @@ constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, take
       (taken == takes_gatings::of_tokens && made_by.attr.by_experts))
     b.fail(fault::wrong_gating, verb);
   if (b.failed()) return {};
-  b.bypasses.push_back({-1, gating.combine.id, 0, {}, verb});
+  b.bypasses.push_back({-1, gating.combine.id, 0, {}, {}, verb});
   return choices;
 }
 

@@ -71,6 +71,20 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
+/// The tensor of which z is the conjugate of the conjugate, or z. Einsums read that one: their derivatives conjugate operands that may be
+/// conjugates.
+constexpr std::int32_t before_conjugations(const graph& g, std::int32_t z) {
+  if (!is_complex(g.at(z).type)) return z;
+  std::int32_t inner = z;
+  for (int i = 0; i < 2; ++i) {
+    const std::int32_t maker = g.at(inner).producer;
+    const node* const n = maker < 0 ? nullptr : &g.nodes[std::size_t(maker)];
+    if (!n || n->kind != op::map || n->attr.function->own != arithmetic::number_of<arithmetic::conjugate>) return z;
+    inner = n->in[0];
+  }
+  return g.at(inner).dims == g.at(z).dims ? inner : z;
+}
+
 /// op::map. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
 constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> operands) {
   const symbol* const given = operands.data();
@@ -98,7 +112,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
     }
     const short_list factors = rule.in[i];
     read_before_broadcast(b.program, ids[i], rule.in[i]);
-    if (ids[i] != given[i].id) b.bypasses.push_back({next_value, given[i].id, std::int32_t(i), factors});
+    if (ids[i] != given[i].id) b.bypasses.push_back({next_value, given[i].id, int(i), factors, op::map});
   }
   rule.out[0] = counting(dims.count);
   return {&b, b.add_node(op::map, list_view(ids, count), rule, {.function = &f}, {{dims, type}})};
