@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+namespace extremes {  // compiled together with other tests
+
 namespace gs = gshard;
 using gs::symbol;
 using symbols = gs::list<symbol>;
@@ -241,3 +243,5 @@ TEST_CASE("extreme rows: attention, also in parts of which some hide all keys") 
   check(attention_of_parts(false));
   check(attention_of_parts(true));
 }
+
+}  // namespace extremes

@@ -81,7 +81,8 @@ namespace {
 
 /// Compares the gradients with respect to make(inputs), of a program that reads use(make(inputs)), with those where the tensor is behind an
 /// annotation, which nothing sees through.
-void check_bypassed(const std::vector<run_graph::input>& inputs, const gs::dims& dims, const std::function<symbol(std::span<const symbol>)>& make,
+void check_bypassed(const std::vector<run_graph::input>& inputs, const gs::dims& dims,
+                    const std::function<symbol(std::span<const symbol>)>& make,
                     const std::function<symbol(std::span<const symbol>, symbol)>& use) {
   const run_graph::traced t = run_graph::trace(inputs, [&](const gs::parameter_scope&, std::span<const symbol> x) {
     const symbol made = make(x), apart = run_graph::lay_out(make(x));
@@ -132,7 +133,8 @@ TEST_CASE("gradients with respect to tensors that operations do not read themsel
                    [&](auto x, symbol s) { return layer(x, gating(x[0]).dispatch, s); });
     check_bypassed({{"GSE"}, {"GSM"}}, dims, [&](auto x) { return gating(x[0]).dispatch; },
                    [&](auto x, symbol s) { return layer(x, s, gating(x[0]).combine); });
-    check_bypassed({{"GSE"}, {"GSM"}}, dims, [&](auto x) { return gating(x[0]).combine; }, [&](auto x, symbol s) { return layer(x, s, s); });
+    check_bypassed({{"GSE"}, {"GSM"}}, dims, [&](auto x) { return gating(x[0]).combine; },
+                   [&](auto x, symbol s) { return layer(x, s, s); });
   }
   SUBCASE("from outside of a scan") {
     check_bypassed({{"A"}, {"AB"}, {"CAB"}}, {{'A', 2}, {'B', 3}, {'C', 3}}, [](auto x) { return gs::broadcast<"a,ab->ab">(x[0], x[1]); },

@@ -215,8 +215,8 @@ constexpr symbol decode(const parameter_scope& m, symbol table, here ids, symbol
   const line_of_call kept(m.owner());
   symbol causal = m.owner().nothing(), bias = causal;
   if (!o.fused_attention) {
-    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(detail::hidden_key); }>(cast(iota<"TT">(m, 0), m.type()),
-                                                                                             cast(iota<"TT">(m, 1), m.type()));
+    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(detail::hidden_key); }>(
+        cast(iota<"TT">(m, 0), m.type()), cast(iota<"TT">(m, 1), m.type()));
     bias = padding_bias(memory_mask);
   }
   symbol x = embed(m, table, ids, iota<"T">(m), o);

@@ -154,7 +154,8 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
 template <class = void>
 constexpr attention_part merge_attention(const attention_part& a, const attention_part& b) {
   builder& program = *a.y.owner;
-  if (!program.failed() && (!program.same_extents(a.y.get().dims, b.y.get().dims) || !program.same_extents(a.log_sum.get().dims, b.log_sum.get().dims)))
+  if (!program.failed() && !(program.same_extents(a.y.get().dims, b.y.get().dims) &&
+                             program.same_extents(a.log_sum.get().dims, b.log_sum.get().dims)))
     program.fail(fault::dims_differ, "merge_attention", {}, 1, 0);
   if (program.failed()) return {program.nothing(), program.nothing()};
   const symbol log_sum = map<[](auto x, auto y) {

@@ -206,7 +206,7 @@ TEST_CASE("attention: scores that are all -infinity are not the same as no keys"
   std::vector<double> y(2), log_sum(2);
   ks::attention(q.data(), k.data(), v.data(), seen.data(), y.data(), log_sum.data(), s);
   CHECK(y[0] == 0);
-  CHECK(log_sum[0] == -1e30);
+  CHECK(log_sum[0] == -inf);
   CHECK(std::isnan(y[1]));
   CHECK(log_sum[1] == -inf);
 }
