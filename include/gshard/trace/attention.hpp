@@ -160,13 +160,13 @@ constexpr attention_part merge_attention(const attention_part& a, const attentio
   if (program.failed()) return {program.nothing(), program.nothing()};
   const symbol log_sum = map<[](auto x, auto y) {
     const auto top = x < y ? y : x;
-    return top == detail::no_keys ? top : top + log(exp(x - top) + exp(y - top));
+    return x == detail::no_keys && y == detail::no_keys ? top : top + log(exp(x - top) + exp(y - top));
   }>(a.log_sum, b.log_sum);
   // Not from the merged log_sum: shares must add up to 1 even if numbers are so large that it rounds to that of a part.
   constexpr auto share = [](auto part, auto other) {
     const auto top = part < other ? other : part;
     const auto own = exp(part - top), both = own + exp(other - top);
-    return top == detail::no_keys ? decltype(own)(1) : own / both;
+    return part == detail::no_keys && other == detail::no_keys ? decltype(own)(1) : own / both;
   };
   const symbol of_a = map<share>(a.log_sum, b.log_sum), of_b = map<share>(b.log_sum, a.log_sum);
   // The part that alone has a share, 1 or 2, or 0 if both or neither have. The result of the other part may be NaN.
