@@ -228,14 +228,15 @@ inline std::optional<facts> after_attention(const attention_settings& how, const
   const std::int64_t keys = e[e.size() - 3];
   // The score of a number that is infinite is that, or NaN, or finite; weights must not depend on which.
   const facts score = q.times(k);
-  if (q.huge || k.huge || v.huge || score.blurred) return {};
-  if (how.log_sum && (how.mask >= 0 || how.position >= 0 || keys == 0)) return {};  // of no keys: a number that stands for that
+  if (q.huge || k.huge || v.huge || score.blurred || e.back() == 0) return {};  // 0 / 0, if there is no depth
+  if (how.parts && score.computed().infinite) return {};  // a part of infinities may be NaN, and adds nothing
   facts f = q.with(k).with(v).computed();
   if (how.log_sum) f = score.computed().rounded(score.top * std::sqrt(double(e.back())) + std::log(double(keys)));
   else f = f.rounded(v.top / (1 - how.dropout));
   f.nan = f.nan || f.infinite;
   f.sum = f.fixed = false;
   f.blurred = f.last = f.infinite;
+  if (how.log_sum) f.infinite = f.infinite || how.mask >= 0 || how.position >= 0 || keys == 0;  // -infinity of no keys
   return f;
 }
 

@@ -51,7 +51,7 @@ class layers : public movement {
     }
     if (operands.back() < 0 || operands[3 % operands.size()] < 0) return false;
     const int dropout = below(4) ? 0 : below(2) ? 5 : 3;
-    return add({verb::attention, operands, {}, {below(3) == 0, with_mask, with_position, dropout, below(4) == 0}});
+    return add({verb::attention, operands, {}, {below(3) == 0, with_mask, with_position, dropout, below(4) == 0, below(3) == 0}});
   }
 
   bool experts() {

@@ -32,15 +32,19 @@ struct attention_settings {
   int mask = -1, position = -1;
   double dropout;
   bool log_sum;  // is the result
+  bool parts;    // the first two keys, then the others
 
-  /// number: causal, with a mask, with a position, the rate of dropout in tenths, 1 the logarithms of sums.
+  /// number: causal, with a mask, with a position, the rate of dropout in tenths, 1 the logarithms of sums, maybe 1 merged from two parts.
   explicit attention_settings(const std::vector<int>& number)
-      : causal(number[0] != 0 || number[2] != 0), dropout(number[3] / 10.0), log_sum(number[4] != 0) {
+      : causal(number[0] != 0 || number[2] != 0),
+        dropout(number[3] / 10.0),
+        log_sum(number[4] != 0),
+        parts(number.size() > 5 && number[5] != 0 && number[3] == 0) {
     int next = 3;
     if (number[1]) mask = next++;
     if (number[2]) position = next++;
   }
-  bool hides_keys() const { return causal || mask >= 0; }
+  bool hides_keys() const { return causal || mask >= 0 || parts; }
   int random_keys() const { return dropout > 0; }
 };
 
@@ -49,6 +53,17 @@ inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::sy
   gs::attention_options o{.causal = s.causal, .dropout = s.dropout};
   if (s.mask >= 0) o.mask = x[std::size_t(s.mask)];
   if (s.position >= 0) o.position = x[std::size_t(s.position)];
+  if (s.parts && !x[0].owner->failed()) {
+    gs::dim_list keys = x[1].get().dims;
+    for (int i = 0; i < 2; ++i) keys.pop_back();
+    const gs::symbol first = gs::less(gs::detail::emit_iota(*x[0].owner, keys, keys.size() - 1), 2.0);
+    gs::attention_options one = o, other = o;
+    one.mask = s.mask < 0 ? first : first * gs::equal(gs::equal(o.mask, 0.0), 0.0);
+    other.mask = s.mask < 0 ? 1.0 - first : o.mask * (1.0 - first);
+    const gs::attention_part both =
+        gs::merge_attention(gs::partial_attention(x[0], x[1], x[2], one), gs::partial_attention(x[0], x[1], x[2], other));
+    return s.log_sum ? both.log_sum : both.y;
+  }
   const gs::attention_part made = gs::partial_attention(x[0], x[1], x[2], o);
   return s.log_sum ? made.log_sum : made.y;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs and their gradients, in random layouts on random meshes, against one device.
 #include "random_program_failure.hpp"
+#include "random_program_intermediates.hpp"
 #include "random_program_permuted.hpp"
 #include "random_program_prices.hpp"
 #include "random_program_remat.hpp"
@@ -10,10 +11,17 @@
 #include "random_program_writer.hpp"
 
 #include <gshard/trace/attention.hpp>
+#include <gshard/trace/complex.hpp>
+#include <gshard/trace/gating.hpp>
+#include <gshard/trace/scan.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace gs = gshard;
 using gs::symbol;
@@ -64,6 +72,92 @@ TEST_CASE("random programs receive the bytes that their prices say") {
 
 TEST_CASE("random programs cost the same whatever the order of independent statements") {
   check_seeds(random_program::seeds(1000), random_program::failure_of_order);
+}
+
+TEST_CASE("random programs: the gradient with respect to a computed tensor is that of the program in which it is an input") {
+  const random_program::seed_range seeds = random_program::seeds(300);
+  std::size_t compared = 0;
+  check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_intermediates(r, compared); });
+  CHECK(compared > seeds.count);
+}
+
+namespace {
+
+/// Compares the gradients with respect to make(inputs), of a program that reads use(make(inputs)), with those where the tensor is behind an
+/// annotation, which nothing sees through.
+void check_bypassed(const std::vector<run_graph::input>& inputs, const gs::dims& dims,
+                    const std::function<symbol(std::span<const symbol>)>& make,
+                    const std::function<symbol(std::span<const symbol>, symbol)>& use) {
+  const run_graph::traced t = run_graph::trace(inputs, [&](const gs::parameter_scope&, std::span<const symbol> x) {
+    const symbol made = make(x), apart = run_graph::lay_out(make(x));
+    gs::list<symbol> results{gs::gradients(use(x, made), std::array{made})[0], gs::gradients(use(x, apart), std::array{apart})[0]};
+    for (symbol& g : results)
+      if (gs::is_complex(g.get().type)) g = gs::complex(gs::real(g) + gs::imag(g), gs::real(g));
+    return results;
+  });
+  const run_graph::arrays found = run_graph::run(t, run_graph::serial(t, dims), run_graph::random_sources(t, dims, 3));
+  CHECK(on_mesh::difference(found[0], found[1], on_mesh::nearly) == "");
+  CHECK(std::any_of(found[1].begin(), found[1].end(), [](double v) { return v != 0; }));
+}
+
+}  // namespace
+
+TEST_CASE("gradients with respect to tensors that operations do not read themselves") {
+  const auto square = [](symbol s) { return gs::sum(s * s); };
+  SUBCASE("broadcasts of broadcasts, read by a map and by an einsum") {
+    check_bypassed({{"A"}, {"AB"}}, {{'A', 2}, {'B', 3}}, [](auto x) { return gs::broadcast<"a,ab->ab">(x[0], x[1]); },
+                   [&](auto x, symbol s) {
+                     const symbol again = gs::broadcast<"ab->ba">(s);
+                     return square(gs::broadcast<"ab->ba">(again) * x[1] + s) + gs::einsum<"ab,ba->">(x[1], again);
+                   });
+  }
+  SUBCASE("a gradient, which is a broadcast") {
+    check_bypassed({{"AB"}}, {{'A', 2}, {'B', 3}}, [](auto x) { return gs::gradients(gs::sum(x[0]) * gs::sum(x[0]), x)[0]; },
+                   [&](auto x, symbol s) { return square(s * x[0]); });
+  }
+  SUBCASE("an input in column-major order") {
+    check_bypassed({{"AB"}, {"BC"}}, {{'A', 2}, {'B', 3}, {'C', 2}},
+                   [](auto x) { return gs::detail::emit_reversed(*x[0].owner, x[0], "x"); },
+                   [&](auto x, symbol s) { return square(gs::einsum<"ba,bc->ac">(s, x[1])) + gs::sum(s); });
+  }
+  SUBCASE("the conjugate of a conjugate") {
+    check_bypassed({{"A"}, {"A"}}, {{'A', 3}}, [](auto x) { return gs::conj(gs::complex(x[0], x[1])); },
+                   [&](auto x, symbol s) {
+                     return gs::sum(gs::real(gs::einsum<"a,a->a">(gs::conj(s), gs::complex(x[1], x[0])))) + gs::sum(gs::imag(gs::conj(s)));
+                   });
+  }
+  SUBCASE("one-hot tensors of a gating") {
+    const gs::dims dims{{'G', 2}, {'S', 3}, {'E', 2}, {'M', 2}};
+    const auto gating = [](symbol x) { return gs::top2_gating(gs::softmax(x), gs::capacity{2.0}, gs::second_expert::always); };
+    const auto layer = [&](auto x, symbol dispatch, symbol combine) {
+      const symbol in = gs::einsum<"GSEC,GSM->EGCM">(dispatch, x[1]);
+      return square(gs::einsum<"GSEC,EGCM->GSM">(combine, in * in));
+    };
+    check_bypassed({{"GSE"}, {"GSM"}}, dims, [&](auto x) { return gating(x[0]).combine; },
+                   [&](auto x, symbol s) { return layer(x, gating(x[0]).dispatch, s); });
+    check_bypassed({{"GSE"}, {"GSM"}}, dims, [&](auto x) { return gating(x[0]).dispatch; },
+                   [&](auto x, symbol s) { return layer(x, s, gating(x[0]).combine); });
+    check_bypassed({{"GSE"}, {"GSM"}}, dims, [&](auto x) { return gating(x[0]).combine; },
+                   [&](auto x, symbol s) { return layer(x, s, s); });
+  }
+  SUBCASE("from outside of a scan") {
+    check_bypassed({{"A"}, {"AB"}, {"CAB"}}, {{'A', 2}, {'B', 3}, {'C', 3}}, [](auto x) { return gs::broadcast<"a,ab->ab">(x[0], x[1]); },
+                   [&](auto x, symbol s) {
+                     const auto turn = [s](symbol, symbol state, symbol row) { return 0.5 * (state * gs::relu(s)) + row * s; };
+                     return square(gs::scan(turn, x[1], x[2]));
+                   });
+  }
+  SUBCASE("in a scan") {
+    check_bypassed({{"A"}, {"AB"}, {"CAB"}}, {{'A', 2}, {'B', 3}, {'C', 3}}, [](auto x) { return x[0] * 1.0; },
+                   [&](auto x, symbol s) {
+                     const auto turn = [s](symbol, symbol state, symbol row) {
+                       const symbol copies = gs::broadcast<"a,ab->ab">(gs::einsum<"ab->a">(state) * s, state);
+                       const symbol one = copies + row, loss = gs::einsum<"ab,ab->">(one, state - copies);
+                       return 0.25 * (state + gs::gradients(loss, std::array{copies})[0]) + copies;
+                     };
+                     return square(gs::scan(turn, x[1], x[2]));
+                   });
+  }
 }
 
 TEST_CASE("a NaN that a query does not see is the same on every mesh: nowhere") {

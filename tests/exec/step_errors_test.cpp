@@ -2,6 +2,7 @@
 #include <gshard/exec/step_errors.hpp>
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/op/reshard.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/shape.hpp>
@@ -28,6 +29,7 @@ inline constexpr auto look_up = [](auto& m, auto ids) {
   return gs::gather(gs::annotate<P<none, none>>(table), ids);
 };
 inline constexpr auto halves = [](auto&, auto x) { return gs::split_dim<0>(x, "BC"); };
+inline constexpr auto renamed = [](auto&, auto x) { return gs::rename_dims<"BA">(x); };
 using lookup = gs::program<look_up, mesh, in<"T", P<none>, std::int32_t>>;
 
 }  // namespace
@@ -51,4 +53,17 @@ TEST_CASE("an error of a step that is bound tells the operands, too") {
       complaint([&] { gs::executable<program> run(on, {{'A', 6}, {'B', 2}, {'C', 4}}, gs::parameter_store(on, 1)); });
   CHECK(said == "reshape: dim 'A' of extent 6 is not the product of 2 and 4, in reshape(input 0 [A=6]) at step_errors_test.cpp:" +
                     std::to_string(line + 2));
+}
+
+TEST_CASE("a dim is renamed to one of its extent; the error tells both") {
+  using program = gs::program<renamed, mesh, in<"AC">>;
+  for (const int devices : {1, 2}) {
+    const auto on = gs::simulate<mesh>(devices);
+    gs::executable<program> whole(on, {{'A', 2}, {'B', 2}, {'C', 2}}, gs::parameter_store(on, 1));
+    CHECK(gs::to_global(whole(std::vector<float>{1, 2, 3, 4})) == std::vector<float>{1, 2, 3, 4});
+    const std::string said =
+        complaint([&] { gs::executable<program> run(on, {{'A', 2}, {'B', 2}, {'C', 3}}, gs::parameter_store(on, 1)); });
+    CHECK(said == "rename_dims: dim 1, 'C' of extent 3, cannot be dim 'A' of extent 2, in reshape(input 0 [A=2,C=3]) at "
+                  "step_errors_test.cpp:" + std::to_string(line + 3));
+  }
 }

@@ -29,7 +29,7 @@ inline void equation(std::string_view text) {
   gs::diagnostic problem;
   const gs::equation e = gs::parse_equation(text, problem);
   if (problem) return;
-  require(e.count >= 1 && e.count <= gs::equation::most_operands, "an equation has 1 to 6 operands");
+  require(e.count >= 1 && e.count <= gs::equation::most_operands, "an equation has 1 to 16 operands");
   std::string printed;
   const auto print = [&](const gs::short_list& dims) {
     for (int d = 0; d < dims.size(); ++d) {

@@ -29,6 +29,8 @@
 // expect: gshard: squeeze<1>\(x\) takes a dim and one tensor of a program
 // expect: gshard: split_dim<1>\(x, "BT"\) takes a dim, one tensor of a program and, unless the dim was merged, two lette
 // expect: gshard: split_dim<1>\(x, "BT"\) takes a dim, one tensor of a program and, unless the dim was merged, two lette
+// expect: gshard: rename_dims<"BK">\(x\) takes a letter for each dim and one tensor of a program
+// expect: gshard: rename_dims<"BK">\(x\) takes a letter for each dim and one tensor of a program
 // expect: gshard: replicate\(x\) takes one tensor of a program
 // expect: gshard: may_move\(x\) takes one tensor of a program
 // expect: gshard: propagation_barrier\(x\) takes one tensor of a program
@@ -116,6 +118,8 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(squeeze(a));
   use(split_dim<0>(a, 2, 3));
   use(split_dim(a, 0, 2));
+  use(rename_dims(a));
+  use(rename_dims<"AB">(1));
   use(replicate(a, c));
   use(may_move("d"));
   use(propagation_barrier());
@@ -188,6 +192,8 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(squeeze<0>(expand_dims<0>(a)));
   use(split_dim<0>(a, "CD"));
   use(split_dim(merge_dims(expand_dims(a, 0), 0), 0));
+  use(rename_dims<"CB">(a));
+  use(rename_dims(a, "C_"));
   use(replicate(a));
   use(may_move(a));
   use(propagation_barrier(a));

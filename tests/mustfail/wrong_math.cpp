@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calls that verbs of sums, reductions and elements do not take: one sentence each, and nothing else.
-// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
-// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
-// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to six tensors of a program
+// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to 16 tensors of a program
+// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to 16 tensors of a program
+// expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to 16 tensors of a program
 // expect: gshard: sum\(x\) and sum<"AB->A">\(x\) take one tensor of a program
 // expect: gshard: mean\(x\) and mean<"AB->A">\(x\) take one tensor of a program
 // expect: gshard: reduce_max\(x\) and reduce_max<"AB->A">\(x\) take one tensor of a program

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -91,4 +93,36 @@ TEST_CASE("einsum names the dim whose extents differ, and operands on different 
                        gs::error);
   CHECK_THROWS_WITH_AS((gs::einsum<"AB,BC->AC">(a, c)), "AB,BC->AC: the operands belong to different clusters",
                        gs::error);
+}
+
+TEST_CASE("einsum: numpy's forms") {
+  const matrices c(4, 6, 3);
+  const auto on = gs::simulate<mesh>(std::vector{2, 2});
+  const auto a = gs::from_global<double, P<"x", none>>(on, {4, 6}, c.a);
+  const auto b = gs::from_global<double, P<none, "y">>(on, {6, 3}, c.b);
+  CHECK(gs::to_global(gs::einsum<"AB,BC">(a, b)) == c.product);
+  CHECK(gs::to_global(gs::einsum<"...B,BC->...C">(a, b)) == c.product);
+  CHECK(gs::to_global(gs::einsum<"B...,...BC">(b, b)).size() == 9);  // B is summed: "...C"
+}
+
+TEST_CASE("einsum: up to sixteen operands") {
+  const matrices c(2, 2, 2);
+  const auto on = gs::simulate<mesh>(std::vector{2, 1});
+  const auto a = gs::from_global<double, P<"x", none>>(on, {2, 2}, c.a);
+  // a^8, by eight and by sixteen operands
+  std::vector<double> power = c.a;
+  for (int i = 1; i < 8; ++i) {
+    std::vector<double> next(4);
+    for (std::size_t k = 0; k < 4; ++k) next[k] = power[k / 2 * 2] * c.a[k % 2] + power[k / 2 * 2 + 1] * c.a[2 + k % 2];
+    power = next;
+  }
+  const auto near = [&](const std::vector<double>& found) {
+    double worst = 0;
+    for (std::size_t k = 0; k < 4; ++k) worst = std::max(worst, std::abs(found[k] - power[k]) / (1 + std::abs(power[k])));
+    return found.size() == 4 && worst < 1e-12;
+  };
+  CHECK(near(gs::to_global(gs::einsum<"ab,bc,cd,de,ef,fg,gh,hi->ai">(a, a, a, a, a, a, a, a))));
+  const auto one = gs::from_global<double, P<none>>(on, {2}, std::vector<double>{1, 1});
+  CHECK(near(gs::to_global(
+      gs::einsum<"ab,bc,cd,de,ef,fg,gh,hi,a,b,c,d,e,f,g,h->ai">(a, a, a, a, a, a, a, a, one, one, one, one, one, one, one, one))));
 }

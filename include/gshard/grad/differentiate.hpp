@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/grad/bypasses.hpp>
 #include <gshard/grad/differentiate_routing.hpp>
 #include <gshard/grad/differentiate_scan.hpp>
 #include <gshard/trace/along.hpp>
@@ -50,12 +51,12 @@ class differentiator {
         needed_(b.program.values.size(), false) {
     for (const symbol& s : wanted) needed_[std::size_t(s.id)] = true;
     char* const needed = needed_.data();
+    bypasses_.find(b, needed);
     for (std::size_t k = first; k < b.program.nodes.size(); ++k) {
       const node& n = b.program.nodes[k];
-      if (const scan_record* scan = scan_ended_by(b, n)) need_results(b.program, *scan, needed);
-      for (int i = 0; i < n.inputs && !stops_gradient(n); ++i)
-        if (needed[n.in[i]])
-          for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
+      if (const scan_record* scan = scan_ended_by(b, n)) need_results(*this, b.program, *scan, needed);
+      if (!stops_gradient(n) && reads_needed(n))
+        for (int o = 0; o < n.outputs; ++o) needed[n.out[o]] = true;
     }
   }
 
@@ -63,7 +64,7 @@ class differentiator {
     const code_place before = b_.place;
     const line_of_call kept(b_);
     for (std::size_t i = end_; i-- > first_ && !b_.failed();) {
-      const node n = b_.program.nodes[i];
+      const node n = as_written(i);
       if (const scan_record* scan = scan_ended_by(b_, n)) {
         const scan_record r = *scan;
         b_.place = n.place;
@@ -90,6 +91,15 @@ class differentiator {
     const std::int32_t g = gradients_[std::size_t(x.id)];
     return g >= 0 ? at(g) : zeros_for(x);
   }
+  /// A node that reads the tensors that the program gave to its verb, as far as their gradients are wanted.
+  constexpr node as_written(std::size_t i) const { return bypasses_.as_written(b_.program.nodes[i]); }
+  /// True if a node reads a tensor that depends on one whose gradient is wanted.
+  constexpr bool reads_needed(const node& n) const {
+    const char* const needed = needed_.data();
+    for (int i = 0; i < n.inputs; ++i)
+      if (needed[n.in[i]]) return true;
+    return bypasses_.any_of(n);
+  }
   /// True if a tensor depends on one whose gradient is wanted.
   constexpr bool needs(std::int32_t value) const { return needed_[std::size_t(value)] != 0; }
   /// The sum of the gradients that have reached a tensor; an empty symbol if none has.
@@ -107,6 +117,7 @@ class differentiator {
   std::size_t first_, end_;
   list<std::int32_t> gradients_;  // by value, -1: none so far
   list<char> needed_;             // by value: depends on a tensor whose gradient is wanted
+  wanted_bypasses bypasses_;
 
   constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
   constexpr symbol zeros_for(symbol x) const {
@@ -192,8 +203,8 @@ class differentiator {
     what.gradient(operands, out(n), dy, gradients);
     for (int i = 0; i < n.inputs && !b_.failed(); ++i) {
       if (gradients[i].id < 0 || !wants(n, i)) continue;
-      if (const dim_list made = gradients[i].get().dims, dims = operands[i].get().dims; made != dims)
-        b_.fail(fault::dims_differ, what.name, "gradient", i, made.common_prefix(dims));
+      if (const int d = b_.first_difference(gradients[i].get().dims, operands[i].get().dims); d < max_rank)
+        b_.fail(fault::dims_differ, what.name, "gradient", i, d);
       add(n.input(i), gradients[i]);
     }
   }

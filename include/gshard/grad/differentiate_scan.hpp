@@ -25,11 +25,10 @@ constexpr const scan_record* scan_ended_by(const Builder& b, const node& end) {
   return nullptr;
 }
 /// Marks all results of a scan that reads a marked tensor. By tensor: whether it depends on one whose gradient is wanted.
-template <class = void>
-constexpr void need_results(const graph& g, const scan_record& r, char* needed) {
+template <class Differentiator>
+constexpr void need_results(const Differentiator& d, const graph& g, const scan_record& r, char* needed) {
   bool any = false;
-  for (std::int32_t i = r.begin; i < r.end; ++i)
-    for (int k = 0; k < g.nodes[std::size_t(i)].inputs; ++k) any = any || needed[g.nodes[std::size_t(i)].input(k)];
+  for (std::int32_t i = r.begin; i < r.end; ++i) any = any || d.reads_needed(g.nodes[std::size_t(i)]);
   for (std::int32_t i = r.close; i < r.end && any; ++i) needed[g.nodes[std::size_t(i)].output()] = true;
 }
 
@@ -61,6 +60,14 @@ class node_copier {
         b_.program.values.push_back(v);
       }
       b_.program.nodes.push_back(n);
+    }
+    for (std::size_t i = 0, known = b_.bypasses.size(); i < known; ++i) {
+      bypass r = b_.bypasses[i];
+      const std::int32_t maker = r.result < 0 ? -1 : b_.program.at(r.result).producer;
+      if (maker < from || maker >= to) continue;
+      r.result = now_[std::size_t(r.result)];
+      r.tensor = now_[std::size_t(r.tensor)];
+      b_.bypasses.push_back(r);
     }
     for (std::size_t i = 0, known = b_.scans.size(); i < known; ++i)
       if (b_.scans[i].begin >= from && b_.scans[i].end < to) b_.scans.push_back(copy_of(b_.scans[i], shift, loops));
@@ -148,8 +155,10 @@ class scan_differentiator {
       found[std::size_t(v)] = 1;
       sums_.push_back({v, at(v), {}, {}, {}});
     };
-    for (std::int32_t i = scan_.body; i < scan_.close; ++i)
-      for (int k = 0; k < b_.program.nodes[std::size_t(i)].inputs; ++k) read(b_.program.nodes[std::size_t(i)].input(k));
+    for (std::int32_t i = scan_.body; i < scan_.close; ++i) {
+      const node n = outer_.as_written(std::size_t(i));
+      for (int k = 0; k < n.inputs; ++k) read(n.input(k));
+    }
     for (const scan_record::state& s : scan_.states) read(s.next);
     for (const scan_record::stack& y : scan_.outputs) read(y.row);
   }

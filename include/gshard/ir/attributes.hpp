@@ -17,7 +17,7 @@ namespace gshard { inline namespace v0 {
 enum class second_expert : std::uint8_t { random, always, above_threshold, sampled };
 
 /// What a reshape does at its dim. merge and split, insert and remove are inverses.
-enum class reshape_kind : std::uint8_t { unchanged, merge, split, insert, remove };
+enum class reshape_kind : std::uint8_t { unchanged, merge, split, insert, remove, rename };
 
 /// What an optimizer does about a loss, a gradient or an updated parameter that is NaN or infinite.
 /// stop: the run throws not_finite_error. skip: no parameter is updated, as if the batch were absent. ignore: nothing.

@@ -63,7 +63,8 @@ constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_at
   const int devices = b.mesh.static_extent(axis), at = k.rank() - 3;
   if (devices == dynamic) b.fail(fault::axis_not_static, "ring_attention", axis_name);
   if (at < 0) b.fail(fault::rank_mismatch, "ring_attention", {}, 3, k.rank());
-  if (!b.failed() && (q.rank() <= at || q.get().dims[at] != k.get().dims[at])) b.fail(fault::dims_differ, "ring_attention", {}, 1, at);
+  if (!b.failed() && (q.rank() <= at || !b.same_extent(q.get().dims[at], k.get().dims[at])))
+    b.fail(fault::dims_differ, "ring_attention", {}, 1, at);
   if (b.failed()) return b.nothing();
   const symbol queries = emit_blocks(q, at, axis);
   symbol keys = emit_blocks(k, at, axis), values = emit_blocks(v, at, axis);

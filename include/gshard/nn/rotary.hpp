@@ -33,7 +33,7 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   const int last = x.rank() - 1;
   if (!(base > 0)) b.fail_range("rotary", "base");
   if (positions.get().type != dtype::i32) b.fail_type("rotary", 1, positions.get().type, only(dtype::i32));
-  else if (positions.rank() != 1 || at == last || positions.get().dims[0] != x.get().dims[at])
+  else if (positions.rank() != 1 || at == last || !b.same_extent(positions.get().dims[0], x.get().dims[at]))
     b.fail(fault::dims_differ, "rotary", {}, 1, 0);
   if (b.failed()) return b.nothing();
   const int whole = x.get().dims[last], two = b.fixed_dim(2), half = b.ratio_dim(1, whole, two);
@@ -89,7 +89,7 @@ constexpr symbol rms_norm(here x, symbol gamma, double epsilon = 1e-5) {
   if (!d::require_real(b, "rms_norm", {x, gamma})) return b.nothing();
   const int last = x.rank() - 1;
   if (last < 0) b.fail(fault::rank_mismatch, "rms_norm", {}, 1, 0);
-  else if (gamma.rank() != 1 || gamma.get().dims[0] != x.get().dims[last]) b.fail(fault::dims_differ, "rms_norm", {}, 1, 0);
+  else if (gamma.rank() != 1 || !b.same_extent(gamma.get().dims[0], x.get().dims[last])) b.fail(fault::dims_differ, "rms_norm", {}, 1, 0);
   if (b.failed()) return b.nothing();
   const short_list all = d::counting(last + 1), rows = d::counting(last);
   const std::array<symbol, 2> both{x, x};

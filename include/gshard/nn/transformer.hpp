@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace gshard { inline namespace v0 { namespace nn {
@@ -141,14 +142,20 @@ constexpr symbol real_tokens(const parameter_scope& m, here ids) {
   const line_of_call kept(m.owner());
   return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
 }
-/// padding_bias(mask): 0 where a key is real, -1e9 at padding: a bias of attention.
+namespace detail {
+/// The bias of a hidden key: any score plus this is below all scores above it. Finite, so that a query without keys takes their mean, not
+/// NaN.
+inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
+}  // namespace detail
+
+/// padding_bias(mask): 0 where a key is real, half of the lowest float at padding: a bias of attention.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: a real element type.
 /// Throws: nothing.
 /// @see nn::attention
 constexpr symbol padding_bias(here mask) {
-  return map<[](auto real) { return (real - 1) * 1e9f; }>(mask);
+  return map<[](auto real) { return (1 - real) * detail::hidden_key; }>(mask);
 }
 
 /// embed(m, table, ids, positions, options): the sum of token and position embeddings, with dropout. Token embeddings are scaled by
@@ -212,8 +219,8 @@ constexpr symbol decode(const parameter_scope& m, symbol table, here ids, symbol
   const line_of_call kept(m.owner());
   symbol causal = m.owner().nothing(), bias = causal;
   if (!o.fused_attention) {
-    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(-1e9f); }>(cast(iota<"TT">(m, 0), m.type()),
-                                                                                             cast(iota<"TT">(m, 1), m.type()));
+    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(detail::hidden_key); }>(
+        cast(iota<"TT">(m, 0), m.type()), cast(iota<"TT">(m, 1), m.type()));
     bias = padding_bias(memory_mask);
   }
   symbol x = embed(m, table, ids, iota<"T">(m), o);

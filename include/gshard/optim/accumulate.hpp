@@ -75,7 +75,7 @@ constexpr accumulated accumulate(const parameter_scope& m, const accumulate_opti
   for (const symbol& x : {symbol(first), rest...}) {
     if (!b.has(x)) return sum;
     if (x.rank() == 0) b.fail(fault::rank_mismatch, "accumulate", {}, 1, 0);
-    else if (x.get().dims[0] != first.get().dims[0]) b.fail(fault::dims_differ, "accumulate", {}, operand, 0);
+    else if (!b.same_extent(x.get().dims[0], first.get().dims[0])) b.fail(fault::dims_differ, "accumulate", {}, operand, 0);
     if (b.failed()) return sum;
     ++operand;
   }

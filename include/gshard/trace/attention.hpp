@@ -36,6 +36,9 @@ struct attention_part {
 
 namespace detail {
 
+/// The log_sum of a query that sees no key.
+inline constexpr float no_keys = -std::numeric_limits<float>::infinity();
+
 /// For each key, the first query that sees it: [batch..., keys], int32.
 constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::string_view verb) {
   builder& b = *k.owner;
@@ -66,11 +69,11 @@ constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const atte
   const int rank = of_k.size(), batch = rank - 3, repeats = of_q.size() - rank;
   if (rank < 3) b.fail(fault::rank_mismatch, verb, {}, 3, rank);
   else if (repeats != 0 && repeats != 1) b.fail(fault::rank_mismatch, verb, {}, rank, of_q.size());
-  else if (v.get().dims != of_k) b.fail(fault::dims_differ, verb, {}, 2, 0);
+  else if (!b.same_extents(v.get().dims, of_k)) b.fail(fault::dims_differ, verb, {}, 2, 0);
   else if (!(o.dropout >= 0 && o.dropout < 1)) b.fail_range(verb, ".dropout");
   if (b.failed()) return nothing;
   for (int d = 0; d < rank; ++d)
-    if (d != batch && of_q[d < rank - 1 ? d : of_q.size() - 1] != of_k[d]) b.fail(fault::dims_differ, verb, {}, 1, d);
+    if (d != batch && !b.same_extent(of_q[d < rank - 1 ? d : of_q.size() - 1], of_k[d])) b.fail(fault::dims_differ, verb, {}, 1, d);
   if ((o.mask.id >= 0 && !b.has(o.mask)) || (o.position.id >= 0 && !b.has(o.position)) || b.failed()) return nothing;
 
   // Factors: those of q in its order, then the keys.
@@ -141,7 +144,8 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
   return detail::emit_attention(q, k, v, options, "partial_attention");
 }
 
-/// merge_attention(a, b): the attention of the same queries over the keys of both parts.
+/// merge_attention(a, b): the attention of the same queries over the keys of both parts. A part whose log_sum is -infinity adds nothing, as
+/// that of a query that sees none of its keys.
 /// Shapes: two parts of equal shapes -> the same.
 /// Communicates: nothing if the parts have one sharding.
 /// Compile time: dims.
@@ -150,18 +154,33 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
 template <class = void>
 constexpr attention_part merge_attention(const attention_part& a, const attention_part& b) {
   builder& program = *a.y.owner;
-  if (!program.failed() && (a.y.get().dims != b.y.get().dims || a.log_sum.get().dims != b.log_sum.get().dims))
+  if (!program.failed() && !(program.same_extents(a.y.get().dims, b.y.get().dims) &&
+                             program.same_extents(a.log_sum.get().dims, b.log_sum.get().dims)))
     program.fail(fault::dims_differ, "merge_attention", {}, 1, 0);
   if (program.failed()) return {program.nothing(), program.nothing()};
   const symbol log_sum = map<[](auto x, auto y) {
     const auto top = x < y ? y : x;
-    return top + log(exp(x - top) + exp(y - top));
+    return x == detail::no_keys && y == detail::no_keys ? top : top + log(exp(x - top) + exp(y - top));
   }>(a.log_sum, b.log_sum);
-  constexpr auto share = [](auto part, auto all) { return exp(part - all); };
-  const symbol of_a = map<share>(a.log_sum, log_sum), of_b = map<share>(b.log_sum, log_sum);
-  constexpr auto weighted = [](auto x, auto y, auto s, auto t) { return x * s + y * t; };
+  // Not from the merged log_sum: shares must add up to 1 even if numbers are so large that it rounds to that of a part.
+  constexpr auto share = [](auto part, auto other) {
+    const auto top = part < other ? other : part;
+    const auto own = exp(part - top), both = own + exp(other - top);
+    return part == detail::no_keys && other == detail::no_keys ? decltype(own)(1) : own / both;
+  };
+  const symbol of_a = map<share>(a.log_sum, b.log_sum), of_b = map<share>(b.log_sum, a.log_sum);
+  // The part that alone has a share, 1 or 2, or 0 if both or neither have. The result of the other part may be NaN.
+  const symbol only = map<[](auto x, auto y) {
+    using number = decltype(x);
+    if ((x == detail::no_keys) == (y == detail::no_keys)) return number(0);
+    return number(y == detail::no_keys ? 1 : 2);
+  }>(a.log_sum, b.log_sum);
+  constexpr auto weighted = [](auto x, auto y, auto s, auto t, auto one) {
+    return one == 1 ? x * s : one == 2 ? y * t : x * s + y * t;
+  };
   const short_list all = detail::counting(a.y.rank()), rows = detail::counting(a.log_sum.rank());
-  return {detail::emit_map_of(pointwise_of<weighted, 4>, std::array{a.y, b.y, of_a, of_b}, std::array{all, all, rows, rows}, a.y),
+  return {detail::emit_map_of(pointwise_of<weighted, 5>, std::array{a.y, b.y, of_a, of_b, only},
+                              std::array{all, all, rows, rows, rows}, a.y),
           log_sum};
 }
 

@@ -42,6 +42,9 @@ constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, con
   if (b.failed() || !b.has(operands[0])) return b.nothing();
   const auto dim_of = dims_of_letters(b, operands, e, text);
   if (b.failed()) return b.nothing();
+  // A tensor of its own, even if nothing is repeated: its gradient is not that of the operand.
+  if (e.operands[0].same(e.output))
+    return emit_map_of(pointwise_identity, list_view(operands.data(), 1), list_view(&e.output, 1), operands[0]);
   return emit_broadcast(operands[0], e.operands[0], e.output, output_dims(e, dim_of));
 }
 

@@ -11,6 +11,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/spec.hpp>
+#include <gshard/trace/records.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -72,27 +73,6 @@ struct trace_options {
   gshard::dims known{};
 };
 
-/// Where the parts of a scan are in a program, for its gradient. Tensors and nodes by number.
-struct scan_record {
-  struct state {
-    std::int32_t start = -1, now = -1, next = -1, after = -1;
-    std::int32_t history = -1;  // the states before each step, stacked
-  };
-  /// A tensor and its row in a step.
-  struct stack {
-    std::int32_t stacked = -1, row = -1;
-    std::int32_t last_row = -1;  // the index of the last row, if steps after it read this row, too
-  };
-  std::int32_t loop = 0;
-  std::int32_t begin = 0, body = 0, close = 0, end = 0;  // nodes: the first; of the body; after the body; loop_end
-  std::int32_t last = -1, step = -1;                     // the index of the last step, and of the current one
-  list<state> states;
-  list<stack> inputs, outputs;
-  list<stack> saved;  // what steps make and the gradient does not compute again
-  list<std::int32_t> earlier;  // each state of `lag` steps before; or empty
-  std::int64_t lag = 0;
-};
-
 /// The program that the verbs append to. Once a fault is reported, every further verb is a no-op that returns an empty symbol.
 class builder {
  public:
@@ -103,6 +83,8 @@ class builder {
   list<std::int32_t> checked_losses;  // losses of optimizers, and their terms: outputs of these must be finite
   list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
   list<scan_record> scans;
+  list<bypass> bypasses;  // in any order
+  list<split_dims> splits;
   symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: it never does
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or are those of a layer
@@ -134,7 +116,7 @@ class builder {
     if (given.size() != expected.size())
       return fail(fault::rank_mismatch, tensor_name(operand).append(" of ").append(operation).view(), {}, expected.size(), given.size());
     for (int d = 0; d < given.size(); ++d)
-      if (given[d] != expected[d]) fail(fault::dims_differ, operation, operand, diagnostic::no_number, d);
+      if (!same_extent(given[d], expected[d])) fail(fault::dims_differ, operation, operand, diagnostic::no_number, d);
   }
   constexpr symbol nothing() { return {this, -1}; }
   /// True if a verb can use an operand. False if this program has failed, or if the operand is the result of a refused call.
@@ -260,6 +242,26 @@ class builder {
     const dim& d = program.dims[std::size_t(i)];
     return d.what == dim::kind::fixed ? d.number : d.what == dim::kind::bound ? options.known.find(d.letter) : -1;
   }
+  /// True if two dims surely have one extent, and may stand for each other. Two letters may not: whoever means that writes rename_dims.
+  constexpr bool same_extent(int a, int b) const {
+    if (a == b) return true;
+    const dim &x = program.dims[std::size_t(a)], &y = program.dims[std::size_t(b)];
+    if (x.what == dim::kind::bound && y.what == dim::kind::bound) return false;
+    for (const split_dims& s : splits)
+      for (const auto& [whole, parts] : {std::pair(a, &y), std::pair(b, &x)})
+        if (s.whole == whole && parts->what == dim::kind::product && parts->first == s.first && parts->second == s.second) return true;
+    const std::int64_t known = derived_known_extent(a);
+    return known >= 0 && known == derived_known_extent(b);
+  }
+  constexpr bool same_extents(const dim_list& a, const dim_list& b) const { return a.same(b) || first_difference(a, b) == max_rank; }
+  /// The first dim in which two tensors differ, or the number of dims of the shorter one; max_rank: they do not.
+  constexpr int first_difference(const dim_list& a, const dim_list& b) const {
+    int d = 0;
+    while (d < a.count && d < b.count && same_extent(a[d], b[d])) ++d;
+    return d == a.count && d == b.count ? max_rank : d;
+  }
+  /// The one of two dims of one extent that tensors made of both have: the letter, if one is.
+  constexpr int better_named(int a, int b) const { return program.dims[std::size_t(b)].what == dim::kind::bound ? b : a; }
   /// The dim of extent max(0, floor((first_times * first + second_times * second + number) / divisor)). If one of the dims equals it, that
   /// dim.
   constexpr int linear_dim(int first, int first_times, int second, int second_times, std::int64_t number, std::int64_t divisor = 1) {
@@ -355,6 +357,19 @@ class builder {
   constexpr std::int32_t next_random_key() { return random_keys_++; }
 
  private:
+  /// The extent of a dim, also of one that is derived from dims that are known while tracing; -1 if it is not known.
+  constexpr std::int64_t derived_known_extent(int i) const {
+    dim d = program.dims[std::size_t(i)];
+    if (d.what == dim::kind::fixed || d.what == dim::kind::bound) return known_extent(i);
+    if (d.what == dim::kind::blocks) return -1;
+    const bool has_second = d.what == dim::kind::product || d.what == dim::kind::ratio || d.second_times != 0;
+    const std::int64_t parts[2]{derived_known_extent(d.first), has_second ? derived_known_extent(d.second) : 0};
+    if (parts[0] < 0 || parts[1] < 0) return -1;
+    d.first = 0;
+    d.second = 1;
+    return derived_extent(d, list_view(parts, 2));
+  }
+
   constexpr void fail_type(std::string_view operation, std::string_view name, int operand, dtype given, element_set taken) {
     if (failed()) return;
     program.problem.given = given;

@@ -56,7 +56,6 @@ constexpr symbol conj(here z) {
   constexpr auto& f = detail::own_function<conjugate, conjugate_slope>;
   if (!detail::require_elements(*z.owner, op::scale, "conj", {z})) return z.owner->nothing();
   if (!is_complex(z.get().type)) return z;
-  if (const std::int32_t before = detail::operand_of_own(z, f.own); before >= 0) return {z.owner, before};
   return detail::emit_map(*z.owner, f, std::array<symbol, 1>{z});
 }
 

@@ -193,6 +193,8 @@ constexpr auto custom(here first, Symbols... rest) {  // auto: refused before th
   constexpr std::size_t given = 1 + sizeof...(rest);
   constexpr bool takes_these = bool(parts::parsed.problem) || parts::rule.count == int(given);
   constexpr bool names_its_letters = bool(parts::parsed.problem) || parts::names_its_letters;
+  constexpr bool has_few = bool(parts::parsed.problem) || parts::rule.count < sharding_rule::most_in;
+  static_assert(has_few, "gshard: a custom operation has one to six operands");
   static_assert(takes_these, "gshard: the rule of a custom operation has another number of operands than the call");
   static_assert(names_its_letters,
                 "gshard: `sums` and `whole` of a custom operation have every index that its result lacks, and `sums` has no other");
@@ -200,7 +202,7 @@ constexpr auto custom(here first, Symbols... rest) {  // auto: refused before th
   static_assert(!takes_these || has_valid_gradient,
                 "gshard: gradient(x, ..., y, dy) of a custom operation returns a symbol per operand, as a std::tuple if there are several");
   const std::array<symbol, given> operands{first, rest...};
-  if constexpr (takes_these && names_its_letters && has_valid_gradient)
+  if constexpr (has_few && takes_these && names_its_letters && has_valid_gradient)
     return detail::emit_custom<Operation>(*first.owner, detail::custom_of<Operation, std::make_index_sequence<given>>, operands);
   else return detail::refused(operands[0]);
 }

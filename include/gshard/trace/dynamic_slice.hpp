@@ -86,7 +86,7 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   if (b.failed() || !b.has(update) || !detail::check_start(x, start, dim, "dynamic_update_slice")) return b.nothing();
   if (update.rank() != x.rank()) b.fail(fault::rank_mismatch, "dynamic_update_slice", {}, x.rank(), update.rank());
   for (int d = 0; d < x.rank() && !b.failed(); ++d)
-    if (d != dim && update.get().dims[d] != x.get().dims[d]) b.fail(fault::dims_differ, "dynamic_update_slice", {}, 1, d);
+    if (d != dim && !b.same_extent(update.get().dims[d], x.get().dims[d])) b.fail(fault::dims_differ, "dynamic_update_slice", {}, 1, d);
   if (const dtype type = x.get().type; !b.failed() && update.get().type != type)
     b.fail_type("dynamic_update_slice", 1, update.get().type, only(type));
   if (b.failed()) return b.nothing();

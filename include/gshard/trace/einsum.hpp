@@ -115,30 +115,40 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
     std::uint32_t here = 0;
     for (int d = 0; d < dims.count; ++d) {
       const int f = letters[d], dim = dims[d];
-      if ((known >> f) & 1u && dim_of[f] != dim) {
+      const bool is_other = ((known >> f) & 1u) && dim_of[f] != dim;
+      if (is_other && !b.same_extent(dim_of[f], dim)) {
         diagnostic none;
-        const char letter = parse_equation(text, none).letters[std::size_t(f)];
+        const equation e = parse_equation(text, none, equation_form::numpy);
+        const char letter = f < e.factors ? e.letters[std::size_t(f)] : '.';
         b.fail(fault::dims_differ, text, {&letter, 1}, int(i), d);
         return b.nothing();
       }
       if ((here >> f) & 1u) rule.block(f);  // a diagonal: one axis cannot shard two dims
       here |= 1u << f;
       known |= 1u << f;
-      dim_of[f] = dim;
+      dim_of[f] = is_other ? b.better_named(dim_of[f], dim) : dim;
     }
   }
-  for (std::size_t i = 0; i < count; ++i)
+  const auto result = std::int32_t(b.program.values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int32_t tensor = ids[i];
+    ids[i] = before_conjugations(b.program, tensor);
     if (const std::int32_t input = b.column_major_input(ids[i]); input >= 0) {
       ids[i] = input;
       rule.in[i] = rule.in[i].reversed();
     }
+    if (ids[i] != tensor) b.bypasses.push_back({result, tensor, int(i), factors[i], op::einsum});
+  }
   if (!has_sums(type) && (known & ~output.mask()) != 0) {
     b.fail_type(text, 0, type, types_with(has_sums));
     return b.nothing();
   }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
-  if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) return s;
+  if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) {
+    b.bypasses.push_back({s.id, given[0].id, 0, route::mask, op::einsum});
+    return s;
+  }
   rule.out[0] = output;
   const bool rounds = b.options.bf16_products && count == 2 && type == dtype::f32;
   return {&b, b.add_node(op::einsum, list_view(ids, count), rule, {.rounds_to_bf16 = rounds}, {{dims, type}})};
@@ -198,8 +208,8 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
 }  // namespace detail
 
 namespace detail {
-/// One einsum equation, parsed before any tensor is known.
-template <fixed_string Equation>
+/// One equation, parsed before any tensor is known.
+template <fixed_string Equation, equation_form Form = equation_form::letters>
 struct parsed_equation {
  private:
   struct parse_result {
@@ -208,7 +218,7 @@ struct parsed_equation {
   };
   static constexpr parse_result result = [] {
     parse_result r;
-    r.value = parse_equation(Equation.view(), r.problem);
+    r.value = parse_equation(Equation.view(), r.problem, Form);
     return r;
   }();
 
@@ -227,24 +237,45 @@ constexpr void check_equation(builder& b, const equation& e, const diagnostic& p
 }
 
 /// The equation of a call with `given` operands, checked.
-template <fixed_string Equation>
+template <fixed_string Equation, equation_form Form = equation_form::letters>
 constexpr const equation& checked_equation(builder& b, int given) {
-  using parsed = parsed_equation<Equation>;
+  using parsed = parsed_equation<Equation, Form>;
   check_equation(b, parsed::value, parsed::problem, Equation.view(), given);
   return parsed::value;
 }
 /// The same for a text that is known at run time.
-constexpr equation checked_equation(builder& b, std::string_view text, int given) {
+constexpr equation checked_equation(builder& b, std::string_view text, int given, equation_form form = equation_form::letters) {
   diagnostic problem;
-  const equation e = parse_equation(text, problem);
+  const equation e = parse_equation(text, problem, form);
   check_equation(b, e, problem, text, given);
   return e;
+}
+
+/// An einsum as its call says: the dims of "..." are those that the operands have.
+constexpr symbol emit_einsum_call(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
+  if (e.has_ellipsis && !b.failed()) {
+    int ranks[equation::most_operands]{};
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (!b.has(operands[i])) return b.nothing();
+      ranks[i] = operands[i].rank();
+      if (const int letters = e.operand(int(i)).size(); ranks[i] < letters) b.fail(fault::rank_mismatch, text, {}, letters, ranks[i]);
+    }
+    if (b.failed()) return b.nothing();
+    diagnostic problem;
+    const equation all = without_ellipses(e, ranks, text, problem);
+    check_equation(b, all, problem, text, all.count);
+    return emit_einsum_call(b, operands, all, text);
+  }
+  check_lone_letters(b, operands, e, text);
+  return emit_einsum_of_many(b, operands, list_view(e.operands.data(), operands.size()), e.output, text);
 }
 }  // namespace detail
 
 /// einsum<"GSM,ME->GSE">(x, w): numpy's einsum. Letters are local to the equation. An index that the output lacks is summed; in several
-/// operands it is contracted. One operand: transposition, sums and diagonals. Three to six operands are contracted two at a time, in the
-/// order with the fewest multiplications (of extents that are known while tracing, see `extent`).
+/// operands it is contracted. One operand: transposition, sums and diagonals. Up to 16 operands are contracted two at a time: of at most
+/// six, in the order with the fewest multiplications (of extents that are known while tracing, see `extent`); of more, each next pair is
+/// the one that leaves the fewest elements. As in numpy, `einsum<"BM,MH">(x, w)` has as output the indices that occur once, in alphabetical
+/// order, and "..." stands for further dims, as in `einsum<"...M,MH->...H">(x, w)`; these are matched from the last one on.
 /// Shapes: as the equation says.
 /// Communicates: nothing if the operands shard a common index alike. An axis that shards a contracted index leaves a partial sum, completed
 /// by an all_reduce or reduce_scatter where it is used. Else the cheapest reshards of operands and result (arXiv 2006.16668 section 3.3).
@@ -255,10 +286,9 @@ constexpr equation checked_equation(builder& b, std::string_view text, int given
 template <fixed_string Equation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol einsum(here first, Symbols... rest) {
-  const equation& e = detail::checked_equation<Equation>(*first.owner, 1 + int(sizeof...(rest)));
+  const equation& e = detail::checked_equation<Equation, equation_form::numpy>(*first.owner, 1 + int(sizeof...(rest)));
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
-  detail::check_lone_letters(*first.owner, operands, e, Equation.view());
-  return detail::emit_einsum_of_many(*first.owner, operands, list_view(e.operands.data(), operands.size()), e.output, Equation.view());
+  return detail::emit_einsum_call(*first.owner, operands, e, Equation.view());
 }
 
 /// einsum("GSM,ME->GSE", {x, w}): the same for programs that are built at run time. What is wrong with the text or its operands, of which
@@ -272,9 +302,8 @@ constexpr symbol einsum(here first, Symbols... rest) {
 constexpr symbol einsum(std::string_view text, list_view<symbol> operands, std::uint32_t line = __builtin_LINE(),
                         const char* file = __builtin_FILE()) {
   builder& b = *here(operands[0], line, file).owner;
-  const equation e = detail::checked_equation(b, text, int(operands.size()));
-  detail::check_lone_letters(b, operands, e, text);
-  return detail::emit_einsum_of_many(b, operands, list_view(e.operands.data(), operands.size()), e.output, text);
+  const equation e = detail::checked_equation(b, text, int(operands.size()), equation_form::numpy);
+  return detail::emit_einsum_call(b, operands, e, text);
 }
 constexpr symbol einsum(std::string_view text, std::initializer_list<symbol> operands, std::uint32_t line = __builtin_LINE(),
                         const char* file = __builtin_FILE()) {
@@ -330,10 +359,11 @@ constexpr symbol emit_mean(symbol x, const equation& e, std::string_view text) {
 /// @see mean, einsum
 constexpr symbol sum(here x) { return detail::emit_sum(x, {}); }
 
-/// sum<"GSE->E">(x): the sum over the indices that the output lacks. The same as einsum of one operand.
+/// sum<"GSE->E">(x): the sum over the indices that the output lacks.
 template <fixed_string Equation>
 constexpr symbol sum(here x) {
-  return einsum<Equation>(x);
+  const equation& e = detail::checked_equation<Equation>(*x.owner, 1);
+  return detail::emit_einsum(*x.owner, list_view<symbol>(&x, 1), list_view(e.operands.data(), 1), e.output, Equation.view());
 }
 /// sum("GSE->E", x): the same with an equation that is known at run time.
 constexpr symbol sum(std::string_view text, here x) {

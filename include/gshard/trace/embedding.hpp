@@ -38,7 +38,7 @@ constexpr bool check_rows(symbol table, symbol ids, int at, int batch, std::stri
   const int rank = table.rank() - 1 + ids.rank() - batch;
   if (rank > max_rank) b.fail(fault::rank_mismatch, operation, {}, max_rank, rank);
   for (int d = 0; d < batch && !b.failed(); ++d)
-    if (table.get().dims[d] != ids.get().dims[d]) b.fail(fault::dims_differ, operation, {}, 1, d);
+    if (!b.same_extent(table.get().dims[d], ids.get().dims[d])) b.fail(fault::dims_differ, operation, {}, 1, d);
   return !b.failed();
 }
 
@@ -103,7 +103,7 @@ constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0, in
   if (updates.rank() != f.rows.size()) b.fail(fault::rank_mismatch, "scatter_add", {}, f.rows.size(), updates.rank());
   for (int d = 0; d < updates.rank() && !b.failed(); ++d) {
     const int in_ids = f.ids.find(d), in_x = f.table.find(d);
-    if (updates.get().dims[d] != (in_ids >= 0 ? ids.get().dims[in_ids] : x.get().dims[in_x]))
+    if (!b.same_extent(updates.get().dims[d], in_ids >= 0 ? ids.get().dims[in_ids] : x.get().dims[in_x]))
       b.fail(fault::dims_differ, "scatter_add", {}, 2, d);
   }
   return x + detail::emit_scatter_add(ids, updates, dim, batch, x.get().dims);

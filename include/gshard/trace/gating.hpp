@@ -94,7 +94,9 @@ constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, take
   if (!choices.found || choices.weight.id < 0 || (taken != takes_gatings::all && !undivided) ||
       (taken == takes_gatings::of_tokens && made_by.attr.by_experts))
     b.fail(fault::wrong_gating, verb);
-  return b.failed() ? one_hot_parts{} : choices;
+  if (b.failed()) return {};
+  b.bypasses.push_back({-1, gating.combine.id, 0, {}, {}, verb});
+  return choices;
 }
 
 /// The program fails if a capacity, an option or an argument of the verb, is out of range.

@@ -28,9 +28,10 @@ constexpr std::array<int, equation::most_factors> dims_of_letters(builder& b, li
     if (dims.size() != letters.size()) b.fail(fault::rank_mismatch, about, {}, letters.size(), dims.size());
     for (int d = 0; d < dims.size() && !b.failed(); ++d) {
       const int f = letters[d];
-      if ((known >> f) & 1u && dim_of[std::size_t(f)] != dims[d]) b.fail(fault::dims_differ, about, letter_of(e, f), int(i), d);
+      const bool is_other = ((known >> f) & 1u) && dim_of[std::size_t(f)] != dims[d];
+      if (is_other && !b.same_extent(dim_of[std::size_t(f)], dims[d])) b.fail(fault::dims_differ, about, letter_of(e, f), int(i), d);
       known |= 1u << f;
-      dim_of[std::size_t(f)] = dims[d];
+      dim_of[std::size_t(f)] = is_other ? b.better_named(dim_of[std::size_t(f)], dims[d]) : dims[d];
     }
   }
   return dim_of;

@@ -34,9 +34,7 @@ constexpr bool check_turn(symbol before, symbol after, std::string_view loop, in
   builder& b = *before.owner;
   if (!b.has(after)) return false;
   const value &x = before.get(), &y = after.get();
-  int d = 0;
-  while (d < x.rank() && d < y.rank() && x.dims[d] == y.dims[d]) ++d;
-  if (d < x.rank() || d < y.rank()) b.fail(fault::dims_differ, loop, {}, state, d);
+  if (const int d = b.first_difference(x.dims, y.dims); d < max_rank) b.fail(fault::dims_differ, loop, {}, state, d);
   else if (x.type != y.type) b.fail_type(loop, state, y.type, only(x.type));
   return !b.failed();
 }

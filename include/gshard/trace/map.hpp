@@ -27,21 +27,30 @@ template <class, class T>
 using same_for = T;
 
 /// The number of ways in which the dims of an operand match dims of a result in order: 0, 1, or 2 for several. `factors`: the last way.
-constexpr int line_up(const dim_list& operand, const dim_list& result, short_list& factors) {
-  factors = counting(operand.count);
-  if (operand.same(result)) return 1;
-  int r = result.count - 1;
-  for (int d = operand.count - 1; d >= 0; --d, --r) {
-    while (r >= 0 && result[r] != operand[d]) --r;
+/// `match(r, d)`: dim r of the result may be dim d of the operand.
+template <class Match>
+constexpr int line_up(int operand, int result, short_list& factors, Match match) {
+  factors = counting(operand);
+  int r = result - 1;
+  for (int d = operand - 1; d >= 0; --d, --r) {
+    while (r >= 0 && !match(r, d)) --r;
     if (r < 0) return 0;
     factors.set(d, r);
   }
   r = 0;
-  for (int d = 0; d < operand.count; ++d, ++r) {
-    while (result[r] != operand[d]) ++r;
+  for (int d = 0; d < operand; ++d, ++r) {
+    while (!match(r, d)) ++r;
     if (r != factors[d]) return 2;  // the first way is not the last one
   }
   return 1;
+}
+/// The same by names of dims; if they do not match, also by extents that are known to be equal.
+constexpr int line_up(const builder& b, const dim_list& operand, const dim_list& result, short_list& factors) {
+  factors = counting(operand.count);
+  if (operand.same(result)) return 1;
+  const int by_name = line_up(operand.count, result.count, factors, [&](int r, int d) { return result[r] == operand[d]; });
+  if (by_name != 0) return by_name;
+  return line_up(operand.count, result.count, factors, [&](int r, int d) { return b.same_extent(result[r], operand[d]); });
 }
 
 /// x, broadcast to these dims. `from`, `to`: the letters of x and of the result.
@@ -66,12 +75,18 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
-/// The operand of the function of the library with this number, if that makes x; else -1.
-constexpr std::int32_t operand_of_own(symbol x, int number) {
-  const std::int32_t maker = x.get().producer;
-  if (maker < 0) return -1;
-  const node& n = x.owner->program.nodes[std::size_t(maker)];
-  return n.kind == op::map && n.attr.function->own == number ? n.input(0) : -1;
+/// The tensor of which z is the conjugate of the conjugate, or z. Einsums read that one: their derivatives conjugate operands that may be
+/// conjugates.
+constexpr std::int32_t before_conjugations(const graph& g, std::int32_t z) {
+  if (!is_complex(g.at(z).type)) return z;
+  std::int32_t inner = z;
+  for (int i = 0; i < 2; ++i) {
+    const std::int32_t maker = g.at(inner).producer;
+    const node* const n = maker < 0 ? nullptr : &g.nodes[std::size_t(maker)];
+    if (!n || n->kind != op::map || n->attr.function->own != arithmetic::number_of<arithmetic::conjugate>) return z;
+    inner = n->in[0];
+  }
+  return g.at(inner).dims == g.at(z).dims ? inner : z;
 }
 
 /// op::map. The result has the dims of the first operand of highest rank. Other operands are broadcast to them.
@@ -87,6 +102,7 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
     if (values[given[i].id].dims.count > dims.count) dims = values[given[i].id].dims;
   sharding_rule rule;
   std::int32_t ids[sharding_rule::most_in]{};
+  const auto next_value = std::int32_t(b.program.values.size());
   for (std::size_t i = 0; i < count; ++i) {
     const value& v = values[given[i].id];
     ids[i] = given[i].id;
@@ -94,11 +110,13 @@ constexpr symbol emit_map(builder& b, const pointwise& f, list_view<symbol> oper
       b.fail_type("map", int(i), v.type, i == 0 ? f.types : only(type));
       return b.nothing();
     }
-    if (const int ways = line_up(v.dims, dims, rule.in[i]); ways != 1) {
+    if (const int ways = line_up(b, v.dims, dims, rule.in[i]); ways != 1) {
       b.fail(ways ? fault::ambiguous_dims : fault::dims_do_not_broadcast, "map", {}, int(i));
       return b.nothing();
     }
+    const short_list factors = rule.in[i];
     read_before_broadcast(b.program, ids[i], rule.in[i]);
+    if (ids[i] != given[i].id) b.bypasses.push_back({next_value, given[i].id, int(i), factors, op::map});
   }
   rule.out[0] = counting(dims.count);
   return {&b, b.add_node(op::map, list_view(ids, count), rule, {.function = &f}, {{dims, type}})};

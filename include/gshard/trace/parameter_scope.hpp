@@ -157,7 +157,7 @@ class parameter_scope {
     if (old.parameter < 0) return b.fail(fault::not_kept, "update");
     if (old.rank() != next.rank()) return b.fail(fault::rank_mismatch, "update", {}, old.rank(), next.rank());
     for (int d = 0; d < old.rank(); ++d)
-      if (old.dims[d] != next.get().dims[d]) return b.fail(fault::dims_differ, "update", {}, 1, d);
+      if (!b.same_extent(old.dims[d], next.get().dims[d])) return b.fail(fault::dims_differ, "update", {}, 1, d);
     if (old.type != next.get().type) return b.fail_type("update", 1, next.get().type, only(old.type));
     b.set_updated(variable, detail::emit_unless_skipped(variable, next));
   }

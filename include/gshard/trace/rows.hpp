@@ -48,7 +48,7 @@ constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 
   if (!detail::check_rank(b, x, 1, "layer_norm") || !detail::require_real(b, "layer_norm", {x, gamma, beta})) return b.nothing();
   const int last = x.rank() - 1;
   for (const symbol& s : {gamma, beta})
-    if (s.rank() != 1 || s.get().dims[0] != x.get().dims[last]) {
+    if (s.rank() != 1 || !b.same_extent(s.get().dims[0], x.get().dims[last])) {
       b.fail(fault::dims_differ, "layer_norm", {}, s.id == beta.id ? 2 : 1, 0);
       return b.nothing();
     }
@@ -74,7 +74,7 @@ constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0)
   }
   dim_list rows = logits.get().dims;
   rows.pop_back();
-  if (labels.get().dims != rows) {
+  if (!b.same_extents(labels.get().dims, rows)) {
     b.fail(fault::dims_differ, "cross_entropy", {}, 1, 0);
     return b.nothing();
   }

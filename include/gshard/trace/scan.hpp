@@ -267,7 +267,7 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
   int dim = -1;
   if (!b.failed()) dim = o.steps < 0 ? int(stacked[0].get().dims[0]) : b.fixed_dim(o.steps);
   for (std::size_t i = 1; i < X && !b.failed(); ++i)
-    if (stacked[i].get().dims[0] != stacked[0].get().dims[0]) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
+    if (!b.same_extent(stacked[i].get().dims[0], stacked[0].get().dims[0])) b.fail(fault::dims_differ, "scan", {}, int(i), 0);
   constexpr std::size_t operands = 1 + (Lagged ? 2 : 1) * N + X;
   using one_step = body_call<Body, operands>;
   static_assert(holds<one_step::is_taken, tensors_passed<operands>>,

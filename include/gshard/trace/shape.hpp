@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Reshapes (merge_dims, split_dim, expand_dims, squeeze) and sharding annotations (annotate, split, replicate, may_move).
+// Reshapes (merge_dims, split_dim, expand_dims, squeeze, rename_dims) and sharding annotations (annotate, split, replicate, may_move).
 
+#include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 
@@ -94,6 +95,7 @@ constexpr symbol emit_split(symbol x, int at, int first, int second) {
   builder& b = *x.owner;
   if (!check_dims(x, at, 1, "split_dim") || !check_room(x, "split_dim")) return b.nothing();
   reshaper r(x);
+  b.splits.push_back({x.get().dims[at], first, second});
   r.keep_until(at);
   r.keep(first);
   r.gain(second);
@@ -130,6 +132,13 @@ constexpr symbol emit_squeeze(symbol x, int at) {
   return r.emit(at, reshape_kind::remove);
 }
 
+/// x with these dims, whose extents are equal to its own.
+constexpr symbol emit_rename(symbol x, const dim_list& dims) {
+  reshaper r(x);
+  for (int d = 0; d < x.rank(); ++d) r.keep(dims[d]);
+  return r.emit(0, reshape_kind::rename);
+}
+
 /// The gradient: dy with the dims of x.
 constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
   const int at = n.attr.dim;
@@ -138,6 +147,7 @@ constexpr symbol emit_reshape_back(const node& n, symbol x, symbol dy) {
     case reshape_kind::merge: return emit_split(dy, at, dims[at], dims[at + 1]);
     case reshape_kind::split: return emit_merge(dy, at, dims[at]);
     case reshape_kind::insert: return emit_squeeze(dy, at);
+    case reshape_kind::rename: return emit_rename(dy, dims);
     case reshape_kind::remove:
     case reshape_kind::unchanged: break;
   }
@@ -212,6 +222,33 @@ constexpr symbol squeeze(here x) {
 }
 /// squeeze(x, 1): the same with a dim that is known at run time.
 constexpr symbol squeeze(here x, int at) { return detail::emit_squeeze(x, at); }
+
+/// rename_dims<"BK">(x): x, whose dims are those of these letters; '_' keeps a dim. It states that two dims are one, so that tensors match
+/// whose dims have other letters, but the same extents. xarray and named tensors of PyTorch call it rename.
+/// Shapes: [B,M] -> [B,K], where K has the extent of M.
+/// Communicates: nothing.
+/// Compile time: the number of letters; that extents are equal, where both are known.
+/// Throws: `gshard::error` when the program is bound, if extents differ, with both dims.
+/// @see merge_dims, split_dim
+constexpr symbol rename_dims(here x, std::string_view letters) {
+  builder& b = *x.owner;
+  if (!b.has(x)) return b.nothing();
+  if (int(letters.size()) != x.rank()) b.fail(fault::rank_mismatch, "rename_dims", {}, int(letters.size()), x.rank());
+  dim_list dims;
+  for (int d = 0; d < x.rank() && !b.failed(); ++d) {
+    const int own = x.get().dims[d];
+    const std::string_view letter = letters.substr(std::size_t(d), 1);
+    const dim_list named = letter == "_" ? dim_list{} : b.dims_of(letter, "rename_dims");
+    dims.push_back(named.empty() ? own : named[0]);
+    const std::int64_t before = b.known_extent(own), after = b.known_extent(dims[d]);
+    if (before >= 0 && after >= 0 && before != after) b.fail(fault::dims_differ, "rename_dims", letter, diagnostic::no_number, d);
+  }
+  return b.failed() ? b.nothing() : detail::emit_rename(x, dims);
+}
+template <fixed_string Letters>
+constexpr symbol rename_dims(here x) {
+  return rename_dims(x, Letters.view());
+}
 
 namespace detail {
 /// op::annotate: x under a second name, with the sharding `layout` and the wire format of x. Propagation decides open dims. Without

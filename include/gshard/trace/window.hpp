@@ -229,7 +229,7 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
     else if (v.rank() != first.rank()) b.fail(fault::rank_mismatch, "concat", {}, first.rank(), v.rank());
     else
       for (int d = 0; d < v.rank(); ++d)
-        if (d != dim && v.dims[d] != first.dims[d]) b.fail(fault::dims_differ, "concat", {}, int(i), d);
+        if (d != dim && !b.same_extent(v.dims[d], first.dims[d])) b.fail(fault::dims_differ, "concat", {}, int(i), d);
     if (!b.failed()) dims.set(dim, b.linear_dim(dims[dim], 1, parts[i].get().dims[dim], 1, 0));
   }
   if (b.failed()) return b.nothing();

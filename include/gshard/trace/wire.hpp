@@ -18,6 +18,7 @@ constexpr void send_as_bf16(symbol x) {
   graph& g = x.owner->program;
   for (std::int32_t v = x.id;;) {
     g.at(v).bf16_on_wire = true;
+    if (const std::int32_t input = x.owner->column_major_input(v); input >= 0) g.at(input).bf16_on_wire = true;  // einsums read it
     const std::int32_t producer = g.at(v).producer;
     if (producer < 0 || g.nodes[std::size_t(producer)].kind != op::annotate) return;
     v = g.nodes[std::size_t(producer)].input(0);

@@ -238,6 +238,12 @@ constexpr auto split_dim(const Given&... given) {
                 "gshard: split_dim<1>(x, \"BT\") takes a dim, one tensor of a program and, unless the dim was merged, two letters");
   return detail::refused(given...);
 }
+template <fixed_string Letters = "", class... Given>
+  requires(Letters.view().empty() ? !detail::call<2, symbol, std::string_view>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
+constexpr auto rename_dims(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: rename_dims<\"BK\">(x) takes a letter for each dim and one tensor of a program");
+  return detail::refused(given...);
+}
 template <class... Given>
   requires(!detail::tensors<1>::fits<Given...>)
 constexpr auto replicate(const Given&... given) {

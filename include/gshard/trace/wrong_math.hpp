@@ -37,10 +37,10 @@ concept not_two_numbers =
 // Einsums and reductions.
 template <fixed_string Equation = "", class... Given>
   requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, detail::list_of<symbol>>::fits<Given...>
-                                      : !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
+                                      : !detail::tensors_of_any_kind<1, 16>::fits<Given...>)
 constexpr auto einsum(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: einsum<\"GSM,ME->GSE\">(x, w, ...) takes an equation and one to six tensors of a program");
+                "gshard: einsum<\"GSM,ME->GSE\">(x, w, ...) takes an equation and one to 16 tensors of a program");
   return detail::refused(given...);
 }
 #define GSHARD_REDUCES(verb)                                                                                                      \

@@ -137,7 +137,7 @@ class random_program {
     const symbol y = gs::detail::emit_sum(x, last);
     const int kind = pick(4);
     gs::short_list none;
-    if (gs::detail::line_up(y.get().dims, x.get().dims, none) != 1) return;
+    if (gs::detail::line_up(*x.owner, y.get().dims, x.get().dims, none) != 1) return;
     pool_.push_back(kind == 0 ? x + y : kind == 1 ? y - x : kind == 2 ? x * y : gs::relu(x));
   }
   void add_verb() {

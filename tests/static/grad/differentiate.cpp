@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/trace/broadcast.hpp>
+#include <gshard/trace/chunks.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/gating.hpp>
 
@@ -62,6 +64,29 @@ static_assert(gradients_fit("AB", [](auto& m, symbol x) { return gs::gather(x, g
 static_assert(gradients_fit("AV", [](auto& m, symbol x) { return gs::cross_entropy(x, gs::iota<"A">(m)); }));
 static_assert(gradients_fit("GSE", [](auto&, symbol x) { return gs::top2_gating(gs::softmax(x)).combine; }));
 static_assert(gradients_fit("GSE", [](auto&, symbol x) { return gs::top2_gating(gs::softmax(x)).aux; }));
+
+// What reads the operand of a broadcast has a gradient with respect to the broadcast tensor, and to both.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol p = input(b, "M"), x = input(b, "BM"), copies = gs::broadcast<"M,BM->BM">(p, x), loss = gs::sum(copies * x);
+  const gs::list<symbol> d = gradients(loss, std::array{copies, p});
+  const gs::node &by_copy = producer(d[0]), &sum = producer(d[1]);
+  return has_dims(d[0], "BM") && by_copy.kind == op::map && by_copy.inputs == 3 && sum.kind == op::einsum && sum.input(0) == d[0].id;
+}));
+// A program that does not ask for it is differentiated as before: the sum over the copies is taken at once.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol p = input(b, "M"), x = input(b, "BM"), copies = gs::broadcast<"M,BM->BM">(p, x);
+  gradient(gs::sum(copies * x), p);
+  for (const gs::node& n : b.program.nodes)
+    for (int i = 0; i < n.inputs; ++i)
+      if (n.input(i) == copies.id) return false;
+  return true;
+}));
+// Verbs that take a whole gating read its slots and weights.
+static_assert(fails(fault::gradient_of_gating, "chunk_of", [](builder& b, auto&) {
+  const gs::gating_result gating = gs::top2_gating(gs::softmax(input(b, "GSE")));
+  const gs::gating_result chunk = gs::chunk_of(gating, 0, 2);
+  gradient(gs::sum(chunk.combine), gating.combine);
+}));
 
 // A tensor that is used twice gets one gradient, the sum of both.
 static_assert(tracing::holds([](builder& b, auto&) {

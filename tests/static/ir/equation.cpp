@@ -64,15 +64,60 @@ static_assert(refused("GSM,ME>GSE", fault::malformed_equation, 6));
 static_assert(refused("GSM->GS->G", fault::malformed_equation, 7));
 static_assert(refused("GSM->GS,G", fault::malformed_equation, 7));
 static_assert(refused("G1->G", fault::malformed_equation, 1));
-static_assert(refused("a,b,c,d,e,f,g->abcdefg", fault::malformed_equation, 13));
-static_assert(refused("abcdefghi->a", fault::malformed_equation, 8));
-static_assert(refused("abcdefgh,ijklmnop->a", fault::malformed_equation, 16));
+static_assert(refused("abcdefghi->a", fault::equation_too_large, 8));
+static_assert(refused("abcdefgh,ijklmnop->a", fault::equation_too_large, 16));
+static_assert(refused("...a->...", fault::malformed_equation, 0));
 static_assert(refused("GSM,ME->GSX", fault::index_in_no_operand, 10, "X"));
 static_assert(refused("->a", fault::index_in_no_operand, 2, "a"));
 static_assert(refused("GSM,ME->GSG", fault::index_repeated, 10, "G"));
 static_assert(refused("GSM->GGS", fault::index_repeated, 6, "G"));
 
-// Fifteen letters and eight dims are the most.
+// The forms of numpy: without an output, the indices that occur once, in alphabetical order; and "...".
+constexpr gs::diagnostic problem_of(std::string_view text) {
+  gs::diagnostic problem;
+  gs::parse_equation(text, problem, gs::equation_form::numpy);
+  return problem;
+}
+constexpr bool means(std::string_view text, std::initializer_list<int> ranks, std::string_view with_letters) {
+  gs::diagnostic problem;
+  const gs::equation written = gs::parse_equation(text, problem, gs::equation_form::numpy);
+  const gs::equation x = gs::without_ellipses(written, ranks.begin(), text, problem), y = parse(with_letters).value;
+  // Factors of "..." come last, so equations are compared by which dims have one factor.
+  const auto factor_at = [](const gs::equation& e, int operand, int d) { return operand < e.count ? e.operand(operand)[d] : e.output[d]; };
+  bool same = !problem && !parse(with_letters).problem && x.count == y.count && x.factors == y.factors;
+  for (int i = 0; i <= x.count && same; ++i) {
+    const int rank = i < x.count ? x.operand(i).size() : x.output.size();
+    same = rank == (i < y.count ? y.operand(i).size() : y.output.size());
+    for (int d = 0; d < rank && same; ++d)
+      for (int j = 0; j <= i; ++j)
+        for (int c = 0; c < (j < x.count ? x.operand(j).size() : x.output.size()); ++c)
+          same = same && (factor_at(x, i, d) == factor_at(x, j, c)) == (factor_at(y, i, d) == factor_at(y, j, c));
+  }
+  return same;
+}
+static_assert(means("ab,bc", {2, 2}, "ab,bc->ac") && means("ba", {2}, "ba->ab") && means("ii", {2}, "ii->") && means("a", {1}, "a->a"));
+static_assert(means("zB,Ba", {2, 2}, "zB,Ba->az") && means("aZ", {2}, "aZ->Za") && means("a,a,a", {1, 1, 1}, "a,a,a->"));
+static_assert(means("...m,mh->...h", {4, 2}, "xyzm,mh->xyzh") && means("...m,mh", {3, 2}, "xym,mh->xyh"));
+static_assert(means("...,...->...", {2, 1}, "xy,y->xy") && means("b...c,...c->b...", {4, 2}, "bxyc,yc->bxy"));
+static_assert(means("...ii->...i", {4}, "xyii->xyi") && means("a...->...a", {3}, "axy->xya") && means("...a->...a", {1}, "a->a"));
+static_assert(means("...a->a", {1}, "a->a"));  // nothing is left out
+static_assert(problem_of("...a...->a").what == fault::malformed_equation && problem_of("..a->a").what == fault::malformed_equation);
+static_assert(problem_of("a->...a").what == fault::malformed_equation && problem_of("").what == fault::malformed_equation);
+static_assert(problem_of("ab,bc-").what == fault::malformed_equation && problem_of("ab,").what == fault::nothing);
+constexpr fault fault_of_ranks(std::string_view text, std::initializer_list<int> ranks) {
+  gs::diagnostic problem;
+  const gs::equation e = gs::parse_equation(text, problem, gs::equation_form::numpy);
+  gs::without_ellipses(e, ranks.begin(), text, problem);
+  return problem.what;
+}
+static_assert(fault_of_ranks("...a->a", {2}) == fault::ellipsis_not_kept);
+static_assert(fault_of_ranks("...,abcdefgh->...", {8, 8}) == fault::equation_too_large);
+static_assert(fault_of_ranks("ab...,...->...", {4, 2}) == fault::nothing);
+static_assert(fault_of_ranks("abc,...->abc...", {3, 6}) == fault::equation_too_large);
+
+// Fifteen letters, eight dims and sixteen operands are the most.
+static_assert(!parse("a,b,c,d,e,f,g->abcdefg").problem && parse("a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a->a").value.count == 16);
+static_assert(refused("a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a->a", fault::equation_too_large, 33));
 static_assert(!parse("abcdefgh,ijklmno->a").problem && parse("abcdefgh,ijklmno->a").value.factors == 15);
 
 }  // namespace

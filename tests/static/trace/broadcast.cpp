@@ -33,10 +33,11 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(broadcast<"AB,C->BCA">(input(b, "AB"), input(b, "C")), "BCA") && reads(b.program.nodes.back().rule.in[0], {2, 0});
 }));
-// What has all dims already is the tensor itself.
+// What has all dims already is a tensor of its own, too.
 static_assert(tracing::holds([](builder& b, auto&) {
-  const symbol x = input(b, "AB");
-  return broadcast<"ab,ab->ab">(x, x).id == x.id && b.program.nodes.empty();
+  const symbol x = input(b, "AB"), y = broadcast<"ab,ab->ab">(x, x);
+  gs::relu(y);
+  return y.id != x.id && has_dims(y, "AB") && b.program.nodes.back().in[0] == x.id;
 }));
 
 // Elementwise operations read the operand of a broadcast, also through other elementwise operations.

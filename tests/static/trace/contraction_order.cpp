@@ -28,4 +28,20 @@ constexpr std::array<std::int64_t, 4> extents{4, 4, 4, 4};
 constexpr contraction_order order(operands, list({3, 0}), extents.data());
 static_assert(order.kept(7) == list({3, 0}) && order.kept(3) == list({0, 1}) && order.kept(6) == list({1, 3}));
 
+// Of more than six operands, too: a chain of vectors and matrices is contracted from the vector on, never as outer products.
+constexpr bool from_the_vector(int matrices) {
+  std::array<short_list, 16> chain{list({0})};
+  std::array<std::int64_t, 16> sizes{};
+  for (std::int64_t& n : sizes) n = 8;
+  for (int i = 0; i < matrices; ++i) chain[std::size_t(i) + 1] = list({i, i + 1});
+  const contraction_order o({chain.data(), std::size_t(matrices) + 1}, list({matrices}), sizes.data());
+  bool linear = o.possible();
+  for (unsigned set = (2u << matrices) - 1u; (set & (set - 1)) != 0 && linear;) {
+    const unsigned left = o.left(set), right = set & ~left;
+    linear = left != 0 && right != 0 && ((left & (left - 1)) == 0 || (right & (right - 1)) == 0) && o.kept(set).size() == 1;
+    set = (left & (left - 1)) != 0 ? left : right;
+  }
+  return linear;
+}
+static_assert(from_the_vector(6) && from_the_vector(14));
 }  // namespace

@@ -110,6 +110,37 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(y, "AD") && tracing::count(b.program, gs::op::einsum) == 2 && has_dims({&b, b.program.nodes[0].output()}, "AC");
 }));
 
+// numpy's forms: without an output, and with "...", which has the dims that operands have there.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol y = einsum<"...M,ME->...E">(input(b, "GSM"), input(b, "ME"));
+  const gs::sharding_rule& r = b.program.nodes.back().rule;
+  return has_dims(y, "GSE") && r.in[0][2] == r.in[1][0] &&
+         r.in[0][0] == r.out[0][0] && r.in[0][1] == r.out[0][1] && r.in[1][1] == r.out[0][2];
+}));
+static_assert(tracing::alike([](builder& b) { einsum<"GSM,ME->EGS">(input(b, "GSM"), input(b, "ME")); },
+                             [](builder& b) { einsum("GSM,ME", {input(b, "GSM"), input(b, "ME")}); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  return has_dims(einsum<"ba">(input(b, "AB")), "BA") && has_dims(einsum<"ii">(input(b, "AA")), "") &&
+         has_dims(einsum<"...ij->...ji">(input(b, "ABCD")), "ABDC") &&
+         has_dims(einsum<"...,...">(input(b, "ABC"), input(b, "BC")), "ABC") &&
+         has_dims(einsum<"a...">(input(b, "ABC")), "BCA");
+}));
+static_assert(fails(fault::dims_differ, "...,...->...", [](builder& b, auto&) { einsum<"...,...->...">(input(b, "AB"), input(b, "A")); }));
+static_assert(fails(fault::ellipsis_not_kept, "...a->a", [](builder& b, auto&) { einsum<"...a->a">(input(b, "AB")); }));
+static_assert(fails(fault::rank_mismatch, "...ab->...", [](builder& b, auto&) { einsum<"...ab->...">(input(b, "A")); }));
+static_assert(fails(fault::equation_too_large, "...,abcdefgh->...", [](builder& b, auto&) {
+  einsum("...,abcdefgh->...", {input(b, "ABCDEFGH"), input(b, "ABCDEFGH")});
+}));
+// Other verbs say what they keep.
+static_assert(fails(fault::malformed_equation, "ab", [](builder& b, auto&) { gs::sum<"ab">(input(b, "AB")); }));
+static_assert(fails(fault::malformed_equation, "...a->...", [](builder& b, auto&) { gs::reduce_max<"...a->...">(input(b, "AB")); }));
+// Many operands, two at a time: none of the results has more dims than it needs.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const gs::list<symbol> x(16, input(b, "A"));
+  const symbol y = einsum("a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a->a", x);
+  return has_dims(y, "A") && tracing::count(b.program, op::einsum) == 15;
+}));
+
 // The paper's dispatch and combine become index operations, whatever the order of the expert side; anything
 // else stays an einsum.
 constexpr auto routed = [](builder& b) { return gs::top2_gating(input(b, "GSE")); };

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/grad/differentiate.hpp>
+#include <gshard/trace/rows.hpp>
+#include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
+#include <gshard/trace/window.hpp>
 
 #include "../tracing.hpp"
 
+#include <array>
 #include <string_view>
 
 namespace gs = gshard;
@@ -84,7 +89,55 @@ static_assert(fails(fault::dims_differ, "split_dim", [](builder& b, auto&) { gs:
 static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims(input(b, "AB"), 3); }));
 static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze(input(b, "AB"), -1); }));
 
-// So do shardings.
+// Two dims are one by their extents, if one of them is no letter and the extents are known; or if one was split into the other's factors.
+constexpr bool matches(gs::dims known, auto make) {
+  return tracing::holds([=](builder& b, auto&) {
+    b.options.known = known;
+    const symbol x = input(b, "BK"), other = input(b, "BK"), w = input(b, "KN"), y = make(x);
+    return has_dims(gs::einsum<"bk,kn->bn">(y, w), "BN") && (y + other).rank() == 2 && (other + y).rank() == 2 && (y + x).rank() == 2 &&
+           gs::concat({y, x}, 0).rank() == 2 && gs::layer_norm(y, input(b, "K"), input(b, "K")).rank() == 2 &&
+           gs::select(other, y, x).rank() == 2 && gs::gradients(gs::sum(y * other), std::array{x})[0].rank() == 2;
+  });
+}
+constexpr auto split_and_merged = [](symbol x) { return gs::merge_dims(gs::split_dim(x, 1, 32, 4), 1); };
+static_assert(matches({}, split_and_merged));
+static_assert(matches({{'K', 128}}, split_and_merged));
+static_assert(matches({{'K', 8}, {'L', 6}}, [](symbol x) { return gs::slice(gs::concat({x, x}, 1), 1, 4, 12); }));
+static_assert(matches({}, [](symbol x) { return gs::merge_dims(gs::split_dim<1>(x, "ST"), 1); }));
+// Not by extents that are not known, nor two letters.
+static_assert(fails(fault::dims_differ, "bk,kn->bn", [](builder& b, auto&) {
+  gs::einsum<"bk,kn->bn">(gs::merge_dims(input(b, "BST"), 1), input(b, "KN"));
+}));
+static_assert(fails(fault::dims_differ, "bk,kn->bn", [](builder& b, auto&) {
+  b.options.known = {{'K', 4}, {'L', 4}};
+  gs::einsum<"bk,kn->bn">(input(b, "BL"), input(b, "KN"));
+}));
+static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) {
+  b.options.known = {{'K', 5}};
+  static_cast<void>(gs::merge_dims(gs::split_dim(input(b, "BL"), 1, 2, 2), 1) + input(b, "BK"));
+}));
+// A name comes first: [4,H] + [H] is not ambiguous if H is 4.
+static_assert(tracing::holds([](builder& b, auto&) {
+  b.options.known = {{'H', 4}};
+  const symbol x = gs::split_dim(input(b, "KH"), 0, 2, 4), y = input(b, "H");
+  static_cast<void>(x + y);
+  return tracing::reads(b.program.nodes.back().rule.in[1], {2});
+}));
+
+// rename_dims states that two dims are one.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "BM"), y = gs::rename_dims<"_K">(x);
+  return has_dims(y, "BK") && has_dims(gs::einsum<"bk,kn->bn">(y, input(b, "KN")), "BN") && has_dims(gs::rename_dims(x, "MB"), "MB") &&
+         has_dims(gs::gradients(gs::sum(y * y), std::array{x})[0], "BM");
+}));
+static_assert(fails(fault::rank_mismatch, "rename_dims", [](builder& b, auto&) { gs::rename_dims<"K">(input(b, "BM")); }));
+static_assert(fails(fault::unknown_letter, "rename_dims", [](builder& b, auto&) { gs::rename_dims<"B1">(input(b, "BM")); }));
+static_assert(fails(fault::dims_differ, "rename_dims", [](builder& b, auto&) {
+  b.options.known = {{'K', 4}, {'M', 5}};
+  gs::rename_dims<"BK">(input(b, "BM"));
+}));
+
+// Shardings that are known at run time give the same nodes, too.
 constexpr gs::named_sharding named(int rank, std::string_view axis, int dim) {
   gs::named_sharding s;
   s.rank = rank;

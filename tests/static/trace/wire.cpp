@@ -21,6 +21,12 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return y.id == named.id && b.program.nodes.size() == before && x.get().bf16_on_wire && gs::may_move(y).get().bf16_on_wire &&
          !(gs::here(x) + 1.0).get().bf16_on_wire;
 }));
+// An input in column-major order, too, which einsums read in place of the tensor in the model's order.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB"), reversed = gs::detail::emit_reversed(b, x, "x");
+  gs::on_wire<gs::bfloat16>(reversed);
+  return gs::einsum<"ba->ab">(reversed).id >= 0 && b.program.nodes.back().input(0) == x.id && x.get().bf16_on_wire;
+}));
 // So is that of the gradient.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = gs::on_wire<gs::bfloat16>(input(b, "A")), z = input(b, "A");

@@ -34,6 +34,7 @@ static_assert(passes([](auto&, symbol, symbol u) { (void)gs::check_finite(u, "u"
 static_assert(passes([](auto&, symbol, symbol u) { gs::cumsum(u), gs::sort(u), gs::top_k(u, 2), gs::slice(u, 0, 0, 1); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::roll(u, 0, 1), gs::merge_dims<0>(u), gs::split_dim<0>(u, "AB"); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::expand_dims<0>(u), gs::squeeze<0>(u), gs::stop_gradient(u); }));
+static_assert(passes([](auto&, symbol, symbol u) { gs::rename_dims<"AB">(u), gs::rename_dims(u, "A_"); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::annotate<P<none, none>>(u), gs::replicate(u), gs::split<"x">(u, 0); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::may_move(u), gs::assign(u, {1, 1}, {0}), gs::propagation_barrier(u); }));
 static_assert(passes([](auto&, symbol, symbol u) { gs::max_pool(u, {{0, 2}}), gs::mean_pool(u, {{0, 2}}); }));

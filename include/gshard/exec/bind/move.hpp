@@ -172,6 +172,19 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   throw error("per_shard: " + about + "divided into equal shards by the " + extent(first) + " devices along " + axes);
 }
 
+/// Throws that a dim is renamed to one of another extent.
+inline void check_renamed(const node& n, const bound_plan& bound) {
+  const plan_view& plan = bound.plan;
+  const dim_list &before = plan.at(n.input(0)).dims, &after = plan.at(n.output()).dims;
+  const auto text = [&](int d) {
+    const char letter = plan.dims[std::size_t(d)].letter;
+    return (letter ? std::string("'") + letter + "' " : std::string()) + "of extent " + std::to_string(bound.sizes.dim(d));
+  };
+  for (int d = 0; d < before.size(); ++d)
+    if (bound.sizes.dim(before[d]) != bound.sizes.dim(after[d]))
+      throw error("rename_dims: dim " + std::to_string(d) + ", " + text(before[d]) + ", cannot be dim " + text(after[d]));
+}
+
 /// A reshape moves no data. This checks its extents.
 template <class T>
 action bind(operation<op::reshape>, const local_step<T>& step) {
@@ -179,6 +192,7 @@ action bind(operation<op::reshape>, const local_step<T>& step) {
   for (const std::int64_t e : step.in_value(0).extents) before *= e;
   for (const std::int64_t e : step.out_value(0).extents) after *= e;
   const reshape_kind change = step.n.attr.change;
+  if (change == reshape_kind::rename) check_renamed(step.n, step.plan);
   if (before != after && (change == reshape_kind::merge || change == reshape_kind::split)) refuse_product(step.n, step.plan);
   if (before != after)
     throw error("reshape: a tensor of " + std::to_string(before) + " elements cannot have dims of " + std::to_string(after));

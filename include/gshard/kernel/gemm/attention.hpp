@@ -40,9 +40,6 @@ struct attention_dropout {
 
 namespace detail {
 
-/// The logarithm of the sum of a query that sees no key. Not -inf, so that differences of two such numbers are 0.
-inline constexpr double log_of_no_keys = -1e30;
-
 /// One head of one batch entry, with the memory of a block of scores.
 template <class T>
 class attention_head {
@@ -193,7 +190,7 @@ T* attention_room(std::int64_t n) {
 
 /// y = softmax(q k^T / sqrt(depth)) v per head, and log_sum = log(sum exp(scores)) of every query. Query i sees key j if
 /// i >= seen_from[batch, j]. If `seen_from` is null, all keys are visible; if causal, those up to the query. A query that sees no key has
-/// the result 0. A key or value that a query does not see is not part of its result, even if it is NaN.
+/// the result 0, and the log_sum -infinity. A key or value that a query does not see is not part of its result, even if it is NaN.
 template <class T>
 void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from, T* y, T* log_sum, const attention_sizes& s,
                const attention_dropout& drop = {}) {
@@ -237,7 +234,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
           const bool all_hidden = total[r] == T(0) && !head.sees_any(i);
           const T share = all_hidden ? T(0) : 1 / total[r];  // if all scores are -infinity, the result is NaN, as that of softmax
           for (std::int64_t d = 0; d < s.depth; ++d) y[at * s.depth + d] = sums[r * s.depth + d] * share;
-          log_sum[at] = all_hidden ? T(detail::log_of_no_keys) : top[r] + std::log(total[r]);
+          log_sum[at] = top[r] + std::log(total[r]);
         }
     }
   });
@@ -248,6 +245,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
 template <class T>
 void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const T* delta, const T* dy, const std::int32_t* seen_from,
                     T* dq, T* dk, T* dv, const attention_sizes& s, const attention_dropout& drop = {}) {
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
   constexpr std::int64_t width = detail::attention_head<T>::block_keys;
   const detail::attention_head<T> like(s, seen_from, drop);
   const std::int64_t step = like.query_block(), most = step * s.repeats;
@@ -278,8 +276,9 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
           for (std::int64_t r = 0; r < n_rows; ++r) {
             T *const p = weights + r * width, *const d = dweights + r * width;
             const std::int64_t row = head.query_at(begin + r / s.repeats) + r % s.repeats;
-            const T mean = delta[row];
-            detail::exponentials(p, padded, log_sum[row]);
+            const bool all_hidden = log_sum[row] == lowest && !head.sees_any(begin + r / s.repeats);
+            const T mean = all_hidden ? T(0) : delta[row];
+            detail::exponentials(p, padded, all_hidden ? T(0) : log_sum[row]);
             if (head.drops()) {
               T* const c = kept;  // the factors of dropout
               std::fill_n(c, n, T(1));

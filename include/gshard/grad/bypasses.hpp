@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Gradients with respect to tensors that no node reads, because nodes read what these were made of.
+
+#include <gshard/base/list.hpp>
+#include <gshard/ir/graph.hpp>
+#include <gshard/trace/builder.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The nodes that bypass tensors whose gradients are wanted, or tensors made of these.
+class wanted_bypasses {
+ public:
+  /// `wanted`: by value, whether its own gradient is wanted. The program fails if there can be none.
+  constexpr void find(builder& b, const char* wanted) {
+    for (const bypass& r : b.bypasses) {
+      if (r.result >= 0) {
+        if (is_any_wanted(b.program, r, wanted)) found_.push_back(r);
+      } else if (wanted[r.tensor]) {
+        b.fail(fault::gradient_of_gating, r.verb);
+      }
+    }
+  }
+  /// True if a node bypasses one.
+  constexpr bool any_of(const node& n) const {
+    for (const bypass& r : found_)
+      if (n.outputs > 0 && n.out[0] == r.result) return true;
+    return false;
+  }
+  /// The node that reads them, as the program has written it.
+  constexpr node as_written(node n) const {
+    for (const bypass& r : found_) {
+      if (n.outputs == 0 || n.out[0] != r.result) continue;
+      if (n.kind != r.kind) {  // an einsum of a one-hot tensor became a dispatch or a combine
+        n.kind = r.kind;
+        n.attr = {};
+        n.inputs = 2;
+        n.in[1] = n.in[0];
+        n.rule.in[1] = n.rule.in[0];
+      }
+      n.in[r.operand] = r.tensor;
+      n.rule.in[r.operand] = r.factors;
+    }
+    return n;
+  }
+
+ private:
+  list<bypass> found_;
+
+  /// True if a tensor is wanted from which the bypassed one is made, and which the node bypasses, too.
+  static constexpr bool is_any_wanted(const graph& g, const bypass& r, const char* wanted) {
+    const node& reader = g.nodes[std::size_t(g.at(r.result).producer)];
+    const std::int32_t read = reader.kind != r.kind ? reader.in[1] : reader.in[r.operand];
+    for (std::int32_t v = r.tensor; v != read;) {
+      if (wanted[v]) return true;
+      const std::int32_t maker = g.at(v).producer;
+      if (maker < 0) return false;
+      v = g.nodes[std::size_t(maker)].in[0];
+    }
+    return false;
+  }
+};
+
+}}}  // namespace gshard::v0::detail
