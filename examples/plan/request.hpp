@@ -60,7 +60,7 @@ inline std::int64_t elements_of(const std::vector<std::int64_t>& extents) {
 
 /// Refuses tensors whose bytes could not be counted.
 inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
-  gs::detail::byte_count bytes(gs::size_of(gs::dtype::f64));
+  gs::byte_count bytes(gs::size_of(gs::dtype::f64));
   for (const std::int64_t e : s.extents) bytes.times(e);
   if (!bytes.is_countable())
     throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");

@@ -16,7 +16,6 @@ inline constexpr std::int64_t most_bytes = std::int64_t(1) << 53;
 inline constexpr std::int64_t uncountable = INT64_MAX;
 
 namespace detail {
-
 /// a * b, or `uncountable` if that is more.
 constexpr std::int64_t capped_product(std::int64_t a, std::int64_t b) {
   std::int64_t n = 0;
@@ -27,6 +26,7 @@ constexpr std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
   std::int64_t n = 0;
   return __builtin_add_overflow(a, b, &n) ? uncountable : n;
 }
+}  // namespace detail
 
 /// The bytes of a tensor whose extents are added one by one. `uncountable` if an extent is negative, or if there are more than
 /// `most_bytes`. An extent of 0 makes the tensor empty. The others are still counted, because shards multiply them.
@@ -37,7 +37,7 @@ class byte_count {
   constexpr void times(std::int64_t extent) {
     empty_ = empty_ || extent == 0;
     counts_ = counts_ && extent >= 0 && extent <= most_bytes;
-    if (extent > 1) bytes_ = capped_product(bytes_, extent);
+    if (extent > 1) bytes_ = detail::capped_product(bytes_, extent);
   }
   constexpr bool is_countable() const { return counts_ && bytes_ <= most_bytes; }
   constexpr std::int64_t bytes() const { return !is_countable() ? uncountable : empty_ ? 0 : bytes_; }
@@ -46,7 +46,5 @@ class byte_count {
   std::int64_t bytes_;
   bool empty_ = false, counts_ = true;
 };
-
-}  // namespace detail
 
 }}  // namespace gshard::v0

@@ -177,6 +177,7 @@ inline constexpr op_traits op_table[]{
      .name = "einsum",
      .elements = all_elements,
      .product = true,
+     .repeatable = true,
      .spreads = propagation::first_if_one_operand,
      .linear = linearity::product},
     {.kind = op::map,

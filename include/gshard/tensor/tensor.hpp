@@ -3,6 +3,10 @@
 
 // The distributed tensor, views of its shards, and from_global, which fills a tensor from a complete array.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/device_order.hpp>

@@ -80,7 +80,7 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 
 /// True if the bytes of a tensor, and so of its shards, can be counted. @see most_bytes
 constexpr bool is_countable(const value& v, const extents& e) {
-  detail::byte_count n(size_of(v.type));
+  byte_count n(size_of(v.type));
   for (int d = 0; d < v.dims.size(); ++d) n.times(e.dim(v.dims[d]));
   return n.is_countable();
 }

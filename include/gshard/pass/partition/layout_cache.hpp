@@ -66,7 +66,7 @@ class layout_cache {
   /// Marks the storage of a tensor as overwritten: reading it later is an error.
   constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
   constexpr bool is_overwritten(std::int32_t tensor) const { return overwritten_[std::size_t(owner(tensor))]; }
-  /// Adds a form of a tensor that the plan does not have: prices what the plan would cost with it. `retract` removes it, the last one first.
+  /// Adds a form of a tensor that the plan does not have, to price a plan that has it. `retract` removes it, the last one first.
   constexpr void assume(std::int32_t tensor, const sharding& layout) { add(tensor, {layout, {}}, -1); }
   constexpr void retract(std::int32_t tensor) {
     const auto last = std::int32_t(values.size()) - 1;
@@ -133,8 +133,8 @@ class layout_cache {
     return bytes == 0 ? 1 : bytes + e_.start_bytes;
   }
 
-  /// The cost of getting a tensor in this sharding: from its cheapest form, or by running its node again. 0: it exists; -1: no form can become
-  /// it.
+  /// The cost of getting a tensor in this sharding: from its cheapest form, or by running its node again. 0: it exists; -1: no form can
+  /// become it.
   constexpr std::int64_t cost(std::int32_t tensor, const sharding& layout) const {
     const std::int64_t moved = cost_of_move(tensor, layout);
     if (moved <= 1 || !by_less_.data()[tensor]) return moved;

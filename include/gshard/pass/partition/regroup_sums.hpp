@@ -42,7 +42,7 @@ class sum_regrouping {
 
   /// True for x + y and x - y, element by element.
   static constexpr bool adds(const node& n) {
-    if (n.kind != op::map || n.inputs != 2 || !n.attr.function->linear) return false;
+    if (!traits(n.kind).elementwise || n.inputs != 2 || n.attr.function == nullptr || !n.attr.function->linear) return false;
     const int own = n.attr.function->own;
     return own == pointwise_add.own || own == pointwise_subtract.own;
   }
@@ -81,8 +81,8 @@ class sum_regrouping {
     }
     return -1;
   }
-  /// If node i is t + b, with a partial sum b, and t = x + a, where a is partial or leads to a partial addend: makes it x + (a + b). Returns
-  /// the node of a + b, or -1 if nothing was regrouped.
+  /// If node i is t + b, with a partial sum b, and t = x + a, where a is partial or leads to a partial addend: makes it x + (a + b).
+  /// Returns the node of a + b, or -1 if nothing was regrouped.
   constexpr std::int32_t regroup(std::int32_t i) {
     if (!adds(at(i))) return -1;
     for (int k = 0; k < 2; ++k) {

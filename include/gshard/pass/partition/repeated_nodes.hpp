@@ -14,10 +14,10 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// True if a node is cheap, reads no random numbers and overwrites nothing. An einsum is cheap if it sums over no index.
+/// True if a node is cheap, reads no random numbers and overwrites nothing. A product is cheap if it sums over no index.
 constexpr bool runs_again(const node& n) {
-  if (n.outputs != 1 || n.in_place > 0) return false;
-  if (n.kind != op::einsum) return traits(n.kind).repeatable;
+  if (!traits(n.kind).repeatable || n.outputs != 1 || n.in_place > 0) return false;
+  if (!traits(n.kind).product) return true;
   std::uint32_t indices = 0;
   for (int i = 0; i < n.inputs; ++i) indices |= n.rule.in[i].mask();
   return (indices & ~n.rule.out[0].mask()) == 0;
@@ -45,11 +45,13 @@ struct repetition {
   bool possible = false;
   sharding in[sharding_rule::most_in]{};
 };
-/// Not possible for partial sums, device orders, and sharded dims that are blocked, are read through windows, or result from a merge or split.
+/// Not possible for partial sums, device orders, and sharded dims that are blocked, are read through windows, or result from a merge or a
+/// split.
 constexpr repetition repeat_in(const node& n, const sharding& made) {
   repetition r;
   const bool merges = n.attr.change == reshape_kind::merge, splits = n.attr.change == reshape_kind::split;
-  if (made.partial || made.order || ((merges || splits) && !made[n.attr.dim].empty()) || (splits && !made[n.attr.dim + 1].empty())) return r;
+  if (made.partial || made.order || ((merges || splits) && !made[n.attr.dim].empty())) return r;
+  if (splits && !made[n.attr.dim + 1].empty()) return r;
   strategy how(0);
   for (int d = 0; d < made.rank; ++d) {
     const int f = n.rule.out[0][d];

@@ -83,7 +83,7 @@ class shared_sums {
   /// What one reader costs. Operands that are not in the plan yet have the shardings that propagation found. `read`: the sharding in which
   /// it reads the tensor.
   constexpr std::int64_t cost_of(const node& n, std::int32_t tensor, sharding& read) {
-    if (n.kind == op::annotate) {
+    if (traits(n.kind).annotates && !is_of_loop(n.kind)) {
       if (n.attr.may_move && p_.g.at(n.output()).layout.open) read = p_.cache.first_layout(tensor);
       else read = p_.g.at(n.output()).layout;
     }

@@ -3,8 +3,8 @@
 
 // Puts the steps of a plan into the order of the program, and leaves out steps that nothing reads.
 //
-// The partitioner places nodes in an order that depends on the graph alone (canonical_order.hpp). Devices run them in the order in which the
-// program states them, so that tensors live as long as the program says.
+// The partitioner places nodes in an order that depends on the graph alone (canonical_order.hpp). Devices run them in the order in which
+// the program states them, so that tensors live as long as the program says.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
