@@ -4,167 +4,216 @@
 // Sorts the nodes of a graph into an order that depends on the graph alone. So a plan does not depend on the order of independent
 // statements in a program.
 
-#include <gshard/base/hash.hpp>
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/live_nodes.hpp>
 #include <gshard/pass/schedule/update_order.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The canonical order: by level, then by a hash of what a node computes, from which operands, and who reads it. The level of a node is the
-/// length of the longest chain of nodes before it. Nodes of loops separate levels: no node passes them.
+/// The canonical order: by level, then by the rank of the result, then by a hash of what a node computes, from which operands, and who
+/// reads it. Levels follow the longest chains of nodes between a node and the end. Nodes of loops separate levels: no node passes them.
+// Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
 class canonical_order {
  public:
   constexpr explicit canonical_order(const graph& g)
-      : g_(g), levels_(g.nodes.size(), 0), made_(g.values.size(), 0), keys_(g.nodes.size(), 0) {
+      : g_(g), levels_(g.nodes.size(), 0), keys_(g.nodes.size(), 0), order_(g.nodes.size(), 0) {
     find_levels();
     hash_operands();
     hash_readers();
-    order_.reserve(g.nodes.size());
-    for (std::size_t i = 0; i < g.nodes.size(); ++i) order_.push_back(std::int32_t(i));
-    const std::int32_t* const levels = levels_.data();
-    const std::uint64_t* const keys = keys_.data();
-    std::sort(order_.begin(), order_.end(), [levels, keys](std::int32_t a, std::int32_t b) {
-      if (levels[a] != levels[b]) return levels[a] < levels[b];
-      return keys[a] != keys[b] ? keys[a] < keys[b] : a < b;
-    });
+    sort();
   }
 
+  constexpr std::int32_t* begin() { return order_.begin(); }
   constexpr const std::int32_t* begin() const { return order_.begin(); }
   constexpr const std::int32_t* end() const { return order_.end(); }
+  constexpr std::size_t size() const { return order_.size(); }
 
  private:
-  using hash = fnv1a<std::uint64_t>;
-
   const graph& g_;
   list<std::int32_t> levels_;  // by node
-  list<std::uint64_t> made_;   // by value: a hash of what makes it
   list<std::uint64_t> keys_;   // by node
   list<std::int32_t> order_;
+  std::int32_t top_ = 0;  // above all levels
 
+  // Odd numbers, which spread the bits of what they multiply.
+  static constexpr std::uint64_t first = 0x9e3779b97f4a7c15, second = 0xc2b2ae3d27d4eb4f, third = 0x165667b19e3779f9,
+                                 fourth = 0xd6e8feb86659fd93;
+
+  /// Counts levels from the end, so that a node comes right before its first reader, as in most programs.
   constexpr void find_levels() {
-    list<std::int32_t> above_list(g_.values.size(), 0);  // by value: the least level of a reader
+    list<std::int32_t> below_list(g_.values.size(), 0);  // by value: the least level of its maker
     list<std::int32_t> root_list, read_list, written_list;  // by value, if parameters are updated: see below
+    const node* const nodes = g_.nodes.data();
+    const std::size_t count = g_.nodes.size();
     bool updates = false;
-    for (const node& n : g_.nodes) updates = updates || updates_parameters(n);
+    for (std::size_t i = 0; i < count && !updates; ++i) updates = nodes[i].in_place > 0;
     if (updates) {
-      root_list.reserve(g_.values.size());
-      for (std::size_t v = 0; v < g_.values.size(); ++v) root_list.push_back(std::int32_t(v));
-      read_list = list<std::int32_t>(g_.values.size(), 0);     // of a storage: the least level of an update
-      written_list = list<std::int32_t>(g_.values.size(), 0);  // of a storage: the least level of a reader after its last update
+      root_list = list<std::int32_t>(g_.values.size(), 0);     // the value whose storage it shares
+      read_list = list<std::int32_t>(g_.values.size(), 0);     // of a storage: the least level of an update before its readers
+      written_list = list<std::int32_t>(g_.values.size(), 0);  // of a storage: the least level of a reader before its updates
     }
-    std::int32_t *const above = above_list.data(), *const root = root_list.data(), *const read = read_list.data(),
+    std::int32_t *const below = below_list.data(), *const root = root_list.data(), *const read = read_list.data(),
                  *const written = written_list.data(), *const levels = levels_.data();
+    for (std::size_t v = 0; updates && v < g_.values.size(); ++v) root[v] = std::int32_t(v);
+    for (std::size_t i = 0; updates && i < count; ++i)
+      for (int o = 0; o < nodes[i].outputs; ++o)
+        if (o < nodes[i].in_place || (o == 0 && traits(nodes[i].kind).alias)) root[nodes[i].out[o]] = root[nodes[i].in[o]];
     std::int32_t floor = 0, top = 0;
-    std::size_t i = 0;
-    for (const node& n : g_.nodes) {
-      std::int32_t level = is_of_loop(n.kind) ? top : floor;
-      for (int k = 0; k < n.inputs; ++k) level = std::max(level, above[n.in[k]]);
-      for (int k = 0; updates && k < n.inputs; ++k) {
-        const std::int32_t r = root[n.in[k]];
-        level = std::max(level, k < n.in_place ? std::max(read[r], written[r]) : written[r]);
+    for (std::size_t i = count; i-- > 0;) {
+      const node& n = nodes[i];
+      const bool of_loop = g_.while_loops != 0 && is_of_loop(n.kind);
+      std::int32_t level = of_loop ? top : floor;
+      for (int o = 0; o < n.outputs; ++o)
+        if (below[n.out[o]] > level) level = below[n.out[o]];
+      if (updates) {
+        for (int k = 0; k < n.inputs; ++k) {
+          const std::int32_t r = root[n.in[k]];
+          if (written[r] > level) level = written[r];
+          if (k < n.in_place && read[r] > level) level = read[r];
+        }
+        for (int k = 0; k < n.inputs; ++k) {
+          const std::int32_t r = root[n.in[k]];
+          if (read[r] <= level) read[r] = level + 1;
+          if (k < n.in_place) written[r] = level + 1;
+        }
       }
-      for (int k = 0; updates && k < n.inputs; ++k) {
-        const std::int32_t r = root[n.in[k]];
-        read[r] = std::max(read[r], level + 1);
-        if (k < n.in_place) written[r] = level + 1;
-      }
-      for (int o = 0; o < n.outputs; ++o) {
-        above[n.out[o]] = level + 1;
-        if (updates && (o < n.in_place || (o == 0 && traits(n.kind).alias))) root[n.out[o]] = root[n.in[o]];
-      }
-      levels[i++] = level;
-      top = std::max(top, level + 1);
-      if (is_of_loop(n.kind)) floor = top;
+      for (int k = 0; k < n.inputs; ++k)
+        if (below[n.in[k]] <= level) below[n.in[k]] = level + 1;
+      levels[i] = level;
+      if (level >= top) top = level + 1;
+      if (of_loop) floor = top;
     }
+    top_ = top;
+    for (std::size_t i = 0; i < count; ++i) levels[i] = top - 1 - levels[i];
   }
   /// Hashes of dims: the order in which a program makes derived dims makes no difference.
   constexpr list<std::uint64_t> hash_dims() const {
     list<std::uint64_t> found;
     found.reserve(g_.dims.size());
     for (const dim& d : g_.dims) {
-      hash h;
-      h.add(std::uint64_t(d.what) << 32 | std::uint64_t(d.letter)).add(std::uint64_t(d.number)).add(std::uint64_t(d.divisor));
-      h.add(std::uint64_t(d.first_times)).add(std::uint64_t(d.second_times));
+      std::uint64_t h = std::uint64_t(d.what) * first + std::uint64_t(d.letter) * second + std::uint64_t(d.number) * third +
+                        std::uint64_t(d.divisor) * fourth + std::uint64_t(d.first_times) * (first + 2) +
+                        std::uint64_t(d.second_times) * (second + 2);
       const bool derived = d.what != dim::kind::bound && d.what != dim::kind::fixed && d.what != dim::kind::blocks;
-      for (const std::size_t of : {std::size_t(d.first), std::size_t(d.second)}) h.add(derived && of < found.size() ? found[of] : of);
-      found.push_back(h.value());
+      h += (derived && d.first < found.size() ? found[d.first] : d.first) * (third + 2);
+      h += (derived && d.second < found.size() ? found[d.second] : d.second) * (fourth + 2);
+      found.push_back(h ^ h >> 29);
     }
     return found;
   }
   constexpr void hash_operands() {
     const list<std::uint64_t> dims_list = hash_dims();
+    list<std::uint64_t> made_list(g_.values.size(), 0);  // by value: a hash of what makes it
     const std::uint64_t* const dims = dims_list.data();
-    std::uint64_t* const made = made_.data();
-    for (std::size_t i = 0; i < g_.inputs.size(); ++i) made[g_.inputs[i].value] = hash().add(1).add(i).value();
-    for (std::size_t i = 0; i < g_.parameters.size(); ++i) made[g_.parameters[i].value] = hash().add(2).add(i).value();
+    const node* const nodes = g_.nodes.data();
+    const value* const values = g_.values.data();
+    std::uint64_t *const made = made_list.data(), *const keys = keys_.data();
+    for (std::size_t i = 0; i < g_.inputs.size(); ++i) made[g_.inputs[i].value] = (i + 1) * first;
+    for (std::size_t i = 0; i < g_.parameters.size(); ++i) made[g_.parameters[i].value] = (i + 1) * second;
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
-      const node& n = g_.nodes[i];
-      hash h = of(n);
-      for (int d = 0; d < n.rule.windows.size(); ++d)
-        if (const int row = n.rule.windows[d]; row != 0) add(h, g_.windows[std::size_t(row)], dims);
-      for (int k = 0; k < n.inputs; ++k) h.add(made[n.in[k]]).add(n.rule.in[k].bits);
+      const node& n = nodes[i];
+      const attributes& a = n.attr;
+      const std::uint64_t flags = std::uint64_t(n.kind) << 32 | std::uint64_t(n.inputs) << 24 | std::uint64_t(a.combine) << 16 |
+                                  std::uint64_t(a.change) << 8 | std::uint64_t(a.may_move) << 1 | std::uint64_t(n.place.gradient);
+      std::uint64_t h = flags * first + (std::uint64_t(n.rule.blocked) << 32 | std::uint64_t(a.dim)) * second +
+                        std::uint64_t(n.place.remat) * third;
+      if (a.function != nullptr) h += (std::uint64_t(a.function->own + 2) << 1 | std::uint64_t(a.function->linear)) * fourth;
+      for (int k = 0; k < n.inputs; ++k) h = (h ^ h >> 31) * first + made[n.in[k]] + n.rule.in[k].bits * second;
       for (int o = 0; o < n.outputs; ++o) {
-        const value& v = g_.at(n.out[o]);
-        h.add(n.rule.out[o].bits).add(std::uint64_t(v.type));
-        for (int d = 0; d < v.rank(); ++d) h.add(dims[v.dims[d]]).add(v.layout.axes[d].bits);
+        const value& v = values[n.out[o]];
+        h = (h ^ h >> 31) * third + n.rule.out[o].bits * second + std::uint64_t(v.type);
+        for (int d = 0; d < v.dims.count; ++d) h = h * fourth + dims[v.dims[d]] + v.layout.axes[d].bits * first;
       }
-      keys_[i] = h.value();
-      for (int o = 0; o < n.outputs; ++o) made[n.out[o]] = hash(h).add(std::uint64_t(o)).value();
+      for (int d = 0; d < n.rule.windows.count; ++d)
+        if (const int row = n.rule.windows[d]; row != 0) {
+          const window& w = g_.windows[std::size_t(row)];
+          h = h * fourth + std::uint64_t(w.stride) * first + std::uint64_t(w.low) * second + std::uint64_t(w.step) * third +
+              std::uint64_t(w.dilation) * (first + 2) + std::uint64_t(w.wrap);
+        }
+      h = (h ^ h >> 31) * second;
+      h ^= h >> 29;
+      keys[i] = h;
+      for (int o = 0; o < n.outputs; ++o) made[n.out[o]] = h + std::uint64_t(o) * third;
     }
-  }
-  /// Of what the node computes: what planning depends on.
-  static constexpr hash of(const node& n) {
-    const attributes& a = n.attr;
-    hash h;
-    h.add(std::uint64_t(n.kind) << 32 | std::uint64_t(n.inputs) << 16 | std::uint64_t(n.outputs) << 8 | n.rule.blocked);
-    h.add(std::uint64_t(a.dim) << 32 | std::uint64_t(a.combine) << 16 | std::uint64_t(a.change) << 8 | std::uint64_t(a.may_move) << 1 |
-          std::uint64_t(a.function != nullptr && a.function->linear));
-    if (a.function != nullptr) h.add(std::uint64_t(a.function->own + 1));
-    h.add(std::uint64_t(n.place.remat) << 1 | std::uint64_t(n.place.gradient));
-    return h;
-  }
-  static constexpr void add(hash& h, const window& w, const std::uint64_t* dims) {
-    if (w.over >= 0) h.add(dims[w.over]);
-    for (const std::int32_t number : {w.stride, w.low, w.step, w.dilation, std::int32_t(w.wrap)}) h.add(std::uint64_t(number));
   }
   /// Adds to each node's key a hash of the nodes that read its results.
   constexpr void hash_readers() {
     list<std::uint64_t> readers_list(g_.values.size(), 0);
-    std::uint64_t* const readers = readers_list.data();
-    for (std::size_t i = 0; i < g_.outputs.size(); ++i) readers[g_.outputs[i].value] += hash().add(3).add(i).value();
+    const node* const nodes = g_.nodes.data();
+    const value* const values = g_.values.data();
+    std::uint64_t *const readers = readers_list.data(), *const keys = keys_.data();
+    for (std::size_t i = 0; i < g_.outputs.size(); ++i) readers[g_.outputs[i].value] += (i + 1) * third;
     for (std::size_t i = 0; i < g_.parameters.size(); ++i)
-      if (g_.parameters[i].updated >= 0) readers[g_.parameters[i].updated] += hash().add(4).add(i).value();
+      if (g_.parameters[i].updated >= 0) readers[g_.parameters[i].updated] += (i + 1) * fourth;
     for (std::size_t i = g_.nodes.size(); i-- > 0;) {
-      const node& n = g_.nodes[i];
-      hash h;
-      h.add(keys_[i]);
-      for (int o = 0; o < n.outputs; ++o) h.add(readers[n.out[o]]);
-      keys_[i] = h.value();
-      for (int k = 0; k < n.inputs; ++k) readers[n.in[k]] += hash(h).add(std::uint64_t(k)).value();
+      const node& n = nodes[i];
+      std::uint64_t h = keys[i];
+      for (int o = 0; o < n.outputs; ++o) h = (h ^ h >> 31) * fourth + readers[n.out[o]];
+      h = (h ^ h >> 31) * first;
+      h ^= h >> 29;
+      keys[i] = h;
+      for (int k = 0; k < n.inputs; ++k) readers[n.in[k]] += (h + std::uint64_t(k)) * second;
+      // Results of higher rank first: they are larger, and what moves with them need not move alone.
+      keys[i] = h >> 4 | std::uint64_t(15 - values[n.out[0]].dims.count) << 60;
+    }
+  }
+  /// Puts nodes into their levels, and sorts each level.
+  constexpr void sort() {
+    list<std::int32_t> begin_list(std::size_t(top_) + 1, 0);
+    std::int32_t *const begin = begin_list.data(), *const order = order_.data();
+    const std::int32_t* const levels = levels_.data();
+    const std::uint64_t* const keys = keys_.data();
+    const auto count = std::int32_t(g_.nodes.size());
+    for (std::int32_t i = 0; i < count; ++i) ++begin[levels[i] + 1];
+    for (std::int32_t l = 0; l < top_; ++l) begin[l + 1] += begin[l];
+    for (std::int32_t i = 0; i < count; ++i) order[begin[levels[i]]++] = i;  // now each begin is the next one
+    for (std::int32_t l = 0, from = 0; l < top_; from = begin[l++]) {
+      const std::int32_t to = begin[l];
+      std::int32_t gap = 1;
+      while (gap < (to - from) / 3) gap = 3 * gap + 1;
+      for (; gap > 0; gap /= 3)  // shellsort
+        for (std::int32_t i = from + gap; i < to; ++i) {
+          const std::int32_t n = order[i];
+          const std::uint64_t key = keys[n];
+          std::int32_t at = i;
+          for (; at - gap >= from && (keys[order[at - gap]] > key || (keys[order[at - gap]] == key && order[at - gap] > n)); at -= gap)
+            order[at] = order[at - gap];
+          order[at] = n;
+        }
     }
   }
 };
 
-/// Sorts the nodes of a graph. Their `place.position` says where they were, with updates of parameters where devices run them.
-/// @see step_order
-constexpr void sort_nodes(graph& g) {
+/// Sets the `place.position` of nodes: where devices run them. That is the order of the program, with updates of parameters early.
+constexpr void set_positions(graph& g) {
   std::int32_t position = 0;
-  for (const std::int32_t i : update_order(g, live_nodes(g))) g.nodes[std::size_t(i)].place.position = position++;
-  const canonical_order order(g);
-  list<node> sorted;
-  sorted.reserve(g.nodes.size());
-  for (const std::int32_t i : order) {
-    const node& n = g.nodes[std::size_t(i)];
-    for (int o = 0; o < n.outputs; ++o) g.at(n.out[o]).producer = std::int32_t(sorted.size());
-    sorted.push_back(n);
+  for (const std::int32_t i : update_order(g, live_nodes(g))) g.nodes.data()[i].place.position = position++;
+}
+
+/// Sorts the nodes of a graph. `order` is used up.
+constexpr void sort_nodes(graph& g, canonical_order& order) {
+  node* const nodes = g.nodes.data();
+  value* const values = g.values.data();
+  std::int32_t* const from = order.begin();
+  const auto count = std::int32_t(g.nodes.size());
+  for (std::int32_t i = 0; i < count; ++i) {  // along the cycles of the permutation, as copies of nodes are slow
+    if (from[i] < 0 || from[i] == i) continue;
+    const node first = nodes[i];
+    std::int32_t to = i;
+    for (std::int32_t source = from[to]; source != i; source = from[to]) {
+      nodes[to] = nodes[source];
+      from[to] = -1;
+      to = source;
+    }
+    nodes[to] = first;
+    from[to] = -1;
   }
-  g.nodes.swap(sorted);
+  for (std::int32_t i = 0; i < count; ++i)
+    for (int o = 0; o < nodes[i].outputs; ++o) values[nodes[i].out[o]].producer = i;
 }
 
 }}}  // namespace gshard::v0::detail

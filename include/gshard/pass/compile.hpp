@@ -141,13 +141,20 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   if (!g.problem) {
     const extents assumed = detail::planned_extents(g, mesh, options);
     if (!g.problem) {
-      detail::sort_nodes(g);
-      propagate(g, assumed);
+      detail::canonical_order order(g);
+      propagate(g, assumed, {order.begin(), order.size()});
       detail::shard_further(g, assumed);
       want_annotated(g);
       observer("propagate", view_of(g, mesh));
       decompose(g, mesh, assumed, options.implicit_moves == strictness::automatic);
       observer("decompose", view_of(g, mesh));
+      detail::set_positions(g);
+      if (order.size() == g.nodes.size()) {
+        detail::sort_nodes(g, order);
+      } else {
+        detail::canonical_order of_decomposed(g);
+        detail::sort_nodes(g, of_decomposed);
+      }
     }
   }
   for (const parameter& q : g.parameters)

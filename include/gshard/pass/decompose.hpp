@@ -56,12 +56,14 @@ class decomposer {
   graph& g_;
   Builder b_;
   const list<node>* before_ = nullptr;  // the nodes before the rewrite: producers are rows of them
-  /// log(sum exp) of every row of some logits. It depends on the labels, because rows without a label count nothing.
+  /// log(sum exp) of every row of some logits, and the target's logit. It depends on the labels, because rows without a
+  /// label count nothing.
   struct row_log_sum {
     std::int32_t logits, labels;
-    symbol value;
+    double smoothing;
+    symbol value, target;
   };
-  list<row_log_sum> log_sums_;  // of decomposed losses, for their gradients
+  list<row_log_sum> log_sums_;  // of decomposed losses and their gradients
 
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
   /// True if operand 0 is the result of may_move. Then the operand may move in all nodes of the decomposition.
@@ -197,23 +199,25 @@ class decomposer {
     constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
     return lay_as(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
   }
-  constexpr void expand_cross_entropy(const node& n, int /*at*/) {
+  /// Of a loss and its gradient, whichever the program states first.
+  constexpr row_log_sum log_sum_of(const node& n) {
+    for (const row_log_sum& s : log_sums_)
+      if (s.logits == n.input(0) && s.labels == n.input(1) && s.smoothing == n.attr.smoothing) return s;
     const loss_parts parts = emit_loss_parts(n);
     const symbol target = sum_of(parts.target, rows(parts.target));  // first, so that it is completed together with the exponentials
-    const symbol log_sum = log_sum_of_blocks(parts.log_sum);
-    log_sums_.push_back({n.input(0), n.input(1), log_sum});
-    const short_list own = all(log_sum);
+    log_sums_.push_back({n.input(0), n.input(1), n.attr.smoothing, log_sum_of_blocks(parts.log_sum), target});
+    return log_sums_.back();
+  }
+  constexpr void expand_cross_entropy(const node& n, int /*at*/) {
+    const row_log_sum sums = log_sum_of(n);
+    const short_list own = all(sums.value);
     constexpr auto loss = [](auto s, auto t) { return s - t; };
-    give(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, target}, std::array{own, own}, log_sum));
+    give(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{sums.value, sums.target}, std::array{own, own}, sums.value));
   }
   /// The gradient of a decomposed loss reuses the sums of the loss.
   constexpr void expand_cross_entropy_grad(const node& n, int /*at*/) {
-    symbol log_sum = b_.nothing();
-    for (const row_log_sum& s : log_sums_)
-      if (s.logits == n.input(0) && s.labels == n.input(1)) log_sum = s.value;
-    if (log_sum.id < 0) log_sum = log_sum_of_blocks(emit_loss_parts(n).log_sum);
     node g = n;
-    g.in[g.inputs] = log_sum.id;
+    g.in[g.inputs] = log_sum_of(n).value.id;
     g.rule.in[g.inputs++] = rows(in(n, 0));
     keep(g);
   }

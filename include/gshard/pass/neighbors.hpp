@@ -4,6 +4,7 @@
 // The nodes of a graph that make or read each of its values.
 
 #include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 
 #include <cstddef>
@@ -15,7 +16,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 class neighbors {
  public:
   constexpr neighbors() = default;
-  constexpr explicit neighbors(const graph& g) : begin_(g.values.size() + 1, 0) {
+  /// `order`: the order in which `of` visits nodes; empty: their own.
+  constexpr explicit neighbors(const graph& g, list_view<std::int32_t> order = {}) : begin_(g.values.size() + 1, 0) {
     // Pointers: a subscript of a list is a call, and calls dominate the cost of constexpr evaluation here.
     const std::size_t values = g.values.size(), count = g.nodes.size();
     const node* const nodes = g.nodes.data();
@@ -29,10 +31,12 @@ class neighbors {
     nodes_ = list<std::int32_t>(std::size_t(begin[values]));
     list<std::int32_t> next_free = begin_;
     std::int32_t *const next = next_free.data(), *const near = nodes_.data();
+    const std::int32_t* const at = order.size() == count ? order.data() : nullptr;
     for (std::size_t i = 0; i < count; ++i) {
-      const node& n = nodes[i];
-      for (int k = 0; k < n.inputs; ++k) near[next[n.in[k]]++] = std::int32_t(i);
-      for (int o = 0; o < n.outputs; ++o) near[next[n.out[o]]++] = std::int32_t(i);
+      const std::int32_t id = at ? at[i] : std::int32_t(i);
+      const node& n = nodes[id];
+      for (int k = 0; k < n.inputs; ++k) near[next[n.in[k]]++] = id;
+      for (int o = 0; o < n.outputs; ++o) near[next[n.out[o]]++] = id;
     }
   }
   constexpr bool empty() const { return begin_.empty(); }

@@ -4,6 +4,7 @@
 // Sharding propagation: spreads the annotated shardings of a program to all its tensors.
 
 #include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/neighbors.hpp>
@@ -154,8 +155,9 @@ class node_propagation {
 /// Annotations of priority 0 propagate first, then those of priority 1, and so on. Within one priority, elementwise operations come first,
 /// then other operations, then broadcasts, and contractions last. Within one level, tensors fewer operations away from an annotation come
 /// first, beginning with parameters. If two shardings of one factor conflict, that of the larger tensor wins.
-constexpr void propagate(graph& g, const extents& e) {
-  const detail::neighbors near(g);
+/// `order`: in which nodes are looked at, where all that is equal; empty: their own order.
+constexpr void propagate(graph& g, const extents& e, list_view<std::int32_t> order = {}) {
+  const detail::neighbors near(g, order);
   constexpr int contractions = detail::level_of_contractions;
   list<std::int32_t> queues[contractions + 1];
   std::size_t next[contractions + 1]{};
@@ -175,8 +177,8 @@ constexpr void propagate(graph& g, const extents& e) {
       if (t.priority == priority && t.layout.used()) near.of(v, enqueue);
     };
     for (const parameter& p : g.parameters) start(p.value);
-    for (const node& n : g.nodes)
-      if (traits(n.kind).annotates) start(n.output());
+    for (std::size_t i = 0; i < g.nodes.size(); ++i)
+      if (const node& n = g.nodes.data()[order.empty() ? std::int32_t(i) : order[i]]; traits(n.kind).annotates) start(n.output());
     for (const port& p : g.inputs) start(p.value);
     for (int level = 0; level <= contractions;) {
       if (next[level] == queues[level].size()) {

@@ -48,7 +48,9 @@ template <bool Swapped>
 constexpr bool keeps_positions() {
   gs::graph g = two_chains<Swapped>();
   const gs::graph before = g;
-  gs::detail::sort_nodes(g);
+  gs::detail::set_positions(g);
+  gs::detail::canonical_order order(g);
+  gs::detail::sort_nodes(g, order);
   bool kept = g.nodes.size() == before.nodes.size();
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     kept = kept && before.nodes[std::size_t(g.nodes[i].place.position)].kind == g.nodes[i].kind;

@@ -15,7 +15,6 @@
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/pass/partition/shared_sums.hpp>
 #include <gshard/pass/schedule/step_order.hpp>
-#include <gshard/pass/schedule/update_order.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -97,11 +96,11 @@ class partitioner {
     for (const port& p : g_.inputs) plan_.enter(p.value);
     plan_.steps.reserve(2 * g_.nodes.size());  // growing moves rows, which is slow in constexpr
     plan_.cache.values.reserve(2 * g_.values.size());
-    for (const std::int32_t i : update_order(g_, live_))
-      if (!g_.problem) {
-        place(g_.nodes[std::size_t(i)]);
-        g_.problem.name_place(g_.nodes[std::size_t(i)].place.line, g_.nodes[std::size_t(i)].place.scope);
-      }
+    for (std::size_t i = 0; i < g_.nodes.size() && !g_.problem; ++i) {
+      if (!live_.data()[i]) continue;
+      place(g_.nodes[i]);
+      g_.problem.name_place(g_.nodes[i].place.line, g_.nodes[i].place.scope);
+    }
     if (g_.problem) return {};
     partitioned result;
     for (const parameter& p : g_.parameters) {

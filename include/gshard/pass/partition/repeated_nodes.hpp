@@ -24,18 +24,37 @@ constexpr bool runs_again(const node& n) {
 }
 
 /// By tensor: 1 if the tensors that determine it through nodes that run again have fewer bytes than it has.
+// Few calls, because the constexpr evaluator keeps the result of every call.
 constexpr list<char> determined_by_less(const graph& g, const extents& e) {
   list<char> found(g.values.size(), 0);
-  list<std::int64_t> sources(g.values.size(), -1);  // bytes of what determines a tensor; -1: of itself
+  list<std::int64_t> sources_list(g.values.size(), -1);  // bytes of what determines a tensor, or -1 if it is not known yet
+  std::int64_t* const sources = sources_list.data();
   const value* const values = g.values.data();
-  const auto bytes = [&](std::int32_t v) { return shard_elements(values[v].dims, {}, e) * size_of(values[v].type); };
-  for (const node& n : g.nodes) {
-    if (!runs_again(n)) continue;
+  const node* const nodes = g.nodes.data();
+  const std::int64_t* const dims = e.dims.data();
+  const auto own_bytes = [&](const value& v) {
+    std::int64_t n = size_of(v.type);
+    for (int d = 0; d < v.dims.count; ++d) n *= dims[v.dims[d]];
+    return n;
+  };
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const node& n = nodes[i];
+    if (!op_table[std::size_t(n.kind)].repeatable) continue;
+    const value& made = values[n.out[0]];
+    bool as_large = false;  // an operand of the same size, which nothing smaller determines
+    for (int k = 0; k < n.inputs && !as_large; ++k) {
+      const value& v = values[n.in[k]];
+      as_large = !found.data()[n.in[k]] && v.type == made.type && v.dims.count == made.dims.count && v.dims.same(made.dims);
+    }
+    if (as_large || !runs_again(n)) continue;
     std::int64_t total = 0;
-    for (int i = 0; i < n.inputs; ++i) total += sources[std::size_t(n.in[i])] >= 0 ? sources[std::size_t(n.in[i])] : bytes(n.in[i]);
-    if (total >= bytes(n.out[0])) continue;
-    sources[std::size_t(n.out[0])] = total;
-    found[std::size_t(n.out[0])] = 1;
+    for (int k = 0; k < n.inputs; ++k) {
+      if (sources[n.in[k]] < 0) sources[n.in[k]] = own_bytes(values[n.in[k]]);
+      total += sources[n.in[k]];
+    }
+    if (total >= own_bytes(made)) continue;
+    sources[n.out[0]] = total;
+    found.data()[n.out[0]] = 1;
   }
   return found;
 }
