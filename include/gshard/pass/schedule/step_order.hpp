@@ -136,31 +136,31 @@ class step_order {
   }
 };
 
-/// Removes the values that no step makes, and numbers the others anew.
-constexpr void remove_unmade(list<value>& values, list<node>& steps, list<parameter>& parameters, list<port>& inputs, list<port>& outputs) {
-  list<std::int32_t> number(values.size(), -1);
-  for (const port& p : inputs) number[std::size_t(p.value)] = 0;
-  for (const parameter& p : parameters) number[std::size_t(p.value)] = 0;
-  for (const node& n : steps)
-    for (int o = 0; o < n.outputs; ++o) number[std::size_t(n.out[o])] = 0;
+/// Numbers values in the order in which steps make them, after parameters and inputs. Values that no step makes are removed.
+constexpr void number_values(list<value>& values, list<node>& steps, list<parameter>& parameters, list<port>& inputs, list<port>& outputs) {
+  list<std::int32_t> number_list(values.size(), -1);
+  std::int32_t* const number = number_list.data();
   list<value> made;
   made.reserve(values.size());
-  for (std::size_t v = 0; v < values.size(); ++v) {
-    if (number[v] < 0) continue;
+  const auto add = [&](std::int32_t v) {
+    if (number[v] >= 0) return;
     number[v] = std::int32_t(made.size());
-    made.push_back(values[v]);
+    made.push_back(values[std::size_t(v)]);
+  };
+  for (const parameter& p : parameters) add(p.value);
+  for (const port& p : inputs) add(p.value);
+  for (node& n : steps) {
+    for (int o = 0; o < n.outputs; ++o) add(n.out[o]);
+    for (int k = 0; k < n.inputs; ++k) n.in[k] = number[n.in[k]];
+    for (int o = 0; o < n.outputs; ++o) n.out[o] = number[n.out[o]];
   }
   values.swap(made);
-  for (node& n : steps) {
-    for (int k = 0; k < n.inputs; ++k) n.in[k] = number[std::size_t(n.in[k])];
-    for (int o = 0; o < n.outputs; ++o) n.out[o] = number[std::size_t(n.out[o])];
-  }
   for (parameter& p : parameters) {
-    p.value = number[std::size_t(p.value)];
-    if (p.updated >= 0) p.updated = number[std::size_t(p.updated)];
+    p.value = number[p.value];
+    if (p.updated >= 0) p.updated = number[p.updated];
   }
-  for (port& p : inputs) p.value = number[std::size_t(p.value)];
-  for (port& p : outputs) p.value = number[std::size_t(p.value)];
+  for (port& p : inputs) p.value = number[p.value];
+  for (port& p : outputs) p.value = number[p.value];
 }
 
 /// Rewrites the steps of a plan in the order of the program, and combines its collectives. Collectives in loops are not combined.
@@ -179,9 +179,8 @@ constexpr void order_steps(list<value>& values, list<node>& steps, list<paramete
     if (loops == 0 && traits(n.kind).collective && traits(n.kind).reshards) combiner.add(n);
     else ordered.push_back(n);
   }
-  const bool all = std::size_t(order.end() - order.begin()) == steps.size();
   steps.swap(ordered);
-  if (!all) remove_unmade(values, steps, parameters, inputs, outputs);
+  number_values(values, steps, parameters, inputs, outputs);
 }
 
 }}}  // namespace gshard::v0::detail
