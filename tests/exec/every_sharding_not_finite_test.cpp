@@ -47,7 +47,12 @@ void check(const std::vector<run_graph::input>& inputs, std::size_t count, const
   const run_graph::traced t = trace(inputs, f);
   for (std::uint32_t seed = 0; seed < (infinities ? 3 : 2); ++seed) {
     CAPTURE(seed);
-    every_sharding(t, {.dims = not_finite_sizes, .tolerance = 1e-12, .most = 24, .prepare = spoil(count, seed, seed > 1)});
+    // Not with infinities in partial sums: a product with one may be NaN, as it is distributed over the addends.
+    every_sharding(t, {.dims = not_finite_sizes,
+                       .tolerance = 1e-12,
+                       .pending_sources = seed <= 1,
+                       .most = 24,
+                       .prepare = spoil(count, seed, seed > 1)});
   }
 }
 

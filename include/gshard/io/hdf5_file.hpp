@@ -5,6 +5,7 @@
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/io/file.hpp>
 #include <gshard/io/file_shards.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/kernel/view.hpp>
