@@ -119,8 +119,7 @@ class canonical_order {
       const attributes& a = n.attr;
       const std::uint64_t flags = std::uint64_t(n.kind) << 32 | std::uint64_t(n.inputs) << 24 | std::uint64_t(a.combine) << 16 |
                                   std::uint64_t(a.change) << 8 | std::uint64_t(a.may_move) << 1 | std::uint64_t(n.place.gradient);
-      std::uint64_t h = flags * first + (std::uint64_t(n.rule.blocked) << 32 | std::uint64_t(a.dim)) * second +
-                        std::uint64_t(n.place.remat) * third;
+      std::uint64_t h = flags * first + (std::uint64_t(n.rule.blocked) << 32 | std::uint64_t(a.dim)) * second;
       if (a.function != nullptr) h += (std::uint64_t(a.function->own + 2) << 1 | std::uint64_t(a.function->linear)) * fourth;
       for (int k = 0; k < n.inputs; ++k) h = (h ^ h >> 31) * first + made[n.in[k]] + n.rule.in[k].bits * second;
       for (int o = 0; o < n.outputs; ++o) {

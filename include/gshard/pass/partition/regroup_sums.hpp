@@ -63,8 +63,7 @@ class sum_regrouping {
     const node& n = at(sum);
     const std::int32_t maker = g_.at(n.in[k]).producer;
     if (maker < 0 || !is_whole(n, k) || !adds(at(maker)) || !has_one_reader(n.in[k])) return -1;
-    const code_place &inner = at(maker).place, &outer = n.place;
-    if (inner.remat != outer.remat || inner.gradient != outer.gradient) return -1;
+    if (at(maker).place.gradient != n.place.gradient) return -1;  // remat scopes make no difference: with them, bits are the same
     for (std::int32_t i = maker; i < sum; ++i)
       if (is_of_loop(at(i).kind)) return -1;
     return maker;
