@@ -175,8 +175,8 @@ constexpr attention_part merge_attention(const attention_part& a, const attentio
     if ((x == detail::no_keys) == (y == detail::no_keys)) return number(0);
     return number(y == detail::no_keys ? 1 : 2);
   }>(a.log_sum, b.log_sum);
-  constexpr auto weighted = [](auto x, auto y, auto s, auto t, auto one) {
-    return one == 1 ? x * s : one == 2 ? y * t : x * s + y * t;
+  constexpr auto weighted = [](auto x, auto y, auto s, auto t, auto alone) {
+    return alone == 1 ? x * s : alone == 2 ? y * t : x * s + y * t;
   };
   const short_list all = detail::counting(a.y.rank()), rows = detail::counting(a.log_sum.rank());
   return {detail::emit_map_of(pointwise_of<weighted, 5>, std::array{a.y, b.y, of_a, of_b, only},
