@@ -33,7 +33,7 @@ std::string complaint_in_thread(const auto& f) {
 }
 void call(gs::backend& on) { on.begin(std::vector<gs::fact>{{"the call", "of a test"}}); }
 /// The sum of all ranks' numbers.
-int sum(gs::backend& on) {
+int sum_on(gs::backend& on) {
   std::vector<int> all(std::size_t(ranks()), -1);
   const int mine = rank() + 1;
   std::vector<std::span<std::byte>> blocks;
@@ -60,7 +60,7 @@ TEST_CASE("mpi: a thread that may not use a cluster gets the rule; the next call
     if (ranks() > 1) CHECK(contains(said, "an earlier call on the cluster was refused: "));
     if (ranks() > 1) CHECK(contains(said, is_multiple() ? "one thread at a time" : "MPI_THREAD_FUNNELED"));
     if (rank() != breaks) CHECK(said.starts_with("rank " + std::to_string(breaks) + " failed: "));
-    CHECK(sum(on) == expected);
+    CHECK(sum_on(on) == expected);
   }
 }
 
@@ -79,21 +79,21 @@ TEST_CASE("mpi: under MPI_THREAD_MULTIPLE, two threads use two clusters, and one
   gs::mpi_backend first(MPI_COMM_WORLD, {ranks()}), second(MPI_COMM_WORLD, {ranks()});
   int wrong = 0, wrong_there = 0;
   std::thread there([&] {
-    for (int i = 0; i < 200; ++i) wrong_there += sum(second) != expected;
+    for (int i = 0; i < 200; ++i) wrong_there += sum_on(second) != expected;
   });
-  for (int i = 0; i < 200; ++i) wrong += sum(first) != expected;
+  for (int i = 0; i < 200; ++i) wrong += sum_on(first) != expected;
   there.join();
-  CHECK(complaint_in_thread([&] { wrong += sum(first) != expected; }).empty());
+  CHECK(complaint_in_thread([&] { wrong += sum_on(first) != expected; }).empty());
   for (int i = 0; i < 20; ++i) {
     for (int job = 0; job < 2; ++job)
       first.started().start(
           [&] {
             const thread_rule::use in_use = first.enter();
-            wrong_there += sum(first) != expected;
+            wrong_there += sum_on(first) != expected;
           },
           first.any_thread());
-    wrong += sum(second) != expected;
-    wrong += sum(first) != expected;
+    wrong += sum_on(second) != expected;
+    wrong += sum_on(first) != expected;
   }
   CHECK(wrong == 0);
   CHECK(wrong_there == 0);

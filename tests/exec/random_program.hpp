@@ -282,7 +282,7 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
     case verb::check_finite: return gs::check_finite(x[0], "x");
     case verb::one_hot:
       return b.failed() ? b.nothing() : gs::detail::emit_equal_index(x[0], b.dims_of(s.text, "one_hot")[0], gs::dtype::f64);
-    case verb::attention: return attention(n, x);
+    case verb::attention: return random_program::attention(n, x);
     case verb::experts: return experts(n, x);
     case verb::scan: return scan(n[0], n[1], x[0], x[1], x[2], s.layout);
     case verb::loop: return loop(n[0], x[0], x[1], x[2], s.layout);

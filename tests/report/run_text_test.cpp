@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 namespace gs = gshard;
 
@@ -66,7 +67,7 @@ TEST_CASE("a run of which little is known is told, too") {
 
 TEST_CASE("devices and amounts as text") {
   CHECK(gs::detail::devices_text({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
-  CHECK(gs::detail::devices_text({}) == "");
+  CHECK(gs::detail::devices_text(std::vector<int>()) == "");
   CHECK(gs::detail::devices_text({0, 2, 4, 6, 8, 10, 12, 14}) == "0,2,4,6,8,10,12,14");
   CHECK(gs::detail::devices_text({0, 2, 4, 6, 8, 10, 12, 14, 16, 17}) == "0,2,4,6,8,10,12,14,...");
   CHECK(gs::describe_flops(0) == "0 flop");

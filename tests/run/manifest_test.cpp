@@ -39,7 +39,7 @@ std::string refused(const std::string& text) {
 
 TEST_CASE("manifest: what is written is read") {
   CHECK(detail::parse_manifest(detail::text_of(usual())) == usual());
-  CHECK(detail::parse_manifest(detail::text_of({})) == gs::manifest());
+  CHECK(detail::parse_manifest(detail::text_of(gs::manifest())) == gs::manifest());
   gs::manifest bad = usual();
   bad.settings["x"] = "\xff";
   CHECK(contains(complaint([&] { detail::text_of(bad); }), "is not UTF-8"));
