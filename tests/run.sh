@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds and runs all tests; installs what they need where that is possible. See --help.
+# Builds and runs the tests; installs what they need where that is possible. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --random SEEDS | --kills N] [ctest options]
+usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FOLDER | --random SEEDS | --kills N] [ctest options]
        tests/run.sh --tsan | --asan-mpi | --faults | --coverage [--werror] [ctest options]
-       tests/run.sh --every [other options]
+       tests/run.sh --all [--werror]
   --clang    with clang++-16; also with --asan or --no-mpi
   --asan     under the address and undefined-behavior sanitizers, without MPI
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
-  --every    one run after another: with g++, --clang, --asan, --asan --clang, --no-mpi; tells at the end which failed
+  --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone
+  --all      one run after another: --long, --clang, --asan, --asan --clang, --no-mpi, --tsan, --asan-mpi, --faults, --random, --kills;
+             tells at the end which failed, and how long each took
   --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
              GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
   --kills N  kill a training on MPI ranks N times under gshard-run, and compare with an undisturbed run; options of
@@ -28,36 +30,41 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--only FOLDER | --
              ranks fail every 17th
   --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
              with clang 16: see tests/coverage.sh
-Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose
+Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose. With a choice of tests, the long ones count, too.
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/no-mpi, build/no-mpi-clang,
 build/tsan).
 TXT
 }
 
-# run_every [options]: this script once per configuration.
-run_every() {
-  local configuration failed=()
-  for configuration in "" "--clang" "--asan" "--asan --clang" "--no-mpi"; do
+# run_all [options]: this script once per configuration.
+run_all() {
+  local configuration failed=() took=()
+  for configuration in --long --clang --asan "--asan --clang" --no-mpi --tsan --asan-mpi --faults "--random 2000" "--kills 8"; do
     echo "== tests/run.sh $configuration"
+    SECONDS=0
     # shellcheck disable=SC2086  # options, split at blanks
-    "${BASH_SOURCE[0]}" $configuration "$@" || failed+=("tests/run.sh $configuration")
+    "${BASH_SOURCE[0]}" "$@" $configuration || failed+=("tests/run.sh $configuration")
+    took+=("$((SECONDS / 60)) min  tests/run.sh $configuration")
   done
+  printf '%s\n' "${took[@]}"
   [ ${#failed[@]} -eq 0 ] || die "Failed:" "${failed[@]/#/  }"
 }
 
 compiler=
 preset=tests
-every=
+all=
+long=
 werror=OFF
 target=gshard_tests
-others=()  # all options but --every
+others=()  # all options but --all
 for_ctest=()
 random_seeds=
 kills=
 while [ $# -gt 0 ]; do
-  [ "$1" = --every ] || others+=("$1")
+  [ "$1" = --all ] || others+=("$1")
   case $1 in
-    --every) every=yes ;;
+    --all) all=yes ;;
+    --long) long=yes ;;
     --clang) compiler=clang ;;
     --asan | --no-mpi)
       [ "$preset" = tests ] || die "--asan and --no-mpi exclude each other: tests under the sanitizers run without MPI anyway"
@@ -98,11 +105,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-if [ -n "$every" ]; then
-  [ "$compiler$preset" = tests ] || die "--every runs all configurations, and takes no --clang, --asan or --no-mpi"
-  run_every ${others[@]+"${others[@]}"}
+if [ -n "$all" ]; then
+  [ -z "${others[*]/--werror/}" ] || die "--all takes no other option but --werror"
+  run_all ${others[@]+"${others[@]}"}
   exit
 fi
+[ ${#for_ctest[@]} -gt 0 ] || [ -n "$long" ] || for_ctest+=(-LE '^long$')
 
 case $preset in
   tsan | asan-mpi | coverage) [ -z "$compiler" ] || die "--$preset chooses the compiler" ;;

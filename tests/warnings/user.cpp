@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace user {
+namespace user_code {
 
 namespace gs = gshard;
 
@@ -27,6 +27,6 @@ void train_once() {
   my_run(std::vector<float>(12, 1.0f), std::vector<float>(1, 0.1f));
 }
 
-}  // namespace user
+}  // namespace user_code
 
-int main() { user::train_once(); }
+int main() { user_code::train_once(); }
