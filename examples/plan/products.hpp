@@ -26,18 +26,22 @@ struct equation_request {
   std::vector<shape> operands;
 };
 
-inline equation_request read_equation(const arguments& a, int most_operands) {
+inline equation_request read_equation(const arguments& a, gs::equation_form form = gs::equation_form::letters) {
   const std::string& text = a.text("equation");
   gs::diagnostic problem;
-  equation_request r{gs::parse_equation(text, problem), {}};
-  const auto count = std::count(text.begin(), text.end(), ',') + 1;
-  const std::string about = "the equation \"" + text + "\" has " + std::to_string(count) + (count == 1 ? " operand" : " operands");
-  if (count > most_operands)
-    throw refusal(about + ": plan it as equations of at most " + std::to_string(most_operands) + ", one after the other");
+  equation_request r{gs::parse_equation(text, problem, form), {}};
   refuse(problem, a.on.mesh);
+  const int count = r.equation.count;
   r.operands = a.tensors("in");
   if (r.operands.size() != std::size_t(count))
-    throw refusal(about + ", not " + std::to_string(r.operands.size()) + ": give one --in per operand");
+    throw refusal("the equation \"" + text + "\" has " + std::to_string(count) + (count == 1 ? " operand" : " operands") + ", not " +
+                  std::to_string(r.operands.size()) + ": give one --in per operand");
+  if (r.equation.has_ellipsis) {
+    std::vector<int> ranks;
+    for (const shape& s : r.operands) ranks.push_back(s.rank());
+    r.equation = gs::without_ellipses(r.equation, ranks.data(), text, problem);
+    refuse(problem, a.on.mesh);
+  }
   std::map<int, std::int64_t> known;
   for (std::size_t i = 0; i < r.operands.size(); ++i) {
     const shape& s = r.operands[i];
@@ -110,7 +114,7 @@ inline command einsum_command() {
           "\"BMK,BNK->BMN\" --mesh x=2,y=2 --in 4,24@x,100@y --in 4@x,32,100@y --out 4@x,24@y,32",
           {detail::equation_option("BMK,BNK->BMN"), operands_option("shape of an operand; once per operand"), output_option()},
           [](const arguments& a) {
-            const detail::equation_request e = detail::read_equation(a, gs::equation::most_operands);
+            const detail::equation_request e = detail::read_equation(a, gs::equation_form::numpy);
             request r = detail::start(a, e.operands);
             r.multiplies = e.operands.size() > 2;
             r.body = [text = a.text("equation")](gs::builder&, std::span<const gs::symbol> x) {
@@ -127,7 +131,7 @@ inline command conv_command() {
   for (const option& o : detail::window_options()) options.push_back(o);
   return {"conv", "a convolution: an einsum in which a lower-case letter of the second operand is a tap of the upper-case one",
           "\"BIXY,xyIO->BOXY\" --mesh x=2,y=2 --in 8,3,32@x,32@y --in 3,3,3,16 --stride 2,2 --pad 1", options, [](const arguments& a) {
-            const detail::equation_request e = detail::read_equation(a, 2);
+            const detail::equation_request e = detail::read_equation(a);
             if (e.operands.size() != 2) throw refusal("a convolution has two operands: give the equation and --in for both");
             std::vector<std::int64_t> extents, taps;
             for (int d = 0; d < e.operands[0].rank(); ++d) {

@@ -30,7 +30,8 @@ inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
     case gs::fault::unknown_axis: return "the mesh has " + names_of(mesh);
     case gs::fault::axis_used_twice: return "let each axis shard one dim or hold one partial sum";
     case gs::fault::rank_mismatch: return "give one extent per dim";
-    case gs::fault::malformed_equation: return "write for example \"BMK,BNK->BMN\", at most 8 letters per tensor and 15 in all";
+    case gs::fault::malformed_equation: return "write for example \"BMK,BNK->BMN\"";
+    case gs::fault::equation_too_large: return "split it into equations, one after the other";
     case gs::fault::index_in_no_operand: return "take it out of the output, or give it to an operand";
     case gs::fault::index_repeated: return "name each output index once";
     case gs::fault::sum_not_pending:

@@ -72,11 +72,12 @@ inline command map_command() {
   return {"map",
           "the sum of tensors, element by element; numpy's broadcasting",
           "--mesh x=2 --in 8@x,6 --in 6 --in 8,1",
-          {operands_option("shape of an operand; once per operand, at most 6"), output_option()},
+          {operands_option("shape of an operand; once per operand"), output_option()},
           [](const arguments& a) {
             const std::vector<shape> operands = a.tensors("in");
-            if (operands.size() > std::size_t(gs::equation::most_operands))
-              throw refusal("map takes at most 6 operands, not " + std::to_string(operands.size()));
+            constexpr std::size_t most = gs::equation::most_operands;  // a broadcast is an equation with one operand and all others
+            if (operands.size() > most)
+              throw refusal("map takes at most " + std::to_string(most) + " operands, not " + std::to_string(operands.size()));
             request r = detail::start(a, operands);
             r.body = [operands, result = detail::broadcast(operands, a.on.mesh)](gs::builder&, std::span<const gs::symbol> x) {
               return std::vector{detail::sum_of(x, operands, result)};

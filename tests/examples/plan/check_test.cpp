@@ -37,6 +37,8 @@ TEST_CASE("plan: what a plan computes is what one device computes, uneven shapes
 
 TEST_CASE("plan: scalars, diagonals and pending operands") {
   CHECK(right(einsum("x=4,y=2", "A,A->", {"10@x", "10@(y,x)"})));
+  CHECK(right(einsum("x=3,y=2", "...AB,BC", {"4@y,5,7@x", "7@x,6@y"})));
+  CHECK(right(einsum("x=3,y=2", "...A,A...->...", {"3@y,5,7@x", "7@x,5@y"}, "3@x,5@y")));
   CHECK(right(einsum("x=4,y=2", "AA->A", {"10@x,10@y"}, "10@(x,y)")));
   CHECK(right(einsum("x=4,y=2", "A,A->A", {"10+partial(x)", "10@y+partial(x)"})));
   CHECK(right(einsum("x=4,y=2", "A->", {"10+partial(x,y)"}, "scalar+partial(y)")));

@@ -19,12 +19,12 @@ bool has(const std::string& all, const char* part) { return all.find(part) != st
 TEST_CASE("plan: einsums that are refused") {
   CHECK(has(said("AB,B1->A", {"4,6", "6"}), "malformed einsum equation"));
   CHECK(has(said("AB,B1->A", {"4,6", "6"}), "column 4"));
-  CHECK(has(said("AB,BC", {"4,6", "6"}), "column 5"));
-  CHECK(has(said("ABCDEFGHI->A", {"1"}), "at most 8 letters per tensor"));
+  CHECK(has(said("AB,BC-AC", {"4,6", "6"}), "column 5"));
+  CHECK(has(said("ABCDEFGHI->A", {"1"}), "15 different indices, and 8 for each operand and the output"));
+  CHECK(has(said("A,A,A,A,A,A,A,A,A,A,A,A,A,A,A,A,A->A", {"4"}), "at most 16 operands"));
   CHECK(has(said("AB,BC->AD", {"4,6", "6,4"}), "\"D\" in \"AB,BC->AD\", column 8"));
   CHECK(has(said("AB,BC->AA", {"4,6", "6,4"}), "occurs twice"));
-  CHECK(said("A,A,A,A,A,A,A->A", {"4"}) ==
-        "the equation \"A,A,A,A,A,A,A->A\" has 7 operands: plan it as equations of at most 6, one after the other");
+  CHECK(has(said("...A->A", {"2,3"}), "..."));
   CHECK(said("AB,BC->AC", {"4,6"}) == "the equation \"AB,BC->AC\" has 2 operands, not 1: give one --in per operand");
   CHECK(has(said("AB,BC->AC", {"4,6", "6,4,1"}), "(\"6,4,1\": 2 expected, 3 given); give one extent per dim"));
   CHECK(said("AB,BC->AC", {"4,6@x", "7@x,4"}) == "index 'B' has extent 6 before and 7 in \"7@x,4\": give it one extent");
