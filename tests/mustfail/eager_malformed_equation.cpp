@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The equation of an einsum on tensors, not in a program, has no arrow.
+// The equation of an einsum on tensors, not in a program, has half an arrow.
 // expect: gshard: malformed einsum equation: expected index letters
-// expect: in_equation<.*"AB,BC"
+// expect: in_equation<.*"AB,BC-AC"
 // expect: at_column<5>
 #include <gshard/gshard.hpp>
 
 namespace gs = gshard;
 
 #if defined(MUST_FAIL)
-#define EQUATION "AB,BC"
+#define EQUATION "AB,BC-AC"
 #else
 #define EQUATION "AB,BC->AC"
 #endif
