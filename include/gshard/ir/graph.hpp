@@ -68,7 +68,7 @@ struct code_place {
   bool is_explicit = false;  // the program allows operands to be resharded implicitly
   bool recomputed = false;   // of a step: it repeats a step of the forward pass for the gradient
   std::int32_t remat = 0;    // the number of the remat scope around it; 0: none
-  std::int32_t position = 0;  // in the order in which devices run nodes
+  std::int32_t position = 0;  // in the order in which devices run nodes; -1: they do not run it
   const char* scope = nullptr;  // the innermost named_scope around it
 };
 

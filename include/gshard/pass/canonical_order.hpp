@@ -120,7 +120,8 @@ class canonical_order {
       const std::uint64_t flags = std::uint64_t(n.kind) << 32 | std::uint64_t(n.inputs) << 24 | std::uint64_t(a.combine) << 16 |
                                   std::uint64_t(a.change) << 8 | std::uint64_t(a.may_move) << 1 | std::uint64_t(n.place.gradient);
       std::uint64_t h = flags * first + (std::uint64_t(n.rule.blocked) << 32 | std::uint64_t(a.dim)) * second;
-      if (a.function != nullptr) h += (std::uint64_t(a.function->own + 2) << 1 | std::uint64_t(a.function->linear)) * fourth;
+      if (op_table[std::size_t(n.kind)].linear == linearity::of_function)
+        h += (std::uint64_t(a.function->own + 2) << 1 | std::uint64_t(a.function->linear)) * fourth;
       for (int k = 0; k < n.inputs; ++k) h = (h ^ h >> 31) * first + made[n.in[k]] + n.rule.in[k].bits * second;
       for (int o = 0; o < n.outputs; ++o) {
         const value& v = values[n.out[o]];
@@ -187,10 +188,13 @@ class canonical_order {
   }
 };
 
-/// Sets the `place.position` of nodes: where devices run them. That is the order of the program, with updates of parameters early.
+/// Sets the `place.position` of nodes: where devices run them. That is the order of the program, with updates of parameters early. Nodes
+/// that no result needs have none: -1.
 constexpr void set_positions(graph& g) {
+  node* const nodes = g.nodes.data();
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) nodes[i].place.position = -1;
   std::int32_t position = 0;
-  for (const std::int32_t i : update_order(g, live_nodes(g))) g.nodes.data()[i].place.position = position++;
+  for (const std::int32_t i : update_order(g, live_nodes(g))) nodes[i].place.position = position++;
 }
 
 /// Sorts the nodes of a graph. `order` is used up.

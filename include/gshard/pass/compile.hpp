@@ -75,7 +75,8 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
     for (int i = 0; i < t.layout[d].size(); ++i)
       if (mesh.static_extent(t.layout[d][i]) != dynamic) shards *= mesh.static_extent(t.layout[d][i]);
     if (extent % shards != 0)
-      g.problem.report(fault::does_not_divide, name.view(), letter_of(g, t.dims[d]), int(extent), int(shards));
+      g.problem.report(fault::does_not_divide, name.view(), letter_of(g, t.dims[d]), diagnostic::nearest(extent),
+                       diagnostic::nearest(shards));
   }
 }
 
@@ -91,7 +92,13 @@ constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, con
   bool large = false, assumes_less = false;
   for (const std::int64_t extent : e.dims) large = large || extent > assumed_dim;
   if (problem || !large) return problem;
+  const std::int64_t* const extent_of = e.dims.data();
   for (const value& v : g.values) {
+    double most = 16;  // bytes, not fewer than there are. Without calls, because there are many tensors
+    std::uint64_t left = v.dims.bits;
+    for (int d = 0; d < v.dims.count; ++d, left >>= dim_list::width)
+      if (const std::int64_t extent = extent_of[left & dim_list::largest]; extent > 1) most *= double(extent);
+    if (most <= double(most_bytes)) continue;
     byte_count all(size_of(v.type)), stated(size_of(v.type));
     for (int d = 0; d < v.rank(); ++d) {
       all.times(e.dim(v.dims[d]));

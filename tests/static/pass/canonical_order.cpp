@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adam.hpp>
 #include <gshard/pass/canonical_order.hpp>
 #include <gshard/plan.hpp>
 
@@ -60,15 +61,29 @@ constexpr bool keeps_positions() {
 }
 static_assert(keeps_positions<false>() && keeps_positions<true>());
 
-/// An update comes after the readers of the parameter, and readers in a loop stay in it.
-inline constexpr auto updated = [](auto& m, auto x) {
-  auto w = m.variable("w", "A", gs::init::zeros());
-  const auto far = gs::relu(gs::relu(gs::relu(x))) * w;
-  m.update(w, x);
-  return far;
+/// An update of a parameter comes after its readers, also after one that is far from the end.
+inline constexpr auto updated = [](auto& m, auto x, auto rate) {
+  const auto w = m.param("w", "A", gs::init::zeros());
+  const auto far = gs::relu(gs::relu(gs::relu(w)));
+  gs::adam{}.minimize(m, gs::sum(x * w), rate);
+  return gs::sum(far);
 };
-using updating = gs::program<updated, gs::mesh<gs::axis<"x">>, in<"A", P<"x">>>;
-static_assert(!updating::plan.steps.empty() && updating::plan.collectives() == 0);
+constexpr bool updates_after_readers() {
+  const gs::graph g = gs::trace<updated, gs::mesh<gs::axis<"x">>, in<"A", P<"x">>, in<"">>();
+  int readers = 0, updates = 0;
+  bool wrong = false;
+  for (const std::int32_t i : gs::detail::canonical_order(g)) {
+    const gs::node& n = g.nodes[std::size_t(i)];
+    bool reads = false;
+    for (int k = 0; k < n.inputs; ++k) reads = reads || n.in[k] == g.parameters[0].value;
+    if (!reads) continue;
+    if (gs::updates_parameters(n)) ++updates;
+    else ++readers;
+    wrong = wrong || (updates > 0 && !gs::updates_parameters(n));
+  }
+  return readers >= 2 && updates == 1 && !wrong;
+}
+static_assert(updates_after_readers());
 
 template <bool Swapped>
 inline constexpr auto model = [](auto&, auto x, auto w) {

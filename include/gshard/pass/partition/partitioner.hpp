@@ -7,7 +7,6 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost/cost.hpp>
-#include <gshard/pass/live_nodes.hpp>
 #include <gshard/pass/partition/choose_strategy.hpp>
 #include <gshard/pass/partition/looped_einsum.hpp>
 #include <gshard/pass/partition/merged_rows.hpp>
@@ -45,6 +44,14 @@ struct partitioned {
   list<std::uint8_t> partial_sums;  ///< By tensor of the graph: the axes over which it is computed as a partial sum.
   list<char> needs_complete;        ///< By tensor of the graph: some reader needs its sum.
 };
+
+/// The nodes that devices run. @see set_positions
+constexpr list<char> nodes_with_positions(const graph& g) {
+  list<char> live(g.nodes.size(), 1);
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)
+    if (g.nodes.data()[i].place.position < 0) live.data()[i] = 0;
+  return live;
+}
 
 /// Which tensors some reader needs as complete sums, and which may stay partial.
 struct partial_permissions {
@@ -84,7 +91,7 @@ class partitioner {
   constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options)
       : g_(g),
         options_(options),
-        live_(live_nodes(g)),
+        live_(nodes_with_positions(g)),
         permissions_(g, live_, options.keep_partial_outputs),
         plan_(g, mesh, e, options.implicit, options.combine_bytes),
         planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial},
@@ -111,15 +118,12 @@ class partitioner {
     }
     for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value)});
     for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value), p.is_loss});
-    result.partial_sums = list<std::uint8_t>(g_.values.size(), 0);
-    for (std::size_t v = 0; v < g_.values.size(); ++v)
-      if (plan_.cache.first(std::int32_t(v)) >= 0)
-        result.partial_sums[v] = std::uint8_t(partial_sum_axes(planning_, std::int32_t(v)) & ~single_axes(planning_.e));
+    result.partial_sums = plan_.cache.partial_sums(single_axes(planning_.e));
     result.needs_complete = permissions_.needs_complete;
     result.values = static_cast<list<value>&&>(plan_.cache.values);
     result.steps = static_cast<list<node>&&>(plan_.steps);
     order_steps(result.values, result.steps, result.parameters, result.inputs, result.outputs, g_.windows, planning_.e,
-                options_.combine_bytes);
+                options_.combine_bytes, g_.while_loops != 0);
     return result;
   }
 

@@ -42,7 +42,7 @@ class sum_regrouping {
 
   /// True for x + y and x - y, element by element.
   static constexpr bool adds(const node& n) {
-    if (!traits(n.kind).elementwise || n.inputs != 2 || n.attr.function == nullptr || !n.attr.function->linear) return false;
+    if (traits(n.kind).linear != linearity::of_function || n.inputs != 2 || !n.attr.function->linear) return false;
     const int own = n.attr.function->own;
     return own == pointwise_add.own || own == pointwise_subtract.own;
   }
@@ -80,13 +80,13 @@ class sum_regrouping {
     }
     return -1;
   }
-  /// If node i is t + b, with a partial sum b, and t = x + a, where a is partial or leads to a partial addend: makes it x + (a + b).
+  /// Makes t + b, where t = x + a, to x + (a + b). b is a partial sum, and a is one or contains one as an addend.
   /// Returns the node of a + b, or -1 if nothing was regrouped.
   constexpr std::int32_t regroup(std::int32_t i) {
     if (!adds(at(i))) return -1;
     for (int k = 0; k < 2; ++k) {
       const std::uint8_t axes = partial_of(at(i).in[k]);
-      if (axes == 0 || !is_whole(at(i), k) || partial_of(at(i).in[1 - k]) != 0) continue;
+      if (axes == 0 || !is_whole(at(i), k) || partial_of(at(i).in[1 - k]) != 0 || needs_complete_.data()[at(i).in[k]]) continue;
       const std::int32_t inner = inner_sum(i, 1 - k);
       const int a = inner >= 0 ? operand_with(inner, axes) : -1;
       if (a >= 0) return rotate(i, k, inner, a);

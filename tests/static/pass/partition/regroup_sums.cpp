@@ -3,6 +3,7 @@
 #include <gshard/plan.hpp>
 
 #include <array>
+#include <cstddef>
 
 // Sums of partial sums and complete tensors: partial sums are added first, so one all_reduce completes all of them.
 namespace gs = gshard;
@@ -33,6 +34,12 @@ static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (((x + a) - 
 
 /// Other readers of an inner sum, or of the complete addend, leave the sums as they are.
 static_assert(program<[](auto x, auto a, auto b, auto) { const auto t = x + a; return gs::relu(t) + (t + b); }>::plan.collectives() == 2);
-static_assert(program<[](auto x, auto a, auto b, auto) { return gs::relu(a) + ((x + a) + b); }>::plan.collectives() == 2);
+constexpr bool adds_complete(const gs::plan_view& plan) {  // no sum reads two partial sums
+  for (const gs::node& n : plan.steps)
+    if (n.kind == op::map && n.inputs == 2 && plan.values[std::size_t(n.in[0])].layout.partial != 0) return false;
+  return plan.collectives() == 2;
+}
+static_assert(adds_complete(program<[](auto x, auto a, auto b, auto) { return gs::relu(a) + ((x + a) + b); }>::plan));
+static_assert(adds_complete(program<[](auto x, auto a, auto b, auto) { return gs::relu(b) + ((x + a) + b); }>::plan));
 
 }  // namespace
