@@ -150,7 +150,8 @@ struct op_traits {
   bool one_call = false;         ///< A collective that is one call of a backend if it moves few bytes.
   bool piecewise = false;        ///< Its kernel can compute any range of the result alone.
   bool recomputable = false;     ///< Without random numbers and cheap: a fusing compiler computes it again for each reader.
-  bool repeatable = false;  ///< The same, and the partitioner may run it again in another sharding. @see runs_again
+  /// Cheap and without random numbers: the partitioner may run it again in another sharding, instead of resharding its result.
+  bool repeatable = false;
   bool fills_slots = false;  ///< Its result has the capacity slots of experts, with zeros in empty ones.
   bool gates = false;            ///< Its kernel passes over its operand several times. @see efficiency::gating_passes
   int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.

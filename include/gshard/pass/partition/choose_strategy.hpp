@@ -80,12 +80,15 @@ struct combined_cost {
     return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
   }
 };
-/// Adds the moves that bring a tensor into a sharding. If its node runs again, these are the moves of its operands.
-constexpr void add_moves(start_set& all, const planning& p, std::int32_t tensor, const sharding& layout) {
+/// Adds the moves that bring a tensor into a sharding. If its node runs again, these are the moves of its operands. Forms in `counted` need
+/// none.
+constexpr void add_moves(start_set& all, const planning& p, std::int32_t tensor, const sharding& layout, counted_forms& counted) {
+  if (counted.has(tensor, layout)) return;
+  if (!counted.full()) counted.add(tensor, layout);
   if (p.cache.is_repeated(tensor, layout)) {
     const node& n = p.g.nodes[std::size_t(p.g.at(tensor).producer)];
     const repetition r = repeat_in(n, layout);
-    for (int i = 0; i < n.inputs; ++i) add_moves(all, p, n.input(i), r.in[i]);
+    for (int i = 0; i < n.inputs; ++i) add_moves(all, p, n.input(i), r.in[i], counted);
     return;
   }
   std::int32_t from = -1;
@@ -99,7 +102,8 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
     const sharded_form form = operand_form(p, n, i, how, partial);
     std::int32_t from = -1;
     if (form.windows.empty()) {
-      add_moves(before, p, n.input(i), form.layout);
+      counted_forms counted;
+      add_moves(before, p, n.input(i), form.layout, counted);
     } else if (const std::int64_t bytes = p.cache.cost(n.input(i), form, from) - p.e.start_bytes; bytes >= 0 && from >= 0) {
       value goal = p.g.at(n.input(i));
       goal.layout = form.layout;

@@ -27,7 +27,7 @@ struct sharded_form {
 class layout_cache {
  public:
   constexpr layout_cache(const graph& g, const extents& e)
-      : g_(g), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), by_less_(determined_by_less(g, e)) {}
+      : g_(g), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), of_smaller_(tensors_of_smaller_operands(g)) {}
 
   /// The values of the plan.
   list<value> values;
@@ -137,14 +137,16 @@ class layout_cache {
   /// become it.
   constexpr std::int64_t cost(std::int32_t tensor, const sharding& layout) const {
     const std::int64_t moved = cost_of_move(tensor, layout);
-    if (moved <= 1 || !by_less_.data()[tensor]) return moved;
-    const std::int64_t repeated = cost_of_repetition(tensor, layout);
+    if (moved <= 1 || !of_smaller_.data()[tensor]) return moved;
+    counted_forms counted;
+    const std::int64_t repeated = cost_of_repetition(tensor, layout, counted);
     return repeated >= 0 && repeated < moved ? repeated : moved;
   }
   /// True if it is cheaper to run the node of a tensor again than to move a form of it.
   constexpr bool is_repeated(std::int32_t tensor, const sharding& layout) const {
-    if (!by_less_[std::size_t(tensor)]) return false;
-    const std::int64_t moved = cost_of_move(tensor, layout), repeated = moved > 1 ? cost_of_repetition(tensor, layout) : -1;
+    if (!of_smaller_.data()[tensor]) return false;
+    counted_forms counted;
+    const std::int64_t moved = cost_of_move(tensor, layout), repeated = moved > 1 ? cost_of_repetition(tensor, layout, counted) : -1;
     return repeated >= 0 && repeated < moved;
   }
   /// The cost of a move from the cheapest form, which `from` receives.
@@ -186,24 +188,45 @@ class layout_cache {
     return best;
   }
 
+  /// By tensor: the axes over which its first form is a partial sum, but for these.
+  constexpr list<std::uint8_t> partial_sums(std::uint32_t without) const {
+    list<std::uint8_t> found(g_.values.size(), 0);
+    const value* const all = values.data();
+    const std::int32_t* const first = first_.data();
+    for (std::size_t t = 0; t < found.size(); ++t)
+      if (first[t] >= 0 && all[first[t]].layout.partial != 0 && all[first[t]].layout.pending == reduction::sum)
+        found.data()[t] = std::uint8_t(all[first[t]].layout.partial & ~without);
+    return found;
+  }
+
  private:
   const graph& g_;
   const extents& e_;
   list<std::int32_t> first_;  // by tensor
   list<std::int32_t> next_;   // by value of the plan: the next form of the same tensor
   list<char> overwritten_;    // by tensor
-  list<char> by_less_;        // by tensor @see determined_by_less
+  list<char> of_smaller_;     // by tensor @see tensors_of_smaller_operands
 
-  /// The cost of the operands from which the node of a tensor makes it in this sharding; -1: it cannot.
-  constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout) const {
+  /// The cost of the operands from which the node of a tensor makes it in this sharding; -1: it cannot. Forms in `counted` are free, and
+  /// those that the cost includes are added.
+  constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout, counted_forms& counted) const {
     const node& n = g_.nodes.data()[g_.at(tensor).producer];
     const repetition r = repeat_in(n, layout);
     if (!r.possible) return -1;
     std::int64_t total = 1;
     for (int i = 0; i < n.inputs; ++i) {
       if (is_overwritten(n.in[i])) return -1;
-      const std::int64_t c = cost(n.in[i], r.in[i]);
-      if (c < 0) return -1;
+      if (counted.has(n.in[i], r.in[i])) continue;
+      std::int64_t c = cost_of_move(n.in[i], r.in[i]);
+      if (c > 1 && of_smaller_.data()[n.in[i]]) {
+        counted_forms with = counted;
+        if (const std::int64_t repeated = cost_of_repetition(n.in[i], r.in[i], with); repeated >= 0 && repeated < c) {
+          c = repeated;
+          counted = with;
+        }
+      }
+      if (c < 0 || counted.full()) return -1;
+      if (c > 0) counted.add(n.in[i], r.in[i]);
       total += c;
     }
     return total;

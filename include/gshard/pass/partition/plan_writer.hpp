@@ -161,6 +161,7 @@ class plan_writer {
     for (int i = 0; i < step.inputs; ++i) step.in[i] = get_or_reshard(step.input(i), r.in[i], reader);
     step.out[0] = add_result(tensor, layout);
     step.place.gradient = reader.place.gradient;
+    step.place.position = reader.place.position;  // not earlier, as then it would use memory until its reader runs
     add_form(step, tensor);
     return step.out[0];
   }

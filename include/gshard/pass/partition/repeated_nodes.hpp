@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Nodes that run again in another sharding, because their operands are smaller than their results: broadcasts, one_hot, pad, casts to a
-// wider type. To reshard the operands and to repeat the node sends less than to reshard the result.
+// Nodes that run again in another sharding, because their operands are smaller than their results: broadcasts, one_hot, lookups, pad, casts
+// to a wider type. To reshard the operands and to repeat the node sends less than to reshard the result.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -23,40 +23,30 @@ constexpr bool runs_again(const node& n) {
   return (indices & ~n.rule.out[0].mask()) == 0;
 }
 
-/// By tensor: 1 if the tensors that determine it through nodes that run again have fewer bytes than it has.
+/// By tensor: 1 if a node that runs again makes it from operands that are smaller in some way. Each lacks one of its dims, has a narrower
+/// element type, or is such a tensor itself. Prices decide whether that helps.
 // Few calls, because the constexpr evaluator keeps the result of every call.
-constexpr list<char> determined_by_less(const graph& g, const extents& e) {
-  list<char> found(g.values.size(), 0);
-  list<std::int64_t> sources_list(g.values.size(), -1);  // bytes of what determines a tensor, or -1 if it is not known yet
-  std::int64_t* const sources = sources_list.data();
+constexpr list<char> tensors_of_smaller_operands(const graph& g) {
+  list<char> found_list(g.values.size(), 0);
+  char* const found = found_list.data();
   const value* const values = g.values.data();
   const node* const nodes = g.nodes.data();
-  const std::int64_t* const dims = e.dims.data();
-  const auto own_bytes = [&](const value& v) {
-    std::int64_t n = size_of(v.type);
-    for (int d = 0; d < v.dims.count; ++d) n *= dims[v.dims[d]];
-    return n;
-  };
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const node& n = nodes[i];
     if (!op_table[std::size_t(n.kind)].repeatable) continue;
     const value& made = values[n.out[0]];
-    bool as_large = false;  // an operand of the same size, which nothing smaller determines
+    bool as_large = false;
     for (int k = 0; k < n.inputs && !as_large; ++k) {
       const value& v = values[n.in[k]];
-      as_large = !found.data()[n.in[k]] && v.type == made.type && v.dims.count == made.dims.count && v.dims.same(made.dims);
+      if (found[n.in[k]] || v.dims.count < made.dims.count || size_of(v.type) < size_of(made.type)) continue;
+      as_large = v.dims.same(made.dims);
+      if (as_large) break;
+      as_large = true;
+      for (int d = 0; d < made.dims.count; ++d) as_large = as_large && v.dims.contains(made.dims[d]);
     }
-    if (as_large || !runs_again(n)) continue;
-    std::int64_t total = 0;
-    for (int k = 0; k < n.inputs; ++k) {
-      if (sources[n.in[k]] < 0) sources[n.in[k]] = own_bytes(values[n.in[k]]);
-      total += sources[n.in[k]];
-    }
-    if (total >= own_bytes(made)) continue;
-    sources[n.out[0]] = total;
-    found.data()[n.out[0]] = 1;
+    if (!as_large && runs_again(n)) found[n.out[0]] = 1;
   }
-  return found;
+  return found_list;
 }
 
 /// The shardings of the operands from which a node makes its result in a sharding.
@@ -87,5 +77,25 @@ constexpr repetition repeat_in(const node& n, const sharding& made) {
   r.possible = true;
   return r;
 }
+
+/// Forms of tensors that the price of a repetition counts already: an operand of several nodes is resharded once.
+struct counted_forms {
+  static constexpr int most = 8;  // so that prices of long chains of nodes take no time
+
+  int count = 0;
+  std::int32_t tensor[most]{};
+  sharding layout[most]{};
+
+  constexpr bool full() const { return count == most; }
+  constexpr bool has(std::int32_t t, const sharding& s) const {
+    for (int i = 0; i < count; ++i)
+      if (tensor[i] == t && layout[i].same_layout(s)) return true;
+    return false;
+  }
+  constexpr void add(std::int32_t t, const sharding& s) {
+    tensor[count] = t;
+    layout[count++] = s;
+  }
+};
 
 }}}  // namespace gshard::v0::detail

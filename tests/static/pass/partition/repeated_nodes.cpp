@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/partition/repeated_nodes.hpp>
 #include <gshard/plan.hpp>
 
@@ -47,5 +48,27 @@ static_assert(bytes<[](auto&, auto x, auto like) { return whole(gs::broadcast<"B
 
 // What is as large as its operands moves itself.
 static_assert(bytes<[](auto&, auto x) { return whole(gs::relu(x)); }, rows>() == gathered(64));
+
+// A node runs again right before its reader: of eight whole broadcasts that are read one after the other, one is alive.
+constexpr auto eight = [](auto&, auto x, auto y, auto like) {
+  gs::list<gs::symbol> repeats;
+  for (int i = 0; i < 8; ++i) repeats.push_back(gs::broadcast<"A,AB->AB">(x + double(i), like));
+  for (const gs::symbol& r : repeats) y = gs::softmax(y * whole(r));
+  return y;
+};
+using read_in_turn = gs::program<eight, mesh, rows, in<"AB", P<none, none>>, in<"AB", P<none, none>>, extent<'A', 64>, extent<'B', 32>>;
+constexpr std::int64_t tensor_bytes = 64 * 32 * 4;
+static_assert(gs::price(read_in_turn::plan, read_in_turn::plan.bind(sizes, std::array{4}), gs::machine{}).peak < 5 * tensor_bytes);
+
+// The operands of a chain of nodes are priced once each, and long chains are not repeated: their prices take no time.
+template <int Turns>
+inline constexpr auto powers = [](auto&, auto x, auto y) {
+  auto z = gs::einsum<"A,B->AB">(x, y);
+  for (int i = 0; i < Turns; ++i) z = z * gs::relu(z);
+  return std::array{gs::split<"x">(z, 0), whole(z)};
+};
+template <int Turns>
+constexpr std::int64_t bytes_of_powers = bytes<powers<Turns>, rows, in<"B", P<none>>>();
+static_assert(bytes_of_powers<1> == gathered(64) && bytes_of_powers<30> == gathered(64 * 32));
 
 }  // namespace
