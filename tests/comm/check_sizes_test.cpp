@@ -128,6 +128,30 @@ TEST_CASE("extents that are not known, besides large ones, do not make a plan wr
   CHECK(gs::describe(gs::compile(g, size_mesh::shape, options).problem) == "");
 }
 
+// Prices of large tensors on large meshes do not wrap, and take no time per device.
+TEST_CASE("moves and sums on meshes of millions of devices are priced") {
+  constexpr auto sums = [](auto&, auto x, auto w) {
+    const auto h = gs::einsum<"BM,MH->BH">(x, w);
+    return std::array{gs::annotate<P<none, none>>(h), gs::annotate<P<none, "x">>(h), gs::annotate<P<"x", none>>(gs::einsum<"BM,BH->MH">(x, h))};
+  };
+  using between_axes = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+  constexpr auto turns = [](auto&, auto x) { return gs::annotate<P<"y", "x">>(gs::relu(x)); };
+  const gs::plan_view& of_sums = gs::program<sums, size_mesh, gs::in<"BM", P<none, "x">>, gs::in<"MH", P<"x", none>>>::plan;
+  const gs::plan_view& of_turn = gs::program<turns, between_axes, gs::in<"BH", P<"x", "y">>>::plan;
+  const gs::dims largest_sizes{{'B', 1 << 25}, {'M', 1 << 26}, {'H', 1 << 25}};  // 2^52 and 2^53 bytes
+  for (const int devices : {2, 1 << 10, 1 << 16, 1 << 20, 1 << 30}) {
+    CAPTURE(devices);
+    const std::int64_t summed = of_sums.bytes_received(of_sums.bind(largest_sizes, std::array{devices}));
+    CHECK((summed > (std::int64_t(1) << 51) && summed <= gs::uncountable));
+    CHECK(std::isfinite(gs::price(of_sums, of_sums.bind(largest_sizes, std::array{devices}), gs::machine{}).seconds()));
+  }
+  for (const int side : {2, 64, 256, 1 << 12, 1 << 15}) {
+    CAPTURE(side);
+    const std::int64_t moved = of_turn.bytes_received(of_turn.bind(largest_sizes, std::array{side, side}));
+    CHECK(moved == (std::int64_t(1) << 52) / side / side);  // a device receives its whole shard
+  }
+}
+
 TEST_CASE("simulated devices of one process are limited") {
   CHECK(complaint([] { gs::simulate<size_mesh>(std::numeric_limits<int>::max()); }) ==
         "simulated: a process simulates at most 1048576 devices, not 2147483647");

@@ -130,7 +130,7 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
 
 /// Bytes that each of n devices receives when they sum `bytes` bytes of each.
 constexpr std::int64_t bytes_of_sum(std::int64_t bytes, std::int64_t n) {
-  return bytes * n <= small_sum_bytes ? bytes * (n - 1) : 2 * (bytes * (n - 1) / n);
+  return bytes <= small_sum_bytes / n ? bytes * (n - 1) : 2 * (bytes - (bytes + n - 1) / n);
 }
 
 /// The planner's estimate of the bytes that one device receives in a collective over some axes that reshards a tensor: those of the device
@@ -141,7 +141,7 @@ constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& 
   if (n <= 1) return 0;
   switch (kind) {
     case op::all_reduce: return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), n);
-    case op::reduce_scatter: return shard_elements(v.dims, to, e) * size_of(v.type) * (n - 1);
+    case op::reduce_scatter: return detail::capped_product(shard_elements(v.dims, to, e) * size_of(v.type), n - 1);
     default: return traits(kind).collective && traits(kind).reshards ? detail::bytes_lacking(v, from, to, e) : 0;
   }
 }

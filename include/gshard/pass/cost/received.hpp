@@ -16,8 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Coordinates on the mesh that stand for all others: along each axis those at which a shard of some tensor changes its size. Their number
-/// does not grow with the mesh, except along axes of windows and of reordered axes, which have all coordinates.
+/// One device for each combination of shard sizes: prices look at these instead of all devices. Along axes of
+/// windows and of reordered axes these are all coordinates, up to `most` devices; on larger meshes the first two and the last two.
 class distinct_places {
  public:
   constexpr explicit distinct_places(const extents& e) : e_(e) {}
@@ -27,8 +27,10 @@ class distinct_places {
     for (int d = 0; d < to.rank(); ++d) {
       const short_list &before = from.layout[d], &after = to.layout[d];
       const bool reads = (!from.windows.empty() && from.windows[d]) || (!to.windows.empty() && to.windows[d]);
-      if (reads || !(before.is_prefix_of(after) || after.is_prefix_of(before))) add_all(before.mask() | after.mask());
-      else add_changes(e_.dim(to.dims[d]), before.size() > after.size() ? before : after);
+      const bool nests = before.is_prefix_of(after) || after.is_prefix_of(before);
+      if (reads || !nests) add_all(before.mask() | after.mask());
+      add_changes(e_.dim(to.dims[d]), before.size() > after.size() ? before : after);
+      if (!nests) add_changes(e_.dim(to.dims[d]), before.size() > after.size() ? after : before);
     }
   }
   /// Calls f(coordinates), in the order of the devices.
@@ -58,7 +60,17 @@ class distinct_places {
   std::uint32_t all_ = 0;                   // axes of which all coordinates differ
   std::array<list<int>, max_axes> changes_;  // coordinates from which on shards may have another size than before
 
-  constexpr void add_all(std::uint32_t axes) { all_ |= axes; }
+  static constexpr std::int64_t most = 1 << 16;
+
+  constexpr void add_all(std::uint32_t axes) {
+    if (e_.devices(all_ | axes) <= most) {
+      all_ |= axes;
+      return;
+    }
+    for (int a = 0; a < max_axes; ++a)
+      if ((axes >> a) & 1u)
+        for (const int c : {1, 2, e_.axis(a) - 2, e_.axis(a) - 1}) changes_[std::size_t(a)].push_back(c);
+  }
   /// A block of `length` indices has shards of equal size, then maybe a short one, then empty ones.
   constexpr void add_changes(std::int64_t length, const short_list& axes, int i = 0) {
     if (i == axes.size() || length == 0) return;
@@ -136,7 +148,7 @@ class step_traffic {
     std::int64_t elements = 0;
     for (int i = 0; i < step_.inputs; ++i) elements += shard_elements(scatters ? after(i) : before(i), windows_, e_);
     const dtype type = before(0).type, part = traits(type).part;
-    if (scatters) return elements * size_of(type) * (devices_ - 1);
+    if (scatters) return capped_product(elements * size_of(type), devices_ - 1);
     return most_received_of_sum(elements * (size_of(type) / size_of(part)), size_of(part), devices_);
   }
   /// Every block passes by, except one: of an operand the device's own, of a sum the block with which its partial sums begin.
