@@ -156,7 +156,7 @@ class pipeline_writer {
     if (v.rank() != state_dims_.size()) b_.fail(fault::rank_mismatch, name, {}, state_dims_.size(), v.rank());
     if (v.type != x_.get().type) b_.fail_type(name, 0, v.type, only(x_.get().type));
     for (int d = 0; d < state_dims_.size(); ++d)
-      if (v.dims[d] != state_dims_[d]) b_.fail(fault::dims_differ, name, {}, 0, d);
+      if (!b_.same_extent(v.dims[d], state_dims_[d])) b_.fail(fault::dims_differ, name, {}, 0, d);
     return !b_.failed();
   }
 
@@ -188,7 +188,7 @@ class pipeline_writer {
     for (std::size_t i = 0; i < N; ++i) {
       const value& w = weights_[i].get();
       if (adds_rounds && w.type != type) b_.fail_type("pipeline", int(i) + 1, w.type, only(type));
-      if (w.dims[at] != stage_dim_) b_.fail(fault::dims_differ, "pipeline", {}, int(i) + 1, at);
+      if (!b_.same_extent(w.dims[at], stage_dim_)) b_.fail(fault::dims_differ, "pipeline", {}, int(i) + 1, at);
       if (at == 1 && b_.known_extent(weights_[i].get().dims[0]) != options_.repeats) b_.fail(fault::pipeline_extents, "pipeline");
     }
     stages_ = b_.known_extent(stage_dim_);

@@ -79,7 +79,7 @@ constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view l
     if (v.type != type || !is_real(type)) b.fail_type(layer, operand, v.type, is_real(type) ? only(type) : reals);
     int d = 0;
     for (const int dim : dims) {
-      if (v.dims[d] != dim) b.fail(fault::dims_differ, layer, std::string_view("GSM").substr(std::size_t(d), 1), operand, d);
+      if (!b.same_extent(v.dims[d], dim)) b.fail(fault::dims_differ, layer, std::string_view("GSM").substr(std::size_t(d), 1), operand, d);
       ++d;
     }
   };

@@ -143,8 +143,7 @@ constexpr symbol real_tokens(const parameter_scope& m, here ids) {
   return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
 }
 namespace detail {
-/// The bias of a hidden key: any score plus this is below all scores above it. Finite, so that a query without keys takes their mean, not
-/// NaN.
+/// The bias of hidden keys: with it their weights are 0. It is finite: a query without visible keys gets the mean of all values, not NaN.
 inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
 }  // namespace detail
 

@@ -38,7 +38,7 @@ constexpr symbol emit_shares(symbol weights, dtype type, int leading) {
   builder& b = *weights.owner;
   if (!b.has(weights)) return b.nothing();
   if (weights.rank() != 1) b.fail(fault::rank_mismatch, "accumulate", {}, 1, weights.rank());
-  else if (weights.get().dims[0] != leading) b.fail(fault::dims_differ, "accumulate, .weights");
+  else if (!b.same_extent(weights.get().dims[0], leading)) b.fail(fault::dims_differ, "accumulate, .weights");
   if (b.failed()) return b.nothing();
   const symbol w = cast(stop_gradient(weights), type);
   return map<[](auto one, auto all) { return all == 0 ? all : one / all; }>(w, sum(w));
@@ -56,8 +56,8 @@ constexpr symbol emit_share(symbol loss, symbol share) {
 /// backward, before the next one begins. So activations take the memory of one. The result is given to `adam{}.minimize`, or
 /// used by hand.
 ///
-/// accumulate(m, {.weights = counts}, body, x, ...): the weighted mean. If body returns the mean over its labels, and counts are the
-/// numbers of labels, the result is that of the whole batch, however it is split.
+/// accumulate(m, {.weights = counts}, body, x, ...): the weighted mean. Let body return the mean over its labels, and
+/// counts be the numbers of labels. Then the result is that of the whole batch, however it is split.
 /// Shapes: x [N, A...] -> body gets [A...], and returns a scalar; weights [N], real or integer.
 /// Communicates: what the body does; with weights, their sum. Gradients that are partial sums are added as such, and completed once, not
 /// once for each micro-batch.

@@ -23,7 +23,7 @@ constexpr bool has_dims_of(symbol parameter, symbol g, std::string_view optimize
   const dim_list expected = parameter.get().dims, given = g.get().dims;
   if (given.size() != expected.size())
     b.fail(fault::rank_mismatch, tensor_name("gradient of ").append(optimizer).view(), {}, expected.size(), given.size());
-  else if (given != expected) b.fail(fault::dims_differ, optimizer, {}, 1, given.common_prefix(expected));
+  else if (const int d = b.first_difference(given, expected); d < max_rank) b.fail(fault::dims_differ, optimizer, {}, 1, d);
   return !b.failed();
 }
 

@@ -94,7 +94,7 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
       int& known = dim_of[std::size_t(factors[d])];
       const char letter = e.letters[std::size_t(factors[d])];
       if (factors.find(factors[d]) != d) b.fail(fault::index_repeated, text, {&letter, 1}, repeated_at(text, i, letter));
-      else if (known >= 0 && known != v.dims[d]) b.fail(fault::dims_differ, text, {&letter, 1}, i, d);
+      else if (known >= 0 && !b.same_extent(known, v.dims[d])) b.fail(fault::dims_differ, text, {&letter, 1}, i, d);
       known = v.dims[d];
     }
   }

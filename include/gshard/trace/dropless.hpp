@@ -52,7 +52,7 @@ constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_v
   if (!b.has(r.rows) || !require_elements(b, op::grouped_product, verb, {x})) return false;
   const dim_list d = x.get().dims, rows = r.rows.get().dims;
   if (d.size() != 4) b.fail(fault::rank_mismatch, verb, {}, 4, d.size());
-  else if (d[0] != rows[0] || d[1] != rows[1] || d[2] != rows[2]) b.fail(fault::dims_differ, verb, {}, 0, d.common_prefix(rows));
+  else if (const int at = b.first_difference(d, rows); at < 3) b.fail(fault::dims_differ, verb, {}, 0, at);
   else if (x.get().type != r.rows.get().type) b.fail_type(verb, 0, x.get().type, only(r.rows.get().type));
   return !b.failed();
 }
@@ -151,7 +151,7 @@ constexpr symbol expert_param(const parameter_scope& m, const expert_row_routing
 constexpr symbol grouped_product(const expert_row_routing& r, here x, symbol w) {
   builder& b = *x.owner;
   if (!detail::require_rows(r, x, "grouped_product") || !detail::require_weights(r, w, 4, "grouped_product")) return b.nothing();
-  if (w.get().dims[2] != x.get().dims[3]) b.fail(fault::dims_differ, "grouped_product", {}, 1, 2);
+  if (!b.same_extent(w.get().dims[2], x.get().dims[3])) b.fail(fault::dims_differ, "grouped_product", {}, 1, 2);
   if (b.failed()) return b.nothing();
   return detail::emit_grouped_product(x, w, r.count, false, b.options.bf16_products && x.get().type == dtype::f32);
 }
@@ -165,7 +165,7 @@ constexpr symbol grouped_product(const expert_row_routing& r, here x, symbol w) 
 constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
   builder& b = *x.owner;
   if (!detail::require_rows(r, x, "add_to_rows") || !detail::require_weights(r, bias, 3, "add_to_rows")) return b.nothing();
-  if (bias.get().dims[2] != x.get().dims[3]) b.fail(fault::dims_differ, "add_to_rows", {}, 1, 2);
+  if (!b.same_extent(bias.get().dims[2], x.get().dims[3])) b.fail(fault::dims_differ, "add_to_rows", {}, 1, 2);
   if (b.failed()) return b.nothing();
   const dim_list rows = x.get().dims, of_ones = detail::route::dims({rows[0], rows[1], rows[2], b.fixed_dim(1)});
   const symbol ones = detail::emit_constant(b, detail::pointwise_constant<1>, of_ones, x.get().type);

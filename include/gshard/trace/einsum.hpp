@@ -275,7 +275,7 @@ constexpr symbol emit_einsum_call(builder& b, list_view<symbol> operands, const 
 /// operands it is contracted. One operand: transposition, sums and diagonals. Up to 16 operands are contracted two at a time: of at most
 /// six, in the order with the fewest multiplications (of extents that are known while tracing, see `extent`); of more, each next pair is
 /// the one that leaves the fewest elements. As in numpy, `einsum<"BM,MH">(x, w)` has as output the indices that occur once, in alphabetical
-/// order, and "..." stands for further dims, as in `einsum<"...M,MH->...H">(x, w)`; these are matched from the last one on.
+/// order. "..." stands for further dims, matched from the last one on: `einsum<"...M,MH->...H">(x, w)`.
 /// Shapes: as the equation says.
 /// Communicates: nothing if the operands shard a common index alike. An axis that shards a contracted index leaves a partial sum, completed
 /// by an all_reduce or reduce_scatter where it is used. Else the cheapest reshards of operands and result (arXiv 2006.16668 section 3.3).

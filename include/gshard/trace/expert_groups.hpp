@@ -66,7 +66,7 @@ constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x,
   if (!choices.found || !b.has(x) || !require_elements(b, op::dispatch, verb, {x, choices.weight})) return {};
   const dim_list slots = choices.slot.get().dims, d = x.get().dims;
   if (d.size() != 3) b.fail(fault::rank_mismatch, verb, {}, 3, d.size());
-  else if (d[0] != slots[0] || d[1] != slots[1]) b.fail(fault::dims_differ, verb, {}, 1, d[0] == slots[0]);
+  else if (const int at = b.first_difference(d, slots); at < 2) b.fail(fault::dims_differ, verb, {}, 1, at);
   const std::int64_t experts = b.known_extent(gating.combine.get().dims[2]);
   if (groups < 1) b.fail_range(verb, "groups", groups);
   else if (experts >= 0 && groups > experts) b.fail_range(verb, "groups, experts", groups, experts);
@@ -141,8 +141,8 @@ constexpr symbol emit_sum_in_groups(const expert_group_routing& r, symbol h, std
   using route::dims;
   const dim_list d = h.get().dims, row = r.row.get().dims;
   if (d.size() != 5) b.fail(fault::rank_mismatch, verb, {}, 5, d.size());
-  else if (const dim_list of_h = dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]}); d != of_h)
-    b.fail(fault::dims_differ, verb, {}, 0, d.common_prefix(of_h));
+  else if (const dim_list of_h = dims({r.group_dim, r.expert_dim, row[0], r.place_dim, d[4]}); !b.same_extents(d, of_h))
+    b.fail(fault::dims_differ, verb, {}, 0, b.first_difference(d, of_h));
   if (b.failed()) return b.nothing();
   const symbol sums =
       emit_combine(r.slot, r.weight, h, route::group_experts, route::group_rows, dims({r.group_dim, row[0], r.row_dim, d[4]}));
@@ -171,8 +171,8 @@ constexpr symbol combine_groups(const expert_group_routing& r, here sums) {
   using detail::route::dims;
   const dim_list d = sums.get().dims, row = r.row.get().dims;
   if (d.size() != 4) b.fail(fault::rank_mismatch, verb, {}, 4, d.size());
-  else if (const dim_list of_sums = dims({r.group_dim, row[0], r.row_dim, d[3]}); d != of_sums)
-    b.fail(fault::dims_differ, verb, {}, 0, d.common_prefix(of_sums));
+  else if (const dim_list of_sums = dims({r.group_dim, row[0], r.row_dim, d[3]}); !b.same_extents(d, of_sums))
+    b.fail(fault::dims_differ, verb, {}, 0, b.first_difference(d, of_sums));
   if (b.failed()) return b.nothing();
   return detail::emit_combine(r.row, b.nothing(), sums, detail::route::rows_by_group, detail::route::tokens, dims({row[0], row[1], d[3]}));
 }

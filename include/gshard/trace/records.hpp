@@ -33,7 +33,8 @@ struct scan_record {
   std::int64_t lag = 0;
 };
 
-/// A node that reads what a tensor was made of, in place of the tensor itself. Gradients with respect to this tensor need to know.
+/// A node that reads the operand of a broadcast, a conjugate or a one-hot in place of its result. Gradients with respect to the result need
+/// this record.
 struct bypass {
   std::int32_t result = -1;  // the first one of the node; -1: verbs whose operand is the whole gating
   std::int32_t tensor = -1;  // the operand of the verb

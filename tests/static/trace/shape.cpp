@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/rows.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
@@ -104,6 +105,10 @@ static_assert(matches({}, split_and_merged));
 static_assert(matches({{'K', 128}}, split_and_merged));
 static_assert(matches({{'K', 8}, {'L', 6}}, [](symbol x) { return gs::slice(gs::concat({x, x}, 1), 1, 4, 12); }));
 static_assert(matches({}, [](symbol x) { return gs::merge_dims(gs::split_dim<1>(x, "ST"), 1); }));
+static_assert(tracing::holds([](builder& b, auto&) {
+  b.options.known = {{'K', 128}};
+  return gs::conv<"BXI,xIO->BXO">(gs::merge_dims(gs::split_dim(input(b, "BXK"), 2, 32, 4), 2), input(b, "PKO")).rank() == 3;
+}));
 // Not by extents that are not known, nor two letters.
 static_assert(fails(fault::dims_differ, "bk,kn->bn", [](builder& b, auto&) {
   gs::einsum<"bk,kn->bn">(gs::merge_dims(input(b, "BST"), 1), input(b, "KN"));
