@@ -89,8 +89,8 @@ class executable {
     if constexpr (detail::is_refused_program<Program>) {
       return detail::refused_output();
     } else {
-      std::string problem = prepare();
       const detail::thread_rule::use in_use = run_->enter();
+      std::string problem = prepare();
       inputs_ = {};
       if (problem.empty())
         problem = detail::problem_of([&] {
@@ -112,8 +112,8 @@ class executable {
   template <class... T, class... Specs>
   auto call(const any_cluster& on, const tensor<T, Specs>&... inputs) {
     const std::optional<any_cluster> kept = rebinds_ ? std::optional(on) : std::nullopt;  // prepare() may destroy what `on` refers to
-    std::string problem = prepare();
     const detail::thread_rule::use in_use = run_->enter();
+    std::string problem = prepare();
     if constexpr (sizeof...(inputs) > 0)
       if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
     return run_once(kept ? *kept : on, std::move(problem));
@@ -156,7 +156,10 @@ class executable {
 
   /// Runs the program once on inputs that are all bound, and returns nothing: outputs are where they are bound. Allocates nothing after the
   /// first run. Communicates and throws as a call does.
-  void execute() { execute_here(prepare()); }
+  void execute() {
+    const detail::thread_rule::use in_use = run_->enter();
+    execute_here(prepare());
+  }
   /// Starts execute() and returns; wait() returns when it is done, and throws its errors. In between, the caller must not use the inputs,
   /// the outputs or the executable. Runs that are started on one cluster run one after another, in the order in which they were started,
   /// and before any later call on the cluster. So all processes must start them in one order.
@@ -317,8 +320,7 @@ class executable {
     if (!rebinds_) return problem;
     auto made = std::make_unique<executor>(Program::plan, kernels_of<Program>, run_->on(), extents_, run_->store(), std::move(problem),
                                            std::string_view(), std::move(lent));
-    made->threads = run_->threads;
-    made->hook = std::move(run_->hook);
+    made->replace(*run_);
     run_ = std::move(made);
     rebinds_ = false;
     return {};

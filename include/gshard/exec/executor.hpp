@@ -78,7 +78,14 @@ class executor {
   /// that of this executor.
   detail::thread_rule::use enter() {
     if (backend& b = on().on(); b.threads().is_checked()) return b.enter();
-    return detail::thread_rule::use(rule_);
+    return detail::thread_rule::use(*rule_);
+  }
+
+  /// Takes the threads, the hook and the user of an executor that this one replaces.
+  void replace(executor& old) {
+    threads = old.threads;
+    hook = std::move(old.hook);
+    rule_.swap(old.rule_);
   }
 
   /// Runs all steps. Write the inputs to `input(i)` before every run. `problem`: an error of the inputs on this process, or empty.
@@ -141,7 +148,7 @@ class executor {
   std::function<void(const node&, bool)> hook;
 
  private:
-  detail::thread_rule rule_{detail::thread_rule::allows::one_at_a_time, "program"};
+  std::unique_ptr<detail::thread_rule> rule_ = std::make_unique<detail::thread_rule>(detail::thread_rule::allows::one_at_a_time, "program");
   std::unique_ptr<detail::engine> engine_;
 };
 
