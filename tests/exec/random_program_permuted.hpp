@@ -46,7 +46,7 @@ inline void permute_nodes(gs::graph& g, std::mt19937& gen) {
 }
 
 /// How the price of a plan depends on the order of independent nodes, or nothing. Collectives are not combined: which ones are depends on
-/// what devices compute between them.
+/// what devices compute between them, and few bytes are summed in another way than many.
 inline std::string failure_of_order(const recipe& r, std::uint32_t seed) {
   on_mesh::prepared p = on_mesh::prepare(r.on, inputs_of(r), model_of(r));
   p.setting.options.combine_bytes = 0;

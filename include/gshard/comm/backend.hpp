@@ -112,7 +112,7 @@ class backend {
   /// to the p - 1 others. Throws as `exchange` does.
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
-  /// The use of this backend by the calling thread. A verb has one from its beginning to its end. Waits first for all runs that were
+  /// A guard: the calling thread uses the backend until the guard is destroyed. Every verb holds one. Waits first for all runs that were
   /// started before it. On one device without MPI, several threads may have one at a time. Local. Throws `gshard::error` if another thread
   /// uses the backend, or if MPI does not allow this thread to. The next `begin` of this process then throws on every process: the others
   /// miss the refused call.

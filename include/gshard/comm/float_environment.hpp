@@ -16,8 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a thread's arithmetic does, found by computing, on any processor. A library that is built with -ffast-math sets "flush to zero" in
-/// the thread that loads it, and in all threads that this one starts later.
+/// What a thread's arithmetic does, found by computing, on any processor. A library that is built with -ffast-math sets "flush to zero". It
+/// sets it in the thread that loads it, and in all threads that this one starts later.
 struct float_environment {
   enum class rounding : std::uint8_t { to_nearest, upward, downward, toward_zero };
 

@@ -47,7 +47,8 @@ class thread_rule {
     thread_rule* of_;
   };
 
-  /// The text of an error that some thread got, once; else null. For the other processes, which miss the refused call.
+  /// Returns and clears the text of the last refused call, or null. `backend::begin` sends it to the other processes, which wait for the
+  /// call.
   const char* take_refusal() {
     return refused_.load(std::memory_order_relaxed) == nullptr ? nullptr : refused_.exchange(nullptr, std::memory_order_relaxed);
   }

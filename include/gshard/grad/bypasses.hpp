@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Gradients with respect to tensors that no node reads, because nodes read what these were made of.
+// Gradients with respect to tensors that were replaced by their operands while tracing.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The nodes that bypass tensors whose gradients are wanted, or tensors made of these.
+/// The bypasses that matter for the wanted gradients.
 class wanted_bypasses {
  public:
   /// `wanted`: by value, whether its own gradient is wanted. The program fails if there can be none.
@@ -25,13 +25,13 @@ class wanted_bypasses {
       }
     }
   }
-  /// True if a node bypasses one.
+  /// True if a wanted gradient passes through a bypass of this node.
   constexpr bool any_of(const node& n) const {
     for (const bypass& r : found_)
       if (n.outputs > 0 && n.out[0] == r.result) return true;
     return false;
   }
-  /// The node that reads them, as the program has written it.
+  /// The node with the operands of the program's call.
   constexpr node as_written(node n) const {
     for (const bypass& r : found_) {
       if (n.outputs == 0 || n.out[0] != r.result) continue;
