@@ -16,7 +16,7 @@ static_assert(gs::detail::capped_sum(3, 4) == 7 && gs::detail::capped_sum(uncoun
 static_assert(std::int64_t(double(most_bytes)) == most_bytes && std::int64_t(double(most_bytes - 1)) == most_bytes - 1);
 
 constexpr std::int64_t bytes(std::int64_t width, std::initializer_list<std::int64_t> extents) {
-  gs::detail::byte_count n(width);
+  gs::byte_count n(width);
   for (const std::int64_t e : extents) n.times(e);
   return n.bytes();
 }
