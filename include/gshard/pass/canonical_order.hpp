@@ -8,6 +8,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/live_nodes.hpp>
 #include <gshard/pass/schedule/update_order.hpp>
+#include <gshard/pass/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,16 +53,13 @@ class canonical_order {
     bool updates = false;
     for (std::size_t i = 0; i < count && !updates; ++i) updates = nodes[i].in_place > 0;
     if (updates) {
-      root_list = list<std::int32_t>(g_.values.size(), 0);     // the value whose storage it shares
+      root_list = storage_roots(g_.nodes, g_.values.size());
       read_list = list<std::int32_t>(g_.values.size(), 0);     // of a storage: the least level of an update before its readers
       written_list = list<std::int32_t>(g_.values.size(), 0);  // of a storage: the least level of a reader before its updates
     }
-    std::int32_t *const below = below_list.data(), *const root = root_list.data(), *const read = read_list.data(),
-                 *const written = written_list.data(), *const levels = levels_.data();
-    for (std::size_t v = 0; updates && v < g_.values.size(); ++v) root[v] = std::int32_t(v);
-    for (std::size_t i = 0; updates && i < count; ++i)
-      for (int o = 0; o < nodes[i].outputs; ++o)
-        if (o < nodes[i].in_place || (o == 0 && traits(nodes[i].kind).alias)) root[nodes[i].out[o]] = root[nodes[i].in[o]];
+    const std::int32_t* const root = root_list.data();
+    std::int32_t *const below = below_list.data(), *const read = read_list.data(), *const written = written_list.data(),
+                 *const levels = levels_.data();
     std::int32_t floor = 0, top = 0;
     for (std::size_t i = count; i-- > 0;) {
       const node& n = nodes[i];

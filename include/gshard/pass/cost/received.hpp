@@ -16,8 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// One device for each combination of shard sizes: prices look at these instead of all devices. Along axes of
-/// windows and of reordered axes these are all coordinates, up to `most` devices; on larger meshes the first two and the last two.
+/// One device for each combination of shard sizes: prices look at these instead of all devices. Along axes of windows and of reordered axes
+/// these are all coordinates, up to `most` devices; on larger meshes the first two and the last two.
 class distinct_places {
  public:
   constexpr explicit distinct_places(const extents& e) : e_(e) {}

@@ -9,6 +9,7 @@
 #include <gshard/pass/partition/repeated_nodes.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
+#include <gshard/pass/storage.hpp>
 #include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>
@@ -54,15 +55,7 @@ class layout_cache {
     return id;
   }
   /// The tensor whose storage a tensor shares.
-  constexpr std::int32_t owner(std::int32_t tensor) const {
-    for (;;) {
-      const std::int32_t producer = g_.at(tensor).producer;
-      if (producer < 0) return tensor;
-      const node& n = g_.nodes[std::size_t(producer)];
-      if (!traits(n.kind).alias) return tensor;
-      tensor = n.in[0];
-    }
-  }
+  constexpr std::int32_t owner(std::int32_t tensor) const { return storage_of(g_.values.data(), g_.nodes.data(), tensor); }
   /// Marks the storage of a tensor as overwritten: reading it later is an error.
   constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
   constexpr bool is_overwritten(std::int32_t tensor) const { return overwritten_[std::size_t(owner(tensor))]; }
@@ -186,17 +179,6 @@ class layout_cache {
       from = v;
     }
     return best;
-  }
-
-  /// By tensor: the axes over which its first form is a partial sum, but for these.
-  constexpr list<std::uint8_t> partial_sums(std::uint32_t without) const {
-    list<std::uint8_t> found(g_.values.size(), 0);
-    const value* const all = values.data();
-    const std::int32_t* const first = first_.data();
-    for (std::size_t t = 0; t < found.size(); ++t)
-      if (first[t] >= 0 && all[first[t]].layout.partial != 0 && all[first[t]].layout.pending == reduction::sum)
-        found.data()[t] = std::uint8_t(all[first[t]].layout.partial & ~without);
-    return found;
   }
 
  private:

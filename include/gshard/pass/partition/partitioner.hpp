@@ -118,7 +118,11 @@ class partitioner {
     }
     for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value)});
     for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value), p.is_loss});
-    result.partial_sums = plan_.cache.partial_sums(single_axes(planning_.e));
+    result.partial_sums = list<std::uint8_t>(g_.values.size(), 0);
+    const std::uint32_t single = single_axes(planning_.e);
+    for (std::size_t v = 0; v < g_.values.size(); ++v)
+      if (plan_.cache.first(std::int32_t(v)) >= 0)
+        result.partial_sums.data()[v] = std::uint8_t(partial_sum_axes(planning_, std::int32_t(v)) & ~single);
     result.needs_complete = permissions_.needs_complete;
     result.values = static_cast<list<value>&&>(plan_.cache.values);
     result.steps = static_cast<list<node>&&>(plan_.steps);

@@ -10,6 +10,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/reshard/collective_combiner.hpp>
+#include <gshard/pass/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ class step_order {
                        bool has_loops)
       : steps_(steps.data()), values_(values.data()), state_(steps.size(), unread), order_(steps.size(), 0) {
     find_read(steps.size(), values.size(), parameters, outputs);
-    find_overwritten(steps.size(), values.size());
+    find_overwritten(steps, values.size());
     const auto end = std::int32_t(steps.size());
     for (std::int32_t begin = 0; begin < end;) {
       std::int32_t stop = has_loops ? begin : end;
@@ -69,27 +70,22 @@ class step_order {
     }
   }
   /// Lists the readers of tensors that steps overwrite.
-  constexpr void find_overwritten(std::size_t steps, std::size_t values) {
+  constexpr void find_overwritten(const list<node>& steps, std::size_t values) {
     list<char> overwritten_list;
-    for (std::size_t i = 0; i < steps; ++i) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
       if (steps_[i].in_place == 0 || !updates_parameters(steps_[i])) continue;
       if (overwritten_list.empty()) overwritten_list = list<char>(values, 0);
       for (int o = 0; o < steps_[i].in_place; ++o) overwritten_list.data()[steps_[i].in[o]] = 1;
     }
     if (overwritten_list.empty()) return;
-    root_ = list<std::int32_t>(values, 0);
+    root_ = storage_roots(steps, values);
     first_reader_ = list<std::int32_t>(values, -1);
     char* const overwritten = overwritten_list.data();
-    std::int32_t *const root = root_.data(), *const first_reader = first_reader_.data();
-    for (std::size_t v = 0; v < values; ++v) root[v] = std::int32_t(v);
-    for (std::size_t i = 0; i < steps; ++i) {
-      const node& n = steps_[i];
-      const int shared = op_table[std::size_t(n.kind)].alias ? 1 : n.in_place;
-      for (int o = 0; o < shared; ++o) root[n.out[o]] = root[n.in[o]];
-    }
+    const std::int32_t* const root = root_.data();
+    std::int32_t* const first_reader = first_reader_.data();
     for (std::size_t v = 0; v < values; ++v)
       if (overwritten[v]) overwritten[root[v]] = 1;
-    for (std::size_t i = 0; i < steps; ++i)
+    for (std::size_t i = 0; i < steps.size(); ++i)
       for (int k = 0; k < steps_[i].inputs; ++k) {
         const std::int32_t r = root[steps_[i].in[k]];
         if (!overwritten[r]) continue;

@@ -5,17 +5,12 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
+#include <gshard/pass/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace detail {
-
-/// The tensor whose storage a value shares.
-constexpr std::int32_t storage_of(const value* values, const node* nodes, std::int32_t v) {
-  for (std::int32_t p = values[v].producer; p >= 0 && traits(nodes[p].kind).alias; p = values[v].producer) v = nodes[p].in[0];
-  return v;
-}
 
 /// The nodes that run right before or right after a parameter update, so that their results are not kept for long:
 /// - before: nodes that are computed from parameters which no update overwrites, and read by this update alone. Such are master values.
