@@ -31,6 +31,25 @@ class wanted_bypasses {
       if (n.outputs > 0 && n.out[0] == r.result) return true;
     return false;
   }
+  /// Visits the tensors that the program gave to the verb of a node and that it does not read.
+  template <class Visit>
+  constexpr void for_each_tensor_of(const node& n, Visit visit) const {
+    for (const bypass& r : found_)
+      if (n.outputs > 0 && n.out[0] == r.result) visit(r.tensor);
+  }
+  /// Replaces nodes by those of the program's calls. Returns the replaced ones, in order.
+  constexpr list<node> replace(graph& g) const {
+    list<node> replaced;
+    for (const bypass& r : found_) {
+      node& n = g.nodes[std::size_t(g.at(r.result).producer)];
+      replaced.push_back(n);
+      n = as_written(n);
+    }
+    return replaced;
+  }
+  constexpr void put_back(graph& g, const list<node>& replaced) const {
+    for (std::size_t i = found_.size(); i-- > 0;) g.nodes[std::size_t(g.at(found_[i].result).producer)] = replaced[i];
+  }
   /// The node with the operands of the program's call.
   constexpr node as_written(node n) const {
     for (const bypass& r : found_) {

@@ -4,13 +4,15 @@
 // Compiles a traced graph into a plan: propagate, decompose, partition, schedule.
 
 #include <gshard/base/list.hpp>
+#include <gshard/ir/canonical_order.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/pass/canonical_order.hpp>
+#include <gshard/ir/permute_nodes.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/decompose.hpp>
 #include <gshard/pass/partition/partitioner.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/positions.hpp>
 #include <gshard/pass/propagate.hpp>
 #include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/pass/schedule/recompute.hpp>
@@ -157,10 +159,10 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
       observer("decompose", view_of(g, mesh));
       detail::set_positions(g);
       if (order.size() == g.nodes.size()) {
-        detail::sort_nodes(g, order);
+        detail::permute_nodes(g, order.begin());
       } else {
         detail::canonical_order of_decomposed(g);
-        detail::sort_nodes(g, of_decomposed);
+        detail::permute_nodes(g, of_decomposed.begin());
       }
     }
   }

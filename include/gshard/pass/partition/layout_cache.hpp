@@ -9,7 +9,7 @@
 #include <gshard/pass/partition/repeated_nodes.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
-#include <gshard/pass/storage.hpp>
+#include <gshard/ir/storage.hpp>
 #include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/reshard/collective_combiner.hpp>
-#include <gshard/pass/storage.hpp>
+#include <gshard/ir/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/schedule/update_companions.hpp>
-#include <gshard/pass/storage.hpp>
+#include <gshard/ir/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Sorts the nodes of a graph into an order that depends on the graph alone. So a plan does not depend on the order of independent
+// An order of the nodes of a graph that depends on the graph alone. So gradients and plans do not depend on the order of independent
 // statements in a program.
 
 #include <gshard/base/list.hpp>
+#include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/live_nodes.hpp>
-#include <gshard/pass/schedule/update_order.hpp>
-#include <gshard/pass/storage.hpp>
+#include <gshard/ir/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +19,9 @@ namespace gshard { inline namespace v0 { namespace detail {
 // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
 class canonical_order {
  public:
-  constexpr explicit canonical_order(const graph& g)
-      : g_(g), levels_(g.nodes.size(), 0), keys_(g.nodes.size(), 0), order_(g.nodes.size(), 0) {
+  /// `some`: by node, whether it is sorted; empty: all are. The order of some nodes does not depend on the others, but for what they read.
+  constexpr explicit canonical_order(const graph& g, list_view<char> some = {})
+      : g_(g), some_(some.empty() ? nullptr : some.data()), levels_(g.nodes.size(), 0), keys_(g.nodes.size(), 0) {
     find_levels();
     hash_operands();
     hash_readers();
@@ -35,6 +35,7 @@ class canonical_order {
 
  private:
   const graph& g_;
+  const char* const some_;
   list<std::int32_t> levels_;  // by node
   list<std::uint64_t> keys_;   // by node
   list<std::int32_t> order_;
@@ -49,6 +50,7 @@ class canonical_order {
     list<std::int32_t> below_list(g_.values.size(), 0);  // by value: the least level of its maker
     list<std::int32_t> root_list, read_list, written_list;  // by value, if parameters are updated: see below
     const node* const nodes = g_.nodes.data();
+    const char* const some = some_;
     const std::size_t count = g_.nodes.size();
     bool updates = false;
     for (std::size_t i = 0; i < count && !updates; ++i) updates = nodes[i].in_place > 0;
@@ -62,6 +64,7 @@ class canonical_order {
                  *const levels = levels_.data();
     std::int32_t floor = 0, top = 0;
     for (std::size_t i = count; i-- > 0;) {
+      if (some && !some[i]) continue;
       const node& n = nodes[i];
       const bool of_loop = g_.while_loops != 0 && is_of_loop(n.kind);
       std::int32_t level = of_loop ? top : floor;
@@ -144,10 +147,12 @@ class canonical_order {
     const node* const nodes = g_.nodes.data();
     const value* const values = g_.values.data();
     std::uint64_t *const readers = readers_list.data(), *const keys = keys_.data();
-    for (std::size_t i = 0; i < g_.outputs.size(); ++i) readers[g_.outputs[i].value] += (i + 1) * third;
-    for (std::size_t i = 0; i < g_.parameters.size(); ++i)
+    const char* const some = some_;
+    for (std::size_t i = 0; i < g_.outputs.size() && !some; ++i) readers[g_.outputs[i].value] += (i + 1) * third;
+    for (std::size_t i = 0; i < g_.parameters.size() && !some; ++i)
       if (g_.parameters[i].updated >= 0) readers[g_.parameters[i].updated] += (i + 1) * fourth;
     for (std::size_t i = g_.nodes.size(); i-- > 0;) {
+      if (some && !some[i]) continue;
       const node& n = nodes[i];
       std::uint64_t h = keys[i];
       for (int o = 0; o < n.outputs; ++o) h = (h ^ h >> 31) * fourth + readers[n.out[o]];
@@ -162,13 +167,18 @@ class canonical_order {
   /// Puts nodes into their levels, and sorts each level.
   constexpr void sort() {
     list<std::int32_t> begin_list(std::size_t(top_) + 1, 0);
-    std::int32_t *const begin = begin_list.data(), *const order = order_.data();
+    std::int32_t* const begin = begin_list.data();
     const std::int32_t* const levels = levels_.data();
     const std::uint64_t* const keys = keys_.data();
+    const char* const some = some_;
     const auto count = std::int32_t(g_.nodes.size());
-    for (std::int32_t i = 0; i < count; ++i) ++begin[levels[i] + 1];
+    for (std::int32_t i = 0; i < count; ++i)
+      if (!some || some[i]) ++begin[levels[i] + 1];
     for (std::int32_t l = 0; l < top_; ++l) begin[l + 1] += begin[l];
-    for (std::int32_t i = 0; i < count; ++i) order[begin[levels[i]]++] = i;  // now each begin is the next one
+    order_ = list<std::int32_t>(std::size_t(begin[top_]), 0);
+    std::int32_t* const order = order_.data();
+    for (std::int32_t i = 0; i < count; ++i)
+      if (!some || some[i]) order[begin[levels[i]]++] = i;  // now each begin is the next one
     for (std::int32_t l = 0, from = 0; l < top_; from = begin[l++]) {
       const std::int32_t to = begin[l];
       std::int32_t gap = 1;
@@ -185,36 +195,5 @@ class canonical_order {
     }
   }
 };
-
-/// Sets the `place.position` of nodes: where devices run them. That is the order of the program, with updates of parameters early. Nodes
-/// that no result needs have none: -1.
-constexpr void set_positions(graph& g) {
-  node* const nodes = g.nodes.data();
-  for (std::size_t i = 0; i < g.nodes.size(); ++i) nodes[i].place.position = -1;
-  std::int32_t position = 0;
-  for (const std::int32_t i : update_order(g, live_nodes(g))) nodes[i].place.position = position++;
-}
-
-/// Sorts the nodes of a graph. `order` is used up.
-constexpr void sort_nodes(graph& g, canonical_order& order) {
-  node* const nodes = g.nodes.data();
-  value* const values = g.values.data();
-  std::int32_t* const from = order.begin();
-  const auto count = std::int32_t(g.nodes.size());
-  for (std::int32_t i = 0; i < count; ++i) {  // along the cycles of the permutation, as copies of nodes are slow
-    if (from[i] < 0 || from[i] == i) continue;
-    const node first = nodes[i];
-    std::int32_t to = i;
-    for (std::int32_t source = from[to]; source != i; source = from[to]) {
-      nodes[to] = nodes[source];
-      from[to] = -1;
-      to = source;
-    }
-    nodes[to] = first;
-    from[to] = -1;
-  }
-  for (std::int32_t i = 0; i < count; ++i)
-    for (int o = 0; o < nodes[i].outputs; ++o) values[nodes[i].out[o]].producer = i;
-}
 
 }}}  // namespace gshard::v0::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/pass/storage.hpp>
+#include <gshard/ir/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>

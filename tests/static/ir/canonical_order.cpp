@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/optim/adam.hpp>
-#include <gshard/pass/canonical_order.hpp>
+#include <gshard/ir/canonical_order.hpp>
+#include <gshard/ir/permute_nodes.hpp>
+#include <gshard/pass/positions.hpp>
 #include <gshard/plan.hpp>
 
 #include <array>
@@ -51,7 +53,7 @@ constexpr bool keeps_positions() {
   const gs::graph before = g;
   gs::detail::set_positions(g);
   gs::detail::canonical_order order(g);
-  gs::detail::sort_nodes(g, order);
+  gs::detail::permute_nodes(g, order.begin());
   bool kept = g.nodes.size() == before.nodes.size();
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     kept = kept && before.nodes[std::size_t(g.nodes[i].place.position)].kind == g.nodes[i].kind;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The order in which devices run the nodes of a graph.
+
+#include <gshard/ir/graph.hpp>
+#include <gshard/pass/live_nodes.hpp>
+#include <gshard/pass/schedule/update_order.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// Sets the `place.position` of nodes: where devices run them. That is the order of the program, with updates of parameters early. Nodes
+/// that no result needs have none: -1.
+constexpr void set_positions(graph& g) {
+  node* const nodes = g.nodes.data();
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) nodes[i].place.position = -1;
+  std::int32_t position = 0;
+  for (const std::int32_t i : update_order(g, live_nodes(g))) nodes[i].place.position = position++;
+}
+
+}}}  // namespace gshard::v0::detail
