@@ -8,6 +8,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/neighbors.hpp>
+#include <gshard/pass/reader_counts.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 
 #include <cstddef>
@@ -200,23 +201,17 @@ constexpr void propagate(graph& g, const extents& e, list_view<std::int32_t> ord
 
 /// If an annotation is the only reader of a tensor, the tensor is wanted in the annotated sharding. The same holds for a loop's carry.
 constexpr void want_annotated(graph& g) {
-  list<std::int32_t> uses(g.values.size(), 0);
   bool annotated = false;
-  for (const node& n : g.nodes) {
-    annotated = annotated || traits(n.kind).annotates;
-    for (int i = 0; i < n.inputs; ++i) ++uses.data()[n.in[i]];
-  }
+  for (const node& n : g.nodes) annotated = annotated || traits(n.kind).annotates;
   if (!annotated) return;
-  for (const port& p : g.outputs) ++uses[std::size_t(p.value)];
-  for (const parameter& p : g.parameters)
-    if (p.updated >= 0) ++uses[std::size_t(p.updated)];
+  const list<std::int32_t> readers = detail::reader_counts(g);
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
     if (!traits(n.kind).annotates || n.attr.may_move) continue;
     if (n.inputs == 0 || writes_row(n)) continue;
     const std::int32_t given = n.input(n.inputs - 1);
     value& source = g.at(given);
-    if (source.producer < 0 || uses[std::size_t(given)] != 1) continue;
+    if (source.producer < 0 || readers[std::size_t(given)] != 1) continue;
     const op maker = g.nodes[std::size_t(source.producer)].kind;
     if (maker == op::annotate || traits(maker).declares_result) continue;
     source.layout = g.at(n.output()).layout;

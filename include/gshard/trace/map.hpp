@@ -223,11 +223,11 @@ constexpr symbol operator-(here a, symbol b) {
 }
 constexpr symbol operator*(here a, symbol b) {
   using namespace detail::arithmetic;
-  return detail::emit_map(*a.owner, detail::own_function<multiply, multiply_left_slope, multiply_right_slope>, std::array<symbol, 2>{a, b});
+  return detail::emit_map(*a.owner, detail::own_product<3, multiply, multiply_left_slope, multiply_right_slope>, std::array{symbol(a), b});
 }
 constexpr symbol operator/(here a, symbol b) {
   using namespace detail::arithmetic;
-  return detail::emit_map(*a.owner, detail::own_function<divide, divide_left_slope, divide_right_slope>, std::array<symbol, 2>{a, b});
+  return detail::emit_map(*a.owner, detail::own_product<1, divide, divide_left_slope, divide_right_slope>, std::array{symbol(a), b});
 }
 constexpr symbol operator*(double c, here x) { return detail::emit_scale(x, c); }
 constexpr symbol operator*(here x, double c) { return detail::emit_scale(x, c); }

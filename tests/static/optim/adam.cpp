@@ -2,6 +2,7 @@
 #include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
+#include <gshard/pass/program.hpp>
 #include <gshard/trace/reduce.hpp>
 
 #include "../tracing.hpp"
@@ -64,5 +65,18 @@ constexpr gs::diagnostic accumulated(bool known, std::string_view second) {
 static_assert(accumulated(true, "MB").what == fault::dims_differ && accumulated(true, "MB").first == 1);
 static_assert(accumulated(false, "NB").what == fault::unknown_count && accumulated(false, "NB").word.view() == "N");
 static_assert(accumulated(false, "NB").subject.view() == "accumulate");
+
+/// Losses and gradients of micro-batches are partial sums. They are completed once, weighted or not.
+template <bool Weighted>
+inline constexpr auto micro_batches = [](auto& m, auto x, auto counts) {
+  const auto w = m.param("w", "M", gs::init::zeros());
+  const auto a = gs::accumulate(m, {.weights = Weighted ? counts : gs::symbol()}, [&](auto part) { return gs::mean(part * w); }, x);
+  m.update(w, a.gradients[0]);
+  return a.loss;
+};
+template <bool Weighted>
+using accumulating = gs::program<micro_batches<Weighted>, gs::mesh<gs::axis<"x", 4>>, gs::in<"NBM", gs::P<gs::none, "x", gs::none>>,
+                                 gs::in<"N">, gs::extent<'N', 4>, gs::combine_up_to<0>>;
+static_assert(accumulating<false>::plan.collectives() == 2 && accumulating<true>::plan.collectives() == 2);
 
 }  // namespace

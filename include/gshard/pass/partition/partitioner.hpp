@@ -13,6 +13,7 @@
 #include <gshard/pass/partition/plan_writer.hpp>
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/pass/partition/shared_sums.hpp>
+#include <gshard/pass/reader_counts.hpp>
 #include <gshard/pass/schedule/step_order.hpp>
 
 #include <cstddef>
@@ -57,7 +58,7 @@ constexpr list<char> nodes_with_positions(const graph& g) {
 struct partial_permissions {
   list<char> needs_complete, may_stay_partial;
 
-  constexpr partial_permissions(const graph& g, const list<char>& live, bool keep_partial_outputs)
+  constexpr partial_permissions(const graph& g, const list<char>& live, bool keep_partial_outputs, const list<char>& products)
       : needs_complete(g.values.size(), 0), may_stay_partial(g.values.size(), 0) {
     const node* const nodes = g.nodes.data();
     const char* const is_live = live.data();
@@ -65,13 +66,27 @@ struct partial_permissions {
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
         for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;  // a state and its next value may be partial
+    complete_before_moves(g, live);
     for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
     for (std::size_t i = 0; i < live.size() && keep_partial_outputs; ++i)
       for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) may_stay_partial[std::size_t(nodes[i].in[k])] = 0;
+    for (std::size_t v = 0; v < products.size(); ++v)
+      if (products[v]) may_stay_partial[v] = 1;
     if (g.while_loops != 0) find_addends(g, live);
   }
 
  private:
+  /// A sum that several nodes read is completed once, before parts or copies of it are taken.
+  constexpr void complete_before_moves(const graph& g, const list<char>& live) {
+    list<std::int32_t> readers;  // empty until it is needed
+    const node* const nodes = g.nodes.data();
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (!live[i] || !op_table[std::size_t(nodes[i].kind)].only_moves) continue;
+      if (readers.empty()) readers = reader_counts(g);
+      for (int k = 0; k < nodes[i].inputs; ++k)
+        if (const auto v = std::size_t(nodes[i].in[k]); readers[v] > 1) needs_complete[v] = 1;
+    }
+  }
   /// Addends of sums that are completed after a loop may stay partial, and so may what they are sums of.
   constexpr void find_addends(const graph& g, const list<char>& live) {
     for (std::size_t i = live.size(); i-- > 0;) {
@@ -88,11 +103,13 @@ struct partial_permissions {
 /// Partitions one node after the other: chooses its strategy, reshards its operands, and adds its step.
 class partitioner {
  public:
-  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options)
+  /// `stays_partial`: products that shall be partial sums if that costs no more. @see sum_regrouping
+  constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
+                        const list<char>& stays_partial = {})
       : g_(g),
         options_(options),
         live_(nodes_with_positions(g)),
-        permissions_(g, live_, options.keep_partial_outputs),
+        permissions_(g, live_, options.keep_partial_outputs, stays_partial),
         plan_(g, mesh, e, options.implicit, options.combine_bytes),
         planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial},
         shared_(planning_, plan_.cache, live_) {}
@@ -126,8 +143,6 @@ class partitioner {
     result.needs_complete = permissions_.needs_complete;
     result.values = static_cast<list<value>&&>(plan_.cache.values);
     result.steps = static_cast<list<node>&&>(plan_.steps);
-    order_steps(result.values, result.steps, result.parameters, result.inputs, result.outputs, g_.windows, planning_.e,
-                options_.combine_bytes, g_.while_loops != 0);
     return result;
   }
 
@@ -347,8 +362,13 @@ constexpr partitioned partition(graph& g, const mesh_shape& mesh, const extents&
   partitioned parts = partitioner(g, mesh, e, options).run();
   bool of_addends = false;  // partitioning changes the dims of residuals
   for (const node& n : g.nodes) of_addends = of_addends || traits(n.kind).of_addends;
-  if (g.problem || of_addends || !sum_regrouping(g, parts.partial_sums, parts.needs_complete).run()) return parts;
-  return partitioner(g, mesh, e, options).run();
+  if (!g.problem && !of_addends)
+    if (sum_regrouping sums(g, e, parts.partial_sums, parts.needs_complete); sums.run())
+      parts = partitioner(g, mesh, e, options, sums.stays_partial).run();
+  if (!g.problem)
+    order_steps(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.windows, e, options.combine_bytes,
+                g.while_loops != 0);
+  return parts;
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 // Sums of partial sums and complete tensors: partial sums are added first, so one all_reduce completes all of them.
 namespace gs = gshard;
@@ -19,7 +20,7 @@ inline constexpr auto model = [](auto&, auto x, auto h, auto w, auto v) {
 };
 template <auto Sum>
 using program = gs::program<model<Sum>, gs::mesh<gs::axis<"x">>, in<"BM", P<none, none>>, in<"BH", P<none, "x">>, in<"HM", P<"x", none>>,
-                            in<"HM", P<"x", none>>>;
+                            in<"HM", P<"x", none>>, gs::extent<'B', 8>, gs::extent<'M', 16>, gs::extent<'H', 32>>;
 template <auto Sum>
 constexpr bool sums_once() {
   return program<Sum>::plan.count(op::all_reduce) == 1 && program<Sum>::plan.collectives() == 1;
@@ -31,6 +32,25 @@ static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (x - a) - b; }
 static_assert(sums_once<[](auto x, auto a, auto b, auto) { return b - (x - a); }>());
 static_assert(sums_once<[](auto x, auto a, auto b, auto) { return ((x + a) + x) - b; }>());
 static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (((x + a) - x) + b) + x - c; }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (a + x) + (b + x); }>());  // the same with biases
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (x - a) - (x - b); }>());
+static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (a + x) + ((x - b) + (c - x)); }>());
+
+/// So are products and quotients of partial sums, and parts of them.
+template <auto Sum>
+constexpr std::int64_t received() {
+  constexpr gs::dims sizes{{'B', 8}, {'M', 16}, {'H', 32}};
+  return program<Sum>::plan.bytes_received(program<Sum>::plan.bind(sizes, std::array{4}));
+}
+constexpr std::int64_t one_sum = received<[](auto x, auto a, auto b, auto) { return x + (a + b); }>();
+static_assert(received<[](auto x, auto a, auto b, auto) { return (a * x) + b; }>() == one_sum);
+static_assert(received<[](auto x, auto a, auto b, auto) { return (a * gs::sum(x) + x) - b / gs::sum(x * x); }>() == one_sum);
+static_assert(received<[](auto x, auto a, auto b, auto) { return a / 3.0 + gs::einsum<"bm,bm->bm">(x, b); }>() == one_sum);
+static_assert(received<[](auto x, auto a, auto b, auto) { return gs::roll(a, 1, 3) + (x + gs::reverse(b, 1)); }>() == one_sum);
+static_assert(received<[](auto, auto a, auto, auto) { return gs::slice(a, 1, 0, 4); }>() == one_sum / 4);
+static_assert(received<[](auto, auto a, auto, auto) { return gs::slice(a, 1, 0, 12) + gs::slice(a, 1, 4, 16); }>() == one_sum);
+static_assert(received<[](auto, auto a, auto, auto) { return gs::pad(a, 1, 1, 1, 0, 2.0); }>() == one_sum);
+static_assert(received<[](auto x, auto a, auto, auto) { return x / a; }>() == one_sum);
 
 /// Other readers of an inner sum, or of the complete addend, leave the sums as they are.
 static_assert(program<[](auto x, auto a, auto b, auto) { const auto t = x + a; return gs::relu(t) + (t + b); }>::plan.collectives() == 2);

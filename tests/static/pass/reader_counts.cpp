@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/pass/positions.hpp>
+#include <gshard/pass/reader_counts.hpp>
+#include <gshard/trace/map.hpp>
+
+#include "../tracing.hpp"
+
+#include <cstddef>
+
+// Nodes count once for each operand, and results count. Nodes that devices do not run do not count.
+namespace gs = gshard;
+
+namespace {
+
+constexpr bool counts_readers() {
+  gs::builder b;
+  const gs::symbol x = tracing::input(b, "A"), square = x * x;
+  (void)(3.0 * square);
+  b.program.outputs.push_back({gs::tensor_name("y"), square.id});
+  const auto counts = [&](gs::symbol s) { return gs::detail::reader_counts(b.program)[std::size_t(s.id)]; };
+  const bool all = counts(x) == 2 && counts(square) == 2;
+  gs::detail::set_positions(b.program);
+  return all && counts(x) == 2 && counts(square) == 1;
+}
+static_assert(counts_readers());
+
+}  // namespace
