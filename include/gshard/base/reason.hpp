@@ -48,7 +48,8 @@ struct operand_number {};
 /// An operand that is a parameter or an option.
 template <fixed_string Name>
 struct operand_name {};
-template <int Dim>
+/// A dim of the operand, and its letter if it has one.
+template <int Dim, fixed_string... Letter>
 struct dim_number {};
 template <fixed_string Type>
 struct actual_element_type {};

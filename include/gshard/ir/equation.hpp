@@ -58,8 +58,8 @@ constexpr void give_output(equation& e) {
 }
 }  // namespace detail
 
-/// Parses an equation; spaces are ignored. Reports `malformed_equation` and `equation_too_large` with the column, and `index_in_no_operand`
-/// or `index_repeated` with the letter.
+/// Parses an equation; spaces are ignored. Reports `malformed_equation`, `ellipsis_of_einsum` and `equation_too_large` with the column, and
+/// `index_in_no_operand` or `index_repeated` with the letter.
 constexpr equation parse_equation(std::string_view text, diagnostic& problem, equation_form form = equation_form::letters) {
   equation e;
   const auto fails = [&](fault f, std::size_t column) {
@@ -105,7 +105,8 @@ constexpr equation parse_equation(std::string_view text, diagnostic& problem, eq
       e.has_ellipsis = true;
       i += 2;
     } else {
-      return fails(fault::malformed_equation, i);
+      const bool is_ellipsis = form == equation_form::letters && text.substr(i, 3) == "...";
+      return fails(is_ellipsis ? fault::ellipsis_of_einsum : fault::malformed_equation, i);
     }
   }
   if (in_output) {

@@ -32,6 +32,13 @@ constexpr auto operand_of() {
   else return operand_number<D.first>();
 }
 
+/// The dim of a fault. The word is its letter, unless it names the operand.
+template <diagnostic D, fixed_string Word>
+constexpr auto dim_of() {
+  if constexpr (D.first == diagnostic::no_number || D.word.empty()) return dim_number<D.second>();
+  else return dim_number<D.second, Word>();
+}
+
 /// The options that are out of range, and as many of their values as are known.
 template <diagnostic D, fixed_string Names>
 constexpr auto given_range_of() {
@@ -60,7 +67,7 @@ constexpr bool check_program() {
   using taken = expected_element_types<text_of<D.taken>()>;
   using formula = in_equation<subject>;
   using letter = index_letter<name>;
-  using dim_letter = std::conditional_t<D.first == diagnostic::no_number, index_letter<"">, letter>;  // else the word names the operand
+  using dim = decltype(dim_of<D, name>());
   using line = decltype(line_of<D>());
   using axes = decltype(axes_of<Mesh>(std::make_index_sequence<std::size_t(Mesh::shape.count)>{}));
 #define GSHARD_FAULT(kind, sentence, ...) static_assert(holds<What != fault::kind, __VA_ARGS__>, "gshard: " sentence);

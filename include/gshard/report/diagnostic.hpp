@@ -44,6 +44,7 @@ inline std::string words(const diagnostic& d) {
     case fault::unknown_letter:
     case fault::foreign_letter: return word + " of " + about;
     case fault::equation_too_large:
+    case fault::ellipsis_of_einsum:
     case fault::malformed_equation: return about + ", column " + number(d.first);
     case fault::index_in_no_operand:
     case fault::index_repeated: return word + " in " + about + ", column " + number(d.first);

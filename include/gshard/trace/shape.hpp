@@ -241,7 +241,7 @@ constexpr symbol rename_dims(here x, std::string_view letters) {
     const dim_list named = letter == "_" ? dim_list{} : b.dims_of(letter, "rename_dims");
     dims.push_back(named.empty() ? own : named[0]);
     const std::int64_t before = b.known_extent(own), after = b.known_extent(dims[d]);
-    if (before >= 0 && after >= 0 && before != after) b.fail(fault::dims_differ, "rename_dims", letter, diagnostic::no_number, d);
+    if (before >= 0 && after >= 0 && before != after) b.fail(fault::dims_differ, "rename_dims", letter, 0, d);
   }
   return b.failed() ? b.nothing() : detail::emit_rename(x, dims);
 }

@@ -230,7 +230,11 @@ constexpr symbol emit_permute(symbol t, std::string_view axis, list_view<device_
   const int devices = b.mesh.static_extent(s.axis);
   const auto is_device = [&](int i) { return i >= 0 && (devices == dynamic || i < devices); };
   for (const device_pair& p : pairs) {
-    if (!is_device(p.source) || !is_device(p.target)) b.fail_range("collective_permute", "source, target", p.source, p.target);
+    if (!is_device(p.source) || !is_device(p.target)) {
+      tensor_name verb("collective_permute over ");
+      verb.append(axis);
+      b.fail_range(verb.view(), "source, target", p.source, p.target);
+    }
     for (const device_pair* q = pairs.begin(); q != &p; ++q)
       if (p.source == q->source || p.target == q->target) b.fail(fault::not_a_permutation, "collective_permute", axis);
   }

@@ -327,7 +327,7 @@ template <class... Given>
   requires(!detail::call<2, symbol, detail::list_of<symbol>>::fits<Given...>)
 constexpr auto gradients(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: gradients(loss, list) takes a scalar and a list of tensors of a program, as trainable(m)");
+                "gshard: gradients(loss, list) takes a scalar and a list of tensors of a program, as trainable(m) or {w, b}");
   return list<symbol>(16, detail::refused(given...));
 }
 template <class... Given>

@@ -66,7 +66,7 @@ static_assert(refused("GSM->GS,G", fault::malformed_equation, 7));
 static_assert(refused("G1->G", fault::malformed_equation, 1));
 static_assert(refused("abcdefghi->a", fault::equation_too_large, 8));
 static_assert(refused("abcdefgh,ijklmnop->a", fault::equation_too_large, 16));
-static_assert(refused("...a->...", fault::malformed_equation, 0));
+static_assert(refused("...a->...", fault::ellipsis_of_einsum, 0));
 static_assert(refused("GSM,ME->GSX", fault::index_in_no_operand, 10, "X"));
 static_assert(refused("->a", fault::index_in_no_operand, 2, "a"));
 static_assert(refused("GSM,ME->GSG", fault::index_repeated, 10, "G"));

@@ -133,7 +133,7 @@ static_assert(fails(fault::equation_too_large, "...,abcdefgh->...", [](builder& 
 }));
 // Other verbs say what they keep.
 static_assert(fails(fault::malformed_equation, "ab", [](builder& b, auto&) { gs::sum<"ab">(input(b, "AB")); }));
-static_assert(fails(fault::malformed_equation, "...a->...", [](builder& b, auto&) { gs::reduce_max<"...a->...">(input(b, "AB")); }));
+static_assert(fails(fault::ellipsis_of_einsum, "...a->...", [](builder& b, auto&) { gs::reduce_max<"...a->...">(input(b, "AB")); }));
 // Many operands, two at a time: none of the results has more dims than it needs.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::list<symbol> x(16, input(b, "A"));

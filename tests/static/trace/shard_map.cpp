@@ -201,7 +201,7 @@ constexpr auto permuted = [](builder& b, auto&) {
 };
 static_assert(fails(fault::not_a_permutation, "collective_permute", permuted<gs::device_pairs({{0, 1}, {0, 2}})>));
 static_assert(fails(fault::not_a_permutation, "collective_permute", permuted<gs::device_pairs({{0, 1}, {1, 1}})>));
-static_assert(tracing::out_of_range("collective_permute", "source, target", {0, -1}, permuted<gs::device_pairs({{1, 0}, {0, -1}})>));
+static_assert(tracing::out_of_range("collective_permute over x", "source, target", {0, -1}, permuted<gs::device_pairs({{1, 0}, {0, -1}})>));
 // Which of two dims that count the devices is meant, nobody can tell.
 static_assert(fails(fault::device_dim_twice, "all_reduce", [](builder& b, auto&) {
   gs::per_shard<"x", P<"x">>([](auto t) { return gs::all_reduce<"x">(gs::einsum<"xa,yb->xyab">(t, t)); }, input(b, "A", P<"x">{}));
