@@ -21,6 +21,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gs = gshard;
@@ -68,6 +69,16 @@ TEST_CASE("random programs receive the bytes that their prices say") {
   std::size_t steps = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_prices(r, steps); });
   CHECK(steps > seeds.count);
+}
+
+TEST_CASE("random programs and their gradients name lines of the program, not of the library") {
+  check_seeds(random_program::seeds(300), [](const random_program::recipe& r, std::uint32_t) {
+    const on_mesh::prepared p = on_mesh::prepare(r.on, random_program::inputs_of(r), random_program::model_of(r));
+    for (const gs::node& n : p.program.graph.nodes)
+      if (n.place.file && std::string_view(n.place.file).find("include/gshard/") != std::string_view::npos)
+        return std::string(gs::name_of(n)) + " at " + n.place.file + ":" + std::to_string(n.place.line);
+    return std::string();
+  });
 }
 
 TEST_CASE("random programs cost the same whatever the order of independent statements") {

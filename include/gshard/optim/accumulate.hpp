@@ -38,7 +38,7 @@ constexpr symbol emit_shares(symbol weights, dtype type, int leading) {
   builder& b = *weights.owner;
   if (!b.has(weights)) return b.nothing();
   if (weights.rank() != 1) b.fail(fault::rank_mismatch, "accumulate", {}, 1, weights.rank());
-  else if (!b.same_extent(weights.get().dims[0], leading)) b.fail(fault::dims_differ, "accumulate, .weights");
+  else if (!b.same_extent(weights.get().dims[0], leading)) b.fail(fault::dims_differ, "accumulate", ".weights", diagnostic::no_number, 0);
   if (b.failed()) return b.nothing();
   const symbol w = cast(stop_gradient(weights), type);
   return map<[](auto one, auto all) { return all == 0 ? all : one / all; }>(w, sum(w));
@@ -83,13 +83,20 @@ constexpr accumulated accumulate(const parameter_scope& m, const accumulate_opti
   const std::int64_t count = b.known_extent(leading);
   const char letter = b.program.dims[std::size_t(leading)].letter;
   if (count < 1) b.fail(fault::unknown_count, "accumulate", {&letter, 1});
+  const code_place place = b.place;
   const list<symbol> losses = b.losses;
   symbol shares;
   for (int i = 0; i < int(count) && !b.failed(); ++i) {
-    const auto part = [&](symbol x) { return squeeze<0>(slice(x, 0, i, i + 1)); };
+    const auto part = [&](symbol x) {
+      b.place = place;
+      const line_of_call kept(b);
+      return squeeze<0>(slice(x, 0, i, i + 1));
+    };
     b.losses = {};  // auxiliary losses of this micro-batch
     const symbol loss = body(part(first), part(rest)...);
     if (!b.has(loss)) break;
+    b.place = place;
+    const line_of_call kept(b);
     if (i == 0 && options.weights.owner) shares = detail::emit_shares(options.weights, loss.get().type, leading);
     const symbol share = shares.owner ? detail::emit_share(loss, part(shares))
                          : count == 1 ? loss

@@ -42,6 +42,7 @@ inline constexpr float no_keys = -std::numeric_limits<float>::infinity();
 /// For each key, the first query that sees it: [batch..., keys], int32.
 constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::string_view verb) {
   builder& b = *k.owner;
+  const line_of_call kept(b);
   dim_list dims = k.get().dims;
   dims.pop_back();
   dims.pop_back();
@@ -154,6 +155,7 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
 template <class = void>
 constexpr attention_part merge_attention(const attention_part& a, const attention_part& b) {
   builder& program = *a.y.owner;
+  const line_of_call kept(program);
   if (!program.failed() && !(program.same_extents(a.y.get().dims, b.y.get().dims) &&
                              program.same_extents(a.log_sum.get().dims, b.log_sum.get().dims)))
     program.fail(fault::dims_differ, "merge_attention", {}, 1, 0);

@@ -106,12 +106,14 @@ constexpr list<symbol> chunks_of_token_groups(here x, int n) {
   const symbol apart = detail::emit_split(x, 0, b.ratio_dim(1, groups, count), count);
   if (b.failed()) return refused;
   b.program.nodes.back().attr.label = "chunks_of_token_groups";
+  const line_of_call kept(b);
   list<symbol> chunks;
   for (int i = 0; i < n; ++i) chunks.push_back(detail::emit_squeeze(slice(here(apart, x), 1, i, i + 1), 1));
   return chunks;
 }
 constexpr list<gating_result> chunks_of_token_groups(const gating_result& gating, int n) {
   builder& b = *gating.combine.owner;
+  const line_of_call kept(b);
   const detail::one_hot_parts choices = detail::choices_of(b, gating, detail::takes_gatings::all, "chunks_of_token_groups");
   if (choices.found && n == 1) return {gating};
   gating_result refused = gating;
@@ -140,6 +142,7 @@ constexpr list<gating_result> chunks_of_token_groups(const gating_result& gating
 constexpr symbol join_token_groups(list_view<symbol> parts) {
   constexpr std::string_view verb = "join_token_groups";
   builder& b = *parts[0].owner;
+  const line_of_call kept(b);
   const std::size_t n = parts.size();
   if (!b.has(parts[0]) || n == 1 || !detail::check_dim(parts[0], 0, verb)) return parts[0];
   const dim part = b.program.dims[std::size_t(parts[0].get().dims[0])];

@@ -60,6 +60,7 @@ constexpr symbol emit_start(symbol x, symbol start, int dim, int size) {
 /// @see dynamic_update_slice, slice, gather
 constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
   builder& b = *x.owner;
+  const line_of_call kept(b);
   if (b.failed() || !detail::check_start(x, start, dim, "dynamic_slice")) return b.nothing();
   const std::int64_t extent = b.known_extent(x.get().dims[dim]);
   if (size < 1) b.fail_range("dynamic_slice", "size", size);
@@ -83,6 +84,7 @@ constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
 /// @see dynamic_slice
 constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol start) {
   builder& b = *x.owner;
+  const line_of_call kept(b);
   if (b.failed() || !b.has(update) || !detail::check_start(x, start, dim, "dynamic_update_slice")) return b.nothing();
   if (update.rank() != x.rank()) b.fail(fault::rank_mismatch, "dynamic_update_slice", {}, x.rank(), update.rank());
   for (int d = 0; d < x.rank() && !b.failed(); ++d)

@@ -230,6 +230,7 @@ constexpr gating_result send_to_replicas(const gating_result& gating, here exper
   r.dispatch = detail::emit_one_hot(slot, b.nothing(), replica_dim, kept, type);
   r.overflow = gating.overflow;
   if (slots.factor <= 0) return r;
+  const line_of_call line(b);
   sharding_rule count;
   count.set_operands({detail::route::chosen, detail::route::chosen});
   count.out[0] = factors({detail::route::group});

@@ -130,6 +130,7 @@ constexpr void check_second(builder& b, const gating_options& o, std::string_vie
 /// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method), of
 /// experts whose score is not -infinity.
 constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
+  const line_of_call kept(*gates.owner);
   const dim_list dims = gates.get().dims;
   const dtype type = gates.get().type;
   const symbol first = emit_equal_index(argmax<"GSE->GS">(scores), dims[2], type);
@@ -144,6 +145,7 @@ constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
 
 /// The weights of choices [G,S,K], divided by their sum over K. Zeros stay zeros.
 constexpr symbol emit_normalized(symbol weight) {
+  const line_of_call kept(*weight.owner);
   constexpr auto& f = pointwise_of<[](auto w, auto sum) { return sum == 0 ? decltype(w)(0) : w / sum; }, 2>;
   return emit_map_of(f, std::array<symbol, 2>{weight, sum<"GSK->GS">(weight)}, std::array{counting(3), counting(2)}, weight);
 }
@@ -210,6 +212,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
               {dims({G, E}), g.type},
               {dims({G}), g.type},
               {dims({G, E}), g.type}});
+  const line_of_call kept(b);
   const symbol slot = b.result_of_last(0), aux = b.result_of_last(2), load = b.result_of_last(3), overflow = b.result_of_last(4),
                demand = b.result_of_last(5);
   symbol weight = b.result_of_last(1);

@@ -41,6 +41,7 @@ constexpr bool check_turn(symbol before, symbol after, std::string_view loop, in
 
 template <class = void>
 constexpr symbol one_more(symbol n) {
+  const line_of_call kept(*n.owner);
   return map<[](auto v) { return v + decltype(v)(1); }>(n);
 }
 
@@ -195,6 +196,7 @@ constexpr bool shares_another(symbol x, const States& all, std::size_t i) {
 /// Copies the results of an iteration that are other names of states.
 template <class States>
 constexpr void copy_shared(States& next, const States& states) {
+  const line_of_call kept(*states[0].owner);
   for (std::size_t i = 0; i < states.size(); ++i)
     if (shares_another(next[i], states, i)) next[i] = cast(next[i], next[i].get().type);
 }
@@ -272,7 +274,10 @@ constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
   const symbol most = cast<double>(count);
   const std::array<symbol, 1 + states> start{detail::emit_constant(detail::pointwise_constant<0>, most), first, rest...};
   const auto all = detail::write_loop(
-      "repeat", start, [most](symbol turn, auto...) { return less(turn, most); },
+      "repeat", start, [most](symbol turn, auto...) {
+        const line_of_call kept(*turn.owner);
+        return less(turn, most);
+      },
       [&body](symbol turn, auto... x) {
         return std::tuple_cat(std::tuple(detail::one_more(turn)), detail::next_states<states>(body(x...)));
       });

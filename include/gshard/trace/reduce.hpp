@@ -97,6 +97,7 @@ constexpr Number shift_of(Number largest) {
 template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *given.owner;
+  const line_of_call kept(b);
   if (!b.failed()) b.place.is_explicit = b.says_may_move(given);
   const symbol x = emit_diagonal(given, factors, text, op::argmax);
   const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
