@@ -57,6 +57,9 @@ on_mesh::prepared maybe_with_remat(const recipe& r) {
   return p;
 }
 
+/// By all programs so far.
+std::int64_t received_on_rank = 0;
+
 /// A program, bound to ranks and to as many simulated devices.
 class both {
  public:
@@ -68,10 +71,15 @@ class both {
 
   void run() { real_.run(program_); }
 
-  /// How the results of the last run differ from simulated ones on this rank, or nothing. A NaN is as any other NaN.
+  /// How the results of the last run differ from simulated ones on this rank, or nothing. A NaN is as any other NaN. A rank receives the
+  /// bytes that are counted for its simulated device, which those of the plan are compared with elsewhere (random_program_prices.hpp).
   std::string difference() {
     simulated_.run(program_);
     const auto device = std::size_t(real_.on.devices()[0]);
+    const std::int64_t received = real_.engine.received_in_run()[0], counted = simulated_.engine.received_in_run()[device];
+    received_on_rank += received;
+    if (received != counted)
+      return "device " + std::to_string(device) + " receives " + std::to_string(received) + " bytes, simulated " + std::to_string(counted);
     for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
       const auto here = elements(real_.engine.output(i), 0), there = elements(simulated_.engine.output(i), device);
       if (const std::string said = on_mesh::difference(here, there, on_mesh::same_bits); !said.empty())
@@ -164,6 +172,7 @@ TEST_CASE("mpi: random programs compute the same bits as simulated") {
                        << "\n"
                        << random_program::code_of(small));
   }
+  CHECK((ranks() == 1 || received_on_rank > 0));
 }
 
 TEST_CASE("mpi: random programs interleaved, and in another order on one rank") {
