@@ -12,14 +12,14 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The nodes that a differentiation appends, and the node of the program to which each belongs.
+/// The nodes that a differentiation appends, and for each its owner: the node of the program whose gradient it computes.
 template <class Builder>
 class appended_nodes {
  public:
   constexpr explicit appended_nodes(Builder& b) : b_(b), begin_(b.program.nodes.size()) {}
 
-  /// All nodes appended since the last call belong to node `owner` of the program.
-  constexpr void belong_to(std::int32_t owner) {
+  /// Names the owner of all nodes appended since the last call.
+  constexpr void set_owner(std::int32_t owner) {
     while (begin_ + owners_.size() < b_.program.nodes.size()) owners_.push_back(owner);
   }
   /// Sorts them by owner, the last one first. Nodes of one owner keep their order.
@@ -28,17 +28,17 @@ class appended_nodes {
     bool sorted = true;
     for (std::size_t i = 1; i < count && sorted; ++i) sorted = owners_[i - 1] >= owners_[i];
     if (sorted) return;
-    list<std::int32_t> begin(begin_ + 2, 0);  // by owner, counted from the last one
+    list<std::int32_t> first_of(begin_ + 2, 0);  // by owner, counted from the last one
     const auto rank = [this](std::int32_t owner) { return begin_ - std::size_t(owner); };
-    for (const std::int32_t owner : owners_) ++begin[rank(owner) + 1];
-    for (std::size_t r = 1; r < begin.size(); ++r) begin[r] += begin[r - 1];
+    for (const std::int32_t owner : owners_) ++first_of[rank(owner) + 1];
+    for (std::size_t r = 1; r < first_of.size(); ++r) first_of[r] += first_of[r - 1];
     list<std::int32_t> from, now;
     for (std::size_t i = 0; i < begin_ + count; ++i) {
       from.push_back(std::int32_t(i));
       now.push_back(std::int32_t(i));
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const auto to = begin_ + std::size_t(begin[rank(owners_[i])]++);
+      const auto to = begin_ + std::size_t(first_of[rank(owners_[i])]++);
       from[to] = std::int32_t(begin_ + i);
       now[begin_ + i] = std::int32_t(to);
     }

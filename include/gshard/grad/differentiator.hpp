@@ -65,12 +65,12 @@ class differentiator {
   constexpr void run() {
     const code_place before = b_.place;
     const line_of_call kept(b_);
-    list<char> left = reached_nodes();  // by node: whether it is still to be differentiated
-    const list<std::int32_t> order = canonical(left);
+    list<char> pending = reached_nodes();  // by node: whether it is still to be differentiated
+    const list<std::int32_t> order = canonical(pending);
     for (std::size_t at = order.size(); at-- > 0 && !b_.failed();) {
       const auto i = std::size_t(order[at]);
-      if (!left[i]) continue;
-      appended_.belong_to(current_);
+      if (!pending[i]) continue;
+      appended_.set_owner(current_);
       current_ = std::int32_t(i);
       const node n = as_written(i);
       if (const scan_record* scan = scan_ended_by(b_, n)) {
@@ -78,7 +78,7 @@ class differentiator {
         b_.place = n.place;
         b_.place.gradient = true;
         scan_differentiator<differentiator, Builder>(*this, b_, r).run();
-        for (auto k = std::size_t(r.begin); k < i; ++k) left[k] = 0;
+        for (auto k = std::size_t(r.begin); k < i; ++k) pending[k] = 0;
         continue;
       }
       bool reached = false;
@@ -91,7 +91,7 @@ class differentiator {
       b_.place.gradient = true;
       pull_back(n);
     }
-    appended_.belong_to(current_);
+    appended_.set_owner(current_);
     if (!b_.failed()) appended_.sort();
     b_.place = before;
   }
@@ -119,9 +119,9 @@ class differentiator {
     if (g.id < 0) return;
     std::int32_t &sum = gradients_[std::size_t(value)], &earliest = earliest_reader_[std::size_t(value)];
     if (current_ < earliest) earliest = current_;
-    appended_.belong_to(current_);
+    appended_.set_owner(current_);
     sum = sum < 0 ? g.id : (at(sum) + g).id;
-    appended_.belong_to(earliest);
+    appended_.set_owner(earliest);
     if (at(value).get().bf16_on_wire && is_real(at(sum).get().type)) send_as_bf16(at(sum));
   }
 

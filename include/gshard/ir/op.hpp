@@ -107,9 +107,10 @@ enum class propagation : std::uint8_t {
 /// When a partial sum of the operands is a partial sum of the result.
 enum class linearity : std::uint8_t {
   nonlinear,
-  always,       // linear in all operands together, unless it fills the result with another number than 0
+  always,       // linear in all operands together
   of_function,  // if the function of the node is
   product,      // linear in each operand alone, except ids; with one operand, always
+  by_price,     // linear in its operand, unless it fills the result with another number than 0. Prices decide whether a sum stays partial
 };
 
 /// The dim along which an operation needs complete lines, but can be decomposed into operations on blocks. An operation that cannot be
@@ -280,7 +281,7 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::always},
+     .linear = linearity::by_price},
     {.kind = op::pad,
      .name = "pad",
      .elements = all_elements,
@@ -288,7 +289,7 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::always},
+     .linear = linearity::by_price},
     {.kind = op::reverse,
      .name = "reverse",
      .elements = all_elements,
@@ -296,7 +297,7 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::always},
+     .linear = linearity::by_price},
     {.kind = op::roll,
      .name = "roll",
      .elements = all_elements,
@@ -304,21 +305,15 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::always},
+     .linear = linearity::by_price},
     {.kind = op::permute,
      .name = "permute",
      .elements = all_elements,
      .by_size = true,
      .only_moves = true,
      .windowed = 1,
-     .linear = linearity::always},
-    {.kind = op::concat,
-     .name = "concat",
-     .elements = all_elements,
-     .by_size = true,
-     .only_moves = true,
-     .repeatable = true,
-     .linear = linearity::always},
+     .linear = linearity::by_price},
+    {.kind = op::concat, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true},
     {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
     {.kind = op::pool, .name = "pool", .windowed = 1},
     {.kind = op::pool_grad, .name = "pool_grad", .windowed = 2},
@@ -328,7 +323,7 @@ inline constexpr op_traits op_table[]{
      .name = "dropout",
      .elementwise = true,
      .spreads = propagation::first,
-     .linear = linearity::always,
+     .linear = linearity::by_price,
      .overwrites = 0},
     {.kind = op::random, .name = "random"},
     {.kind = op::top_k_gating, .name = "top_k_gating", .routes = true, .gates = true},

@@ -46,8 +46,8 @@ struct pointwise {
   /// f(x) = sum of coefficient[i] * x[i]: partial sums may pass through it.
   bool linear = false;
   std::array<double, most_operands> coefficient{};
-  /// The operands, a bit each, in which f is linear if the others are constant.
-  std::uint8_t linear_alone = 0;
+  /// Bit i: f is linear in operand i while the other operand is constant.
+  std::uint8_t linear_operands = 0;
   /// Instead of all above: a function of shards.
   shard_function<float> shards_f32 = nullptr;
   shard_function<double> shards_f64 = nullptr;
@@ -174,11 +174,11 @@ inline constexpr pointwise own_linear = [] {
   f.coefficient = {double(Coefficient)...};
   return f;
 }();
-/// The same for a product or a quotient. `Alone`: the operands, a bit each, in which it is linear if the other one is constant.
-template <unsigned Alone, class F, class... Slope>
+/// The same for a product or a quotient. `LinearOperands`: @see pointwise::linear_operands
+template <unsigned LinearOperands, class F, class... Slope>
 inline constexpr pointwise own_product = [] {
   pointwise f = own_function<F, Slope...>;
-  f.linear_alone = Alone;
+  f.linear_operands = LinearOperands;
   return f;
 }();
 /// The same for a function whose gradients are zero.

@@ -190,7 +190,7 @@ constexpr strategy cheapest_strategy(const planning& p, const node& n, const par
   return best;
 }
 
-/// The same for a product. Each operand in which it is linear may stay partial over axes of its own.
+/// The same for a product. Each operand in which it is linear may stay partial over axes of its own. @see is_product
 constexpr partitioning keep_partial_operands(const planning& p, const node& n, partitioning best, std::int64_t lowest) {
   const auto axes_of = [&](int i) { return is_linear_in(p.g, n, i) ? partial_sum_axes(p, n.in[i]) : std::uint8_t(0); };
   const std::uint8_t a = axes_of(0), b = axes_of(1);
@@ -221,7 +221,7 @@ constexpr partitioning choose_strategy(const planning& p, const node& n, bool co
   chosen.how = cheapest_strategy(p, n, chosen.partial, lowest);
   if (traits(n.kind).counts_devices) chosen.partial = {.axes = std::uint8_t((1u << p.axes) - 1u), .declared = true};
   if (lowest == 0 || chosen.partial.declared) return chosen;
-  if (is_product(n) && !chosen.partial.axes && n.in[0] != n.in[1])
+  if (is_product(n) && !chosen.partial.axes && (n.inputs == 1 || n.in[0] != n.in[1]))
     chosen = keep_partial_operands(p, n, chosen, lowest);
   if (combines) chosen.how = choose_combined(p, n, chosen.partial, chosen.how);
   return chosen;

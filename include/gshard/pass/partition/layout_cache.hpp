@@ -5,11 +5,11 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
+#include <gshard/ir/storage.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/repeated_nodes.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
-#include <gshard/ir/storage.hpp>
 #include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>

@@ -36,8 +36,14 @@ constexpr bool exceeds(const extents& e, const value& v, const sharding& layout,
 
 /// True if the program allows a tensor to be resharded for its reader, by may_move.
 constexpr bool may_move(const graph& g, std::int32_t tensor) {
-  const std::int32_t producer = g.at(tensor).producer;
-  return producer >= 0 && g.nodes[std::size_t(producer)].attr.may_move;
+  for (;;) {
+    const std::int32_t producer = g.at(tensor).producer;
+    if (producer < 0) return false;
+    const node& n = g.nodes[std::size_t(producer)];
+    if (n.attr.may_move) return true;
+    if (n.inputs != 1 || !(is_linear(n) || is_product(n))) return false;
+    tensor = n.in[0];  // partial sums pass through the node
+  }
 }
 
 /// A loop over the larger operand that one all_gather would replicate, if it exceeds `bytes`.

@@ -13,7 +13,7 @@
 #include <gshard/pass/partition/plan_writer.hpp>
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/pass/partition/shared_sums.hpp>
-#include <gshard/pass/reader_counts.hpp>
+#include <gshard/pass/plan.hpp>
 #include <gshard/pass/schedule/step_order.hpp>
 
 #include <cstddef>
@@ -66,7 +66,6 @@ struct partial_permissions {
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
         for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;  // a state and its next value may be partial
-    complete_before_moves(g, live);
     for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
     for (std::size_t i = 0; i < live.size() && keep_partial_outputs; ++i)
       for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) may_stay_partial[std::size_t(nodes[i].in[k])] = 0;
@@ -76,17 +75,6 @@ struct partial_permissions {
   }
 
  private:
-  /// A sum that several nodes read is completed once, before parts or copies of it are taken.
-  constexpr void complete_before_moves(const graph& g, const list<char>& live) {
-    list<std::int32_t> readers;  // empty until it is needed
-    const node* const nodes = g.nodes.data();
-    for (std::size_t i = 0; i < live.size(); ++i) {
-      if (!live[i] || !op_table[std::size_t(nodes[i].kind)].only_moves) continue;
-      if (readers.empty()) readers = reader_counts(g);
-      for (int k = 0; k < nodes[i].inputs; ++k)
-        if (const auto v = std::size_t(nodes[i].in[k]); readers[v] > 1) needs_complete[v] = 1;
-    }
-  }
   /// Addends of sums that are completed after a loop may stay partial, and so may what they are sums of.
   constexpr void find_addends(const graph& g, const list<char>& live) {
     for (std::size_t i = live.size(); i-- > 0;) {
@@ -357,14 +345,23 @@ class partitioner {
   }
 };
 
-/// Partitions a graph. If sums can be regrouped, which is known then, it is partitioned once more.
+/// The bytes that a device receives in all steps, and `start_bytes` for each collective.
+constexpr std::int64_t cost_of_moves(const graph& g, const mesh_shape& mesh, const partitioned& parts, const extents& e) {
+  const plan_view plan{mesh, g.dims, parts.values, {}, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.windows, g.orders};
+  return capped_sum(plan.bytes_received(e), plan.collectives() * e.start_bytes);
+}
+
+/// Partitions a graph. If sums can be regrouped, which is known then, it is partitioned once more. Products that stay partial must pay.
 constexpr partitioned partition(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options) {
   partitioned parts = partitioner(g, mesh, e, options).run();
   bool of_addends = false;  // partitioning changes the dims of residuals
   for (const node& n : g.nodes) of_addends = of_addends || traits(n.kind).of_addends;
   if (!g.problem && !of_addends)
-    if (sum_regrouping sums(g, e, parts.partial_sums, parts.needs_complete); sums.run())
-      parts = partitioner(g, mesh, e, options, sums.stays_partial).run();
+    if (sum_regrouping sums(g, e, parts.partial_sums, parts.needs_complete); sums.run()) {
+      partitioned regrouped = partitioner(g, mesh, e, options, sums.stays_partial).run();
+      if (sums.stays_partial.empty() || g.problem || cost_of_moves(g, mesh, regrouped, e) < cost_of_moves(g, mesh, parts, e))
+        parts = static_cast<partitioned&&>(regrouped);
+    }
   if (!g.problem)
     order_steps(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.windows, e, options.combine_bytes,
                 g.while_loops != 0);

@@ -2,7 +2,7 @@
 #pragma once
 
 // Regroups elementwise sums: (x + a) + (y + b) becomes ((a + b) + x) + y if a and b are partial sums over the same axes. So one collective
-// completes both. An addend may also be a product of a partial sum, such as s * a, that was computed from the complete one.
+// completes both. An addend may also be s * a, or a slice of a, if a was completed before.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -25,9 +25,11 @@ class sum_regrouping {
   /// By tensor: products that shall be partial sums in the next plan. Empty: none.
   list<char> stays_partial;
 
-  /// Returns true if it changed the graph, or products.
+  /// Returns true if it changed the graph.
   constexpr bool run() {
-    bool changed = false;
+    bool changed = false, any = false;
+    for (const std::uint8_t axes : partial_) any = any || axes != 0;
+    if (!any) return false;
     for (std::size_t i = g_.nodes.size(); i-- > 0;)
       if (adds(g_.nodes.data()[i])) changed = regroup(std::int32_t(i)) || changed;
     return changed;
@@ -39,7 +41,8 @@ class sum_regrouping {
     std::int32_t tensor = -1;
     short_list dims;
     double sign = 1;
-    std::uint8_t axes = 0;  // over which it is, or can be, a partial sum
+    std::uint8_t axes = 0;   // over which it is, or can be, a partial sum
+    std::int64_t bytes = 0;  // that are completed if the sum is not regrouped
   };
   /// A sum of which every inner sum has one reader.
   struct sum_tree {
@@ -53,6 +56,9 @@ class sum_regrouping {
   const list<char>& needs_complete_;
   list<std::int32_t> readers_;  // by tensor: how many there are. Empty until it is needed
   list<char> is_inner_;         // by tensor: an inner sum that was looked at
+  list<std::uint8_t> product_axes_;   // by tensor @see find_products
+  list<std::int64_t> product_bytes_;  // by tensor: of the partial sum that its node, or one before, completes
+  list<std::int32_t> segments_;       // by node: the number of nodes of loops before it
 
   constexpr node& at(std::int32_t i) { return g_.nodes.data()[i]; }
   constexpr std::uint8_t partial_of(std::int32_t tensor) const { return partial_.data()[tensor]; }
@@ -73,11 +79,9 @@ class sum_regrouping {
     const std::int32_t maker = g_.at(a.tensor).producer;
     if (maker < 0 || partial_of(a.tensor) != 0 || !a.dims.same(n.rule.out[0])) return -1;
     const node& m = at(maker);
-    if (!adds(m) || !m.rule.out[0].same(n.rule.out[0]) || !has_one_reader(a.tensor)) return -1;
+    if (!adds(m) || !m.rule.out[0].same(n.rule.out[0]) || is_rounded(a.tensor) || !has_one_reader(a.tensor)) return -1;
     if (m.place.gradient != n.place.gradient) return -1;  // remat scopes make no difference: with them, bits are the same
-    for (std::int32_t i = maker; i < root && g_.while_loops != 0; ++i)
-      if (is_of_loop(at(i).kind)) return -1;
-    return maker;
+    return segments_.data()[maker] == segments_.data()[root] ? maker : -1;
   }
   constexpr sum_tree tree_of(std::int32_t root) {
     sum_tree all;
@@ -97,31 +101,39 @@ class sum_regrouping {
         continue;
       }
       if (a.dims.same(at(root).rule.out[0])) {
-        if (partial_of(a.tensor) == 0) a.axes = axes_of_product(a.tensor);
+        if (partial_of(a.tensor) == 0) a.axes = product_axes_.data()[a.tensor];
         else if (!needs_complete_.data()[a.tensor]) a.axes = partial_of(a.tensor);
+        a.bytes = partial_of(a.tensor) == 0 ? product_bytes_.data()[a.tensor] : bytes(a.tensor);
+        const std::int32_t maker = g_.at(a.tensor).producer;  // a loop does not complete what it reads once in each iteration
+        if (is_rounded(a.tensor) || (maker < 0 ? 0 : segments_.data()[maker]) != segments_.data()[root]) a.axes = 0;
       }
       all.addends.push_back(a);
     }
     return all;
   }
-  /// The axes over which a complete product would be a partial sum, if its operand stayed partial. 0: over none, or that would cost more.
-  constexpr std::uint8_t axes_of_product(std::int32_t tensor) {
-    const std::int32_t maker = g_.at(tensor).producer;
-    if (maker < 0 || g_.while_loops != 0 || !has_one_reader(tensor)) return 0;
-    const node& n = at(maker);
-    if (n.outputs != 1 || traits(n.kind).annotates) return 0;
-    if (n.inputs == 1) return is_linear(n) ? axes_of_operand(n, 0) : std::uint8_t(0);
-    if (!is_product(n) || n.in[0] == n.in[1]) return 0;
-    const std::uint8_t first = axes_of_operand(n, 0), second = axes_of_operand(n, 1);
-    if (first != 0 && second != 0) return 0;
-    return first != 0 ? first : second;
+  /// By complete tensor: the axes over which it would be a partial sum if its node kept the partial sum that it reads. 0: over none, or
+  /// others read this sum.
+  constexpr void find_products() {
+    product_axes_ = list<std::uint8_t>(g_.values.size(), 0);
+    product_bytes_ = list<std::int64_t>(g_.values.size(), 0);
+    for (std::size_t i = 0; i < g_.nodes.size() && g_.while_loops == 0; ++i) {
+      const node& n = at(std::int32_t(i));
+      if (n.outputs != 1 || n.inputs < 1 || n.inputs > 2 || traits(n.kind).annotates || partial_of(n.out[0]) != 0) continue;
+      const std::uint8_t first = axes_through(n, 0), second = n.inputs == 2 ? axes_through(n, 1) : std::uint8_t(0);
+      if ((first != 0) == (second != 0) || !has_one_reader(n.out[0])) continue;
+      const std::int32_t read = n.in[first != 0 ? 0 : 1];
+      product_axes_.data()[n.out[0]] = std::uint8_t(first | second);
+      product_bytes_.data()[n.out[0]] = partial_of(read) != 0 ? bytes(read) : product_bytes_.data()[read];
+    }
   }
-  constexpr std::uint8_t axes_of_operand(const node& n, int k) {
+  constexpr std::uint8_t axes_through(const node& n, int k) {
     const std::int32_t v = n.in[k];
-    if (n.inputs == 2 && !is_linear_in(g_, n, k)) return 0;
-    if (!has_one_reader(v) || bytes(v) < bytes(n.out[0])) return 0;
-    return partial_of(v) != 0 ? partial_of(v) : axes_of_product(v);
+    const std::uint8_t axes = partial_of(v) != 0 ? partial_of(v) : product_axes_.data()[v];
+    if (axes == 0 || (n.inputs == 1 ? !is_linear(n) && !is_product(n) : !is_linear_in(g_, n, k))) return 0;
+    return has_one_reader(v) && !is_rounded(v) ? axes : std::uint8_t(0);
   }
+  /// True if devices send the tensor as bf16. Its sum is completed as such.
+  constexpr bool is_rounded(std::int32_t tensor) const { return g_.values.data()[tensor].bf16_on_wire; }
   constexpr std::int64_t bytes(std::int32_t tensor) const {
     const value& v = g_.values.data()[tensor];
     return shard_elements(v.dims, sharding::replicated(v.rank()), e_) * size_of(v.type);
@@ -129,44 +141,72 @@ class sum_regrouping {
   constexpr void keep_partial(std::int32_t tensor) {
     if (partial_of(tensor) != 0) return;
     if (stays_partial.empty()) stays_partial = list<char>(g_.values.size(), 0);
-    stays_partial.data()[tensor] = 1;
-    const node& n = at(g_.at(tensor).producer);
-    for (int k = 0; k < n.inputs; ++k)
-      if (axes_of_operand(n, k) != 0) keep_partial(n.in[k]);
+    while (partial_of(tensor) == 0) {
+      stays_partial.data()[tensor] = 1;
+      const node& n = at(g_.at(tensor).producer);
+      tensor = n.in[axes_through(n, 0) != 0 ? 0 : 1];
+    }
   }
 
   /// Adds partial sums over the same axes first, in the tree of a sum that is no inner sum.
   constexpr bool regroup(std::int32_t root) {
     const std::int32_t made = at(root).out[0];
     if (partial_of(made) != 0 || at(root).place.position < 0) return false;
-    if (is_inner_.empty()) is_inner_ = list<char>(g_.values.size(), 0);
+    if (is_inner_.empty()) {
+      is_inner_ = list<char>(g_.values.size(), 0);
+      std::int32_t segment = 0;
+      for (const node& n : g_.nodes) segments_.push_back(is_of_loop(n.kind) ? ++segment : segment);
+      find_products();
+    }
     if (is_inner_.data()[made]) return false;
     sum_tree tree = tree_of(root);
     list<node> sums;
+    list<addend> groups;
     addend total;
     const auto add = [&](const addend& a) { total = total.tensor < 0 ? a : sum_of(tree, sums, total, a); };
+    list<std::int32_t> places;  // by sum of a group: the node after which it can run
     for (std::size_t i = 0; i < tree.addends.size(); ++i) {
+      if (!pays(tree, i, bytes(made))) continue;
       addend group;
-      for (std::size_t k = i + 1; k < tree.addends.size() && tree.addends[i].axes != 0; ++k) {
+      std::int32_t last = -1;
+      for (std::size_t k = i; k < tree.addends.size(); ++k) {
         addend& next = tree.addends[k];
-        if (next.axes != tree.addends[i].axes) continue;
-        if (group.tensor < 0) {
-          group = tree.addends[i];
-          keep_partial(group.tensor);
-        }
+        if (k > i && next.axes != tree.addends[i].axes) continue;
         keep_partial(next.tensor);
+        const std::int32_t maker = g_.at(next.tensor).producer;
+        last = maker > last ? maker : last;
+        if (k == i) {
+          group = next;
+          continue;
+        }
         group = sum_of(tree, sums, group, next);
+        places.push_back(last);
         next = {};
       }
-      if (group.tensor < 0) continue;
-      add(group);
+      groups.push_back(group);
       tree.addends[i] = {};
     }
-    if (total.tensor < 0) return false;
+    if (groups.empty()) return false;
+    for (const addend& a : groups) add(a);
     for (const addend& a : tree.addends)
       if (a.tensor >= 0) add(a);
-    replace(tree.nodes, sums);
+    replace(tree.nodes, sums, places);
     return true;
+  }
+  /// True if an addend is the first one over its axes, there are others, and to complete each of them takes no fewer bytes than their sum.
+  static constexpr bool pays(const sum_tree& tree, std::size_t first, std::int64_t bytes_of_sum) {
+    const std::uint8_t axes = tree.addends[first].axes;
+    if (axes == 0) return false;
+    for (std::size_t i = 0; i < first; ++i)
+      if (tree.addends[i].axes == axes) return false;
+    std::int64_t apart = 0;
+    int count = 0;
+    for (std::size_t i = first; i < tree.addends.size(); ++i) {
+      if (tree.addends[i].axes != axes) continue;
+      apart = capped_sum(apart, tree.addends[i].bytes);
+      ++count;
+    }
+    return count > 1 && apart >= bytes_of_sum;
   }
   /// The next node of a regrouped sum: u + v, or u - v, v - u or -(u + v).
   constexpr addend sum_of(const sum_tree& tree, list<node>& sums, const addend& u, const addend& v) {
@@ -182,21 +222,34 @@ class sum_regrouping {
     sums.push_back(n);
     return {n.out[0], n.rule.out[0], first.sign};
   }
-  /// Puts the nodes of a regrouped sum right before the readers of the old one.
-  constexpr void replace(const list<std::int32_t>& old, const list<node>& sums) {
+  /// Puts the nodes of a regrouped sum at the place of the old one, and the sums of groups right after the last node that they read. So
+  /// their collectives can start with earlier ones.
+  constexpr void replace(const list<std::int32_t>& old, list<node>& sums, const list<std::int32_t>& places) {
     const std::int32_t root = old[0];
     std::int32_t first = root;
     for (const std::int32_t i : old) first = i < first ? i : first;
+    for (const std::int32_t i : places) first = i + 1 < first ? i + 1 : first;
     list<char> removed(std::size_t(root - first) + 1, 0);
     for (const std::int32_t i : old) removed[std::size_t(i - first)] = 1;
-    const auto put = [this](std::int32_t i, const node& n) {
-      at(i) = n;
-      for (int o = 0; o < n.outputs; ++o) g_.at(n.out[o]).producer = i;
+    list<node> all;
+    const auto put_sums = [&](std::int32_t after) {
+      for (std::size_t k = 0; k < places.size(); ++k)
+        if (places[k] == after) {
+          sums[k].place.position = after < 0 ? 0 : at(after).place.position;
+          all.push_back(sums[k]);
+        }
     };
-    std::int32_t to = first;
-    for (std::int32_t i = first; i <= root; ++i)
-      if (!removed[std::size_t(i - first)]) put(to++, at(i));
-    for (const node& n : sums) put(to++, n);
+    put_sums(first - 1);
+    for (std::int32_t i = first; i <= root; ++i) {
+      if (!removed[std::size_t(i - first)]) all.push_back(at(i));
+      if (i < root) put_sums(i);
+    }
+    for (std::size_t k = places.size(); k < sums.size(); ++k) all.push_back(sums[k]);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const std::int32_t i = first + std::int32_t(k);
+      at(i) = all[k];
+      for (int o = 0; o < all[k].outputs; ++o) g_.at(all[k].out[o]).producer = i;
+    }
   }
 };
 

@@ -8,9 +8,9 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
+#include <gshard/ir/storage.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/reshard/collective_combiner.hpp>
-#include <gshard/ir/storage.hpp>
 
 #include <cstddef>
 #include <cstdint>

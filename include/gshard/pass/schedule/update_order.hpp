@@ -5,8 +5,8 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
-#include <gshard/pass/schedule/update_companions.hpp>
 #include <gshard/ir/storage.hpp>
+#include <gshard/pass/schedule/update_companions.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/trace/loop.hpp>
+#include <gshard/trace/random.hpp>
+#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <cstddef>
@@ -18,9 +21,12 @@ inline constexpr auto model = [](auto&, auto x, auto h, auto w, auto v) {
   const auto a = gs::einsum<"BH,HM->BM">(h, w), b = gs::einsum<"BH,HM->BM">(h, v), c = gs::einsum<"BH,HM->BM">(h, w * v);
   return Sum(x, a, b, c);
 };
+template <auto Sum, class... Extents>
+using program = gs::program<model<Sum>, gs::mesh<gs::axis<"x", 4>>, in<"BM", P<none, none>>, in<"BH", P<none, "x">>, in<"HM", P<"x", none>>,
+                            in<"HM", P<"x", none>>, Extents...>;
+/// The same with products that are large in H, so that their sums are smaller than what they read.
 template <auto Sum>
-using program = gs::program<model<Sum>, gs::mesh<gs::axis<"x">>, in<"BM", P<none, none>>, in<"BH", P<none, "x">>, in<"HM", P<"x", none>>,
-                            in<"HM", P<"x", none>>, gs::extent<'B', 8>, gs::extent<'M', 16>, gs::extent<'H', 32>>;
+using sized = program<Sum, gs::extent<'B', 64>, gs::extent<'M', 256>, gs::extent<'H', 4096>>;
 template <auto Sum>
 constexpr bool sums_once() {
   return program<Sum>::plan.count(op::all_reduce) == 1 && program<Sum>::plan.collectives() == 1;
@@ -39,18 +45,69 @@ static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (a + x) + ((
 /// So are products and quotients of partial sums, and parts of them.
 template <auto Sum>
 constexpr std::int64_t received() {
-  constexpr gs::dims sizes{{'B', 8}, {'M', 16}, {'H', 32}};
-  return program<Sum>::plan.bytes_received(program<Sum>::plan.bind(sizes, std::array{4}));
+  constexpr gs::dims sizes{{'B', 64}, {'M', 256}, {'H', 4096}};
+  return sized<Sum>::plan.bytes_received(sized<Sum>::plan.bind(sizes, std::array{4}));
 }
 constexpr std::int64_t one_sum = received<[](auto x, auto a, auto b, auto) { return x + (a + b); }>();
 static_assert(received<[](auto x, auto a, auto b, auto) { return (a * x) + b; }>() == one_sum);
 static_assert(received<[](auto x, auto a, auto b, auto) { return (a * gs::sum(x) + x) - b / gs::sum(x * x); }>() == one_sum);
 static_assert(received<[](auto x, auto a, auto b, auto) { return a / 3.0 + gs::einsum<"bm,bm->bm">(x, b); }>() == one_sum);
 static_assert(received<[](auto x, auto a, auto b, auto) { return gs::roll(a, 1, 3) + (x + gs::reverse(b, 1)); }>() == one_sum);
-static_assert(received<[](auto, auto a, auto, auto) { return gs::slice(a, 1, 0, 4); }>() == one_sum / 4);
-static_assert(received<[](auto, auto a, auto, auto) { return gs::slice(a, 1, 0, 12) + gs::slice(a, 1, 4, 16); }>() == one_sum);
+static_assert(received<[](auto, auto a, auto, auto) { return gs::slice(a, 1, 0, 64); }>() == one_sum / 4);
+static_assert(received<[](auto, auto a, auto, auto) { return gs::slice(a, 1, 0, 192) + gs::slice(a, 1, 64, 256); }>() == one_sum);
+static_assert(received<[](auto x, auto a, auto b, auto) { return gs::dropout(a, 0.1) + (x + gs::dropout(b, 0.1)); }>() == one_sum);
 static_assert(received<[](auto, auto a, auto, auto) { return gs::pad(a, 1, 1, 1, 0, 2.0); }>() == one_sum);
 static_assert(received<[](auto x, auto a, auto, auto) { return x / a; }>() == one_sum);
+
+/// But a sum is completed before what makes it larger, and once for several readers.
+static_assert(received<[](auto, auto a, auto, auto) { return gs::pad(a, 1, 128, 128); }>() == one_sum);
+static_assert(received<[](auto, auto a, auto b, auto) { return gs::pad(a, 1, 0, 128) + gs::pad(b, 1, 128, 0); }>() == one_sum * 3 / 2);
+static_assert(received<[](auto, auto a, auto b, auto) { return gs::pad(a, 1, 0, 512) + gs::pad(b, 1, 512, 0); }>() == 2 * one_sum);
+static_assert(received<[](auto x, auto a, auto, auto) { return gs::relu(a + x) + gs::relu(gs::dropout(a, 0.1)); }>() == one_sum);
+static_assert(received<[](auto, auto a, auto, auto) {
+  const auto branch = [&] { return gs::relu(gs::dropout(a, 0.5)); };
+  return branch() + branch() + branch();
+}>() == one_sum);
+static_assert(received<[](auto, auto a, auto, auto) {
+  const auto part = [&](int from) { return gs::relu(gs::slice(a, 1, from, from + 128)); };
+  return part(0) + part(64) + part(128);
+}>() == one_sum);
+
+/// What travels as bf16 still does.
+static_assert(received<[](auto x, auto a, auto b, auto) { return (gs::on_wire<gs::bfloat16>(a) + x) + gs::on_wire<gs::bfloat16>(b); }>() == one_sum);
+static_assert(received<[](auto, auto a, auto, auto) { return gs::relu(gs::roll(gs::on_wire<gs::bfloat16>(a), 1, 1)); }>() == one_sum / 2);
+
+/// Gradients of the rows of a table are completed with the table, not one by one.
+static_assert(received<[](auto, auto a, auto b, auto) { return gs::pad(a, 0, 0, 64) + gs::pad(b, 0, 64, 0); }>() == 2 * one_sum);
+static_assert(sized<[](auto, auto a, auto b, auto) { return gs::pad(a, 0, 0, 64) + gs::pad(b, 0, 64, 0); }>::plan.count(op::all_reduce) == 1);
+
+/// A loop does not complete in every iteration what is computed before it.
+constexpr bool sums_before_loop() {
+  using looping = sized<[](auto x, auto a, auto b, auto) {
+    return gs::repeat(gs::cast(gs::sum(0.0 * x), gs::dtype::i32), [&](auto s) { return gs::relu((s + a) + (x + b)); }, 0.0 * x);
+  }>;
+  bool in_loop = false, right = true;
+  for (const gs::node& n : looping::plan.steps) {
+    in_loop = in_loop || n.kind == op::loop_begin;
+    right = right && !(in_loop && gs::performs(n, op::all_reduce) && looping::plan.at(n.output()).rank() == 2);
+  }
+  return in_loop && right;
+}
+static_assert(sums_before_loop());
+
+/// A sum is added where its addends are there, so it is completed with others.
+static_assert(sized<[](auto, auto a, auto b, auto c) {
+  const auto p = gs::sum(a), q = gs::sum(b), t = gs::sum(gs::relu(c));
+  return (p + t) + (q + t);
+}>::plan.collectives() == 1);
+
+/// A long chain of products takes no depth of the compiler.
+static_assert(received<[](auto x, auto a, auto b, auto) {
+  gs::symbol y = a;
+  const gs::symbol s = gs::sum(x);
+  for (int i = 0; i < 300; ++i) y = gs::here(y) * s;
+  return gs::here(y) + b;
+}>() == one_sum);
 
 /// Other readers of an inner sum, or of the complete addend, leave the sums as they are.
 static_assert(program<[](auto x, auto a, auto b, auto) { const auto t = x + a; return gs::relu(t) + (t + b); }>::plan.collectives() == 2);
