@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -62,9 +63,16 @@ using ids_of = in<Letters, P<gs::axes<"data", "expert">, none, none>, std::int32
 template <auto Model, gs::fixed_string First>
 using program = gs::program<Model, mesh, ids_of<First>, ids_of<"GBT">, in<"">>;
 
-/// Two steps of training with the weights in bf16, and with their values in float.
+bool agree(const std::vector<float>& a, const std::vector<float>& b, float tolerance) {
+  bool all = a.size() == b.size();
+  for (std::size_t i = 0; all && i < a.size(); ++i) all = std::abs(a[i] - b[i]) <= tolerance;
+  return all;
+}
+
+/// Two steps of training with the weights in bf16, and with their values in float. The results are the same, or differ by a rounding: a
+/// cast decides in which order the gradients of a table with several readers are added.
 template <gs::fixed_string First, auto Stored, auto Full>
-void compare(const std::vector<int>& devices) {
+void compare(const std::vector<int>& devices, float tolerance = 0) {
   const auto on = gs::simulate<mesh>(devices);
   const gs::parameter_store in_bf16(on, 3), in_float(on, 3);
   gs::executable<program<Stored, First>> stored(on, extents, in_bf16);
@@ -86,14 +94,14 @@ void compare(const std::vector<int>& devices) {
   for (int step = 0; step < 2; ++step) {
     const auto [logits, loss] = stored(ids, labels, std::vector{0.01f});
     const auto [expected, expected_loss] = full(ids, labels, std::vector{0.01f});
-    CHECK(gs::to_global(logits) == gs::to_global(expected));
-    CHECK(loss.item() == expected_loss.item());
+    CHECK(agree(gs::to_global(logits), gs::to_global(expected), 10 * tolerance));
+    CHECK(std::abs(loss.item() - expected_loss.item()) <= 10 * tolerance);
     for (const std::string& name : weights) {
       CAPTURE(name);
       std::vector<float> master = values(name);
       const std::vector<float> rest = gs::to_global<float>(in_bf16, "adam.rest." + name), moved = gs::to_global<float>(in_float, name);
       std::transform(master.begin(), master.end(), rest.begin(), master.begin(), [](float w, float r) { return w + r; });
-      CHECK(master == moved);
+      CHECK(agree(master, moved, tolerance));
       gs::set_global<float>(in_float, name, values(name));  // the next step of the model with float weights begins with rounded ones
       gs::set_global<float>(in_bf16, "adam.rest." + name, std::vector<float>(rest.size()));
     }
@@ -116,7 +124,7 @@ TEST_CASE("a language model with weights in bf16 computes and trains as one with
 TEST_CASE("a Transformer with weights in bf16 computes and trains as one with float weights of equal values, on any mesh") {
   for (const std::vector<int>& devices : meshes) {
     CAPTURE(devices[0]);
-    compare<"GBS", transformer<dtype::bf16, false>, transformer<dtype::f32, false>>(devices);
-    compare<"GBS", transformer<dtype::bf16, true>, transformer<dtype::f32, true>>(devices);
+    compare<"GBS", transformer<dtype::bf16, false>, transformer<dtype::f32, false>>(devices, 2e-7f);
+    compare<"GBS", transformer<dtype::bf16, true>, transformer<dtype::f32, true>>(devices, 2e-7f);
   }
 }

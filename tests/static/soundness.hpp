@@ -119,10 +119,16 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     pending |= p.at(s.input(i)).layout.partial;
   }
   // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands. Over an axis on both, it
-  // would have products of different addends.
-  const bool product = (looped || s.kind == op::einsum || s.kind == op::gather || s.kind == op::scatter_add) && s.inputs == 2 &&
-                       !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
-  const bool linear = s.kind == op::scale || s.kind == op::reshape ||
+  // would have products of different addends. A quotient keeps that of its dividend.
+  const auto is = [&](int number) { return s.kind == op::map && s.attr.function->own == number; };
+  const bool multiplies = is(gs::detail::arithmetic::number_of<gs::detail::arithmetic::multiply>),
+             divides = is(gs::detail::arithmetic::number_of<gs::detail::arithmetic::divide>) && !p.at(s.input(1)).layout.partial;
+  const bool product =
+      (looped || s.kind == op::einsum || s.kind == op::gather || s.kind == op::scatter_add || multiplies || divides) && s.inputs == 2 &&
+      !(p.at(s.input(0)).layout.partial & p.at(s.input(1)).layout.partial);
+  const bool moves = (s.kind == op::strided_slice || s.kind == op::pad || s.kind == op::reverse || s.kind == op::roll ||
+                      s.kind == op::permute || s.kind == op::dropout) && s.attr.fill == 0;
+  const bool linear = s.kind == op::scale || s.kind == op::reshape || moves ||
                       (s.kind == op::einsum && s.inputs == 1) ||
                       (s.kind == op::map && s.attr.function->linear);
   for (int i = 0; i < s.inputs; ++i)
