@@ -56,6 +56,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
 }
 
 /// gradients(loss, {w, b}): the same.
+template <class = void>  // as above, only programs that call it pay for it
 constexpr list<symbol> gradients(symbol scalar, std::initializer_list<symbol> of) {
   return gradients(scalar, list_view<symbol>(of.begin(), of.size()));
 }
