@@ -3,9 +3,8 @@
 // expect: gshard: one index or operation has two different dims
 // expect: "moe"
 // expect: operand_number<1>
-// expect: dim_number<1>
-// expect: index_letter<.*"S"
-// expect: at_line<19
+// expect: dim_number<1, .*"S"
+// expect: at_line<18
 #include <gshard/nn/moe.hpp>
 #include <gshard/plan.hpp>
 
