@@ -104,7 +104,7 @@ class sum_regrouping {
         if (partial_of(a.tensor) == 0) a.axes = product_axes_.data()[a.tensor];
         else if (!needs_complete_.data()[a.tensor]) a.axes = partial_of(a.tensor);
         a.bytes = partial_of(a.tensor) == 0 ? product_bytes_.data()[a.tensor] : bytes(a.tensor);
-        const std::int32_t maker = g_.at(a.tensor).producer;  // a loop does not complete what it reads once in each iteration
+        const std::int32_t maker = g_.at(a.tensor).producer;  // from before a loop: it would be completed in every iteration
         if (is_rounded(a.tensor) || (maker < 0 ? 0 : segments_.data()[maker]) != segments_.data()[root]) a.axes = 0;
       }
       all.addends.push_back(a);
