@@ -3,7 +3,7 @@
 // expect: gshard: one index or operation has two different dims
 // expect: in_operation<.*"GSM,MH->GSH"
 // expect: operand_number<1>
-// expect: index_letter<.*"M"
+// expect: dim_number<0, .*"M"
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -211,6 +211,18 @@ TEST_CASE("attention: scores that are all -infinity are not the same as no keys"
   CHECK(log_sum[1] == -inf);
 }
 
+TEST_CASE("attention: the least query and the most negative key have a score") {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const ks::attention_sizes s{1, 1, 2, 1, 1, 9, 0, false};
+  std::vector<double> q(9, 0.0), k(18, 0.0), v(18, 1.0), y(9), log_sum(1);
+  q[0] = std::numeric_limits<double>::denorm_min();
+  k[0] = -inf;  // the scores are -infinity and 0
+  std::fill(v.begin(), v.begin() + 9, 5.0);
+  ks::attention(q.data(), k.data(), v.data(), nullptr, y.data(), log_sum.data(), s);
+  CHECK(y == std::vector<double>(9, 1.0));
+  CHECK(log_sum[0] == 0);
+}
+
 TEST_CASE("attention: the same bits with every number of threads") {
   std::mt19937 gen(3);
   const ks::attention_sizes s{3, 140, 140, 2, 1, 16, 0, true};

@@ -47,7 +47,7 @@ class attention_head {
   static constexpr std::int64_t block_rows = 128, block_keys = 256;
 
   attention_head(const attention_sizes& s, const std::int32_t* seen_from, const attention_dropout& drop)
-      : s_(s), drop_(drop), seen_(seen_from) {
+      : s_(s), drop_(drop), seen_(seen_from), scale_(T(1) / std::sqrt(T(std::max<std::int64_t>(s.depth, 1)))) {
     if (s.repeats > 0 && s.queries > 0) queries_ = std::clamp<std::int64_t>(block_rows / s.repeats, 1, s.queries);
     if (s.causal && seen_ == nullptr) {
       own_seen_.resize(std::size_t(s.keys));
@@ -86,14 +86,16 @@ class attention_head {
   std::int64_t key_at(std::int64_t j) const { return ((batch_ * s_.keys + j) * s_.heads + head_) * s_.depth; }
   std::int64_t key_stride() const { return s_.heads * s_.depth; }
 
-  /// Copies the rows of queries [begin, end), all repeats, times a factor.
-  void pack(const T* from, std::int64_t begin, std::int64_t end, T factor, T* to) const {
+  /// Copies the rows of queries [begin, end), all repeats.
+  void pack(const T* from, std::int64_t begin, std::int64_t end, T* to) const {
     const std::int64_t row = s_.repeats * s_.depth;
-    for (std::int64_t i = begin; i < end; ++i)
-      for (std::int64_t d = 0; d < row; ++d) to[(i - begin) * row + d] = factor * from[query_at(i) * s_.depth + d];
+    for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + query_at(i) * s_.depth, row, to + (i - begin) * row);
   }
 
-  /// scores = q k^T for packed queries, -inf where a query does not see a key and in the columns after the last key.
+  T scale() const { return scale_; }  ///< 1 / sqrt(depth)
+
+  /// scores = (q k^T) * scale for packed queries, -inf where a query does not see a key and in the columns after the last key. The product
+  /// is scaled, not q: a subnormal q times the scale would be 0, and NaN times an infinite key.
   void score(const T* q, const T* k, std::int64_t begin, std::int64_t end, const key_range& keys, T* scores) const {
     const std::int64_t n = keys.last - keys.first, padded = (n + lanes<T> - 1) / lanes<T> * lanes<T>;
     gemm<T>(false, true, (end - begin) * s_.repeats, n, s_.depth, T(1), q, s_.depth, k + key_at(keys.first), key_stride(), T(0), scores,
@@ -103,6 +105,7 @@ class attention_head {
     for (std::int64_t i = begin; i < end; ++i)
       for (std::int64_t r = 0; r < s_.repeats; ++r, row += block_keys) {
         std::fill(row + n, row + padded, hidden);
+        for (std::int64_t j = 0; j < n; ++j) row[j] *= scale_;
         if (!keys.hides) continue;
         const std::int32_t* const from = from_ + keys.first;
         const auto query = std::int32_t(s_.first_query + i);
@@ -153,6 +156,7 @@ class attention_head {
   attention_sizes s_;
   attention_dropout drop_;
   const std::int32_t* seen_;
+  T scale_;
   std::vector<std::int32_t> own_seen_;
   std::int64_t queries_ = 1;  // of a block
   std::int64_t batch_ = 0, head_ = 0;
@@ -199,7 +203,6 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
   constexpr std::int64_t width = detail::attention_head<T>::block_keys;
   const detail::attention_head<T> like(s, seen_from, drop);
   const std::int64_t step = like.query_block(), blocks = (s.queries + step - 1) / step, most = step * s.repeats;
-  const T scale = T(1) / std::sqrt(T(s.depth));
   const std::int64_t cost = most * s.keys * s.depth / 8 + 1, grain = (std::int64_t{1} << 14) / cost + 1;
   parallel_for(s.batch * s.heads * blocks, grain, [&](std::int64_t first, std::int64_t last) {
     detail::attention_head<T> head = like;
@@ -209,7 +212,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
     for (std::int64_t task = first; task < last; ++task) {
       head.go_to(task / blocks / s.heads, task / blocks % s.heads);
       const std::int64_t begin = task % blocks * step, end = std::min(begin + step, s.queries), n_rows = (end - begin) * s.repeats;
-      head.pack(q, begin, end, scale, packed);
+      head.pack(q, begin, end, packed);
       std::fill_n(top, n_rows, lowest);
       std::fill_n(total, n_rows, T(0));
       std::fill_n(sums, n_rows * s.depth, T(0));
@@ -249,7 +252,6 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
   constexpr std::int64_t width = detail::attention_head<T>::block_keys;
   const detail::attention_head<T> like(s, seen_from, drop);
   const std::int64_t step = like.query_block(), most = step * s.repeats;
-  const T scale = T(1) / std::sqrt(T(s.depth));
   const std::int64_t cost = s.queries * s.repeats * s.keys * s.depth / 4 + 1, grain = (std::int64_t{1} << 14) / cost + 1;
   parallel_for(s.batch * s.heads, grain, [&](std::int64_t first, std::int64_t last) {
     detail::attention_head<T> head = like;
@@ -265,8 +267,8 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
       }
       for (std::int64_t begin = 0; begin < s.queries; begin += step) {
         const std::int64_t end = std::min(begin + step, s.queries), n_rows = (end - begin) * s.repeats;
-        head.pack(q, begin, end, scale, packed);
-        head.pack(dy, begin, end, T(1), slope);
+        head.pack(q, begin, end, packed);
+        head.pack(dy, begin, end, slope);
         std::fill_n(sums, n_rows * s.depth, T(0));
         head.for_each_key_block(begin, end, [&](const auto& keys) {
           const std::int64_t n = keys.last - keys.first, padded = (n + detail::lanes<T> - 1) / detail::lanes<T> * detail::lanes<T>;
@@ -286,18 +288,18 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
               for (std::int64_t j = 0; j < n; ++j) {
                 const T full = p[j];
                 p[j] = full * c[j];
-                d[j] = full * (d[j] * c[j] - mean);
+                d[j] = full * (d[j] * c[j] - mean) * head.scale();
               }
             } else {
-              for (std::int64_t j = 0; j < n; ++j) d[j] = p[j] * (d[j] - mean);
+              for (std::int64_t j = 0; j < n; ++j) d[j] = p[j] * (d[j] - mean) * head.scale();
             }
           }
           gemm<T>(true, false, n, s.depth, n_rows, T(1), weights, width, slope, s.depth, T(1), dv + at, stride);
           gemm<T>(true, false, n, s.depth, n_rows, T(1), dweights, width, packed, s.depth, T(1), dk + at, stride);
           gemm<T>(false, false, n_rows, s.depth, n, T(1), dweights, width, k + at, stride, T(1), sums, s.depth);
         });
-        for (std::int64_t i = begin, r = 0; i < end; ++i, r += s.repeats)
-          for (std::int64_t d = 0; d < s.repeats * s.depth; ++d) dq[head.query_at(i) * s.depth + d] = scale * sums[r * s.depth + d];
+        const std::int64_t row = s.repeats * s.depth;
+        for (std::int64_t i = begin; i < end; ++i) std::copy_n(sums + (i - begin) * row, row, dq + head.query_at(i) * s.depth);
       }
     }
   });
