@@ -69,15 +69,14 @@ class analysis {
   }
 };
 
-/// Whether gradients may be compared: they are sums, and those of a convolution multiply padding by the gradient of its result,
-/// and those of an attention multiply 0 by what a query does not see.
+/// Whether gradients may be compared: they are sums, and those of a convolution multiply padding by the gradient of its result.
 inline bool has_clear_gradients(const recipe& r, const analysis& a) {
   bool huge = false, special = false, padding = false;
   for (std::size_t v = 0; v < r.steps.size(); ++v) {
     huge = huge || a.about(int(v)).of.huge;
     special = special || a.about(int(v)).of.special();
     const step& s = r.steps[v];
-    padding = padding || s.what == verb::conv || (s.what == verb::attention && attention_settings(s.number).hides_keys());
+    padding = padding || s.what == verb::conv;
   }
   return !huge && !(special && padding);
 }

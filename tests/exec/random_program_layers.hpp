@@ -44,7 +44,6 @@ struct attention_settings {
     if (number[1]) mask = next++;
     if (number[2]) position = next++;
   }
-  bool hides_keys() const { return causal || mask >= 0 || parts; }
   int random_keys() const { return dropout > 0; }
 };
 

@@ -122,7 +122,7 @@ constexpr void emit_attention_grad(const node& n, symbol y, symbol dy, symbol dl
 
 /// attention(q, k, v, options) = softmax(q k^T / sqrt(D)) v for every head, over the keys that a query sees. Scores are computed in blocks
 /// of queries and keys, so memory is linear in the number of both; the gradient computes them again. A query that sees no key has the
-/// result 0. A NaN in a key or value that a query does not see does not reach its result; it does reach gradients.
+/// result 0. A NaN in a key or value that a query does not see reaches neither its result nor its gradient.
 /// Grouped queries: if q has one more dim R, its R heads [H,R] share a head of k and v.
 /// Shapes: q [batch..., Q, H, D] or [batch..., Q, H, R, D]; k and v [batch..., K, H, D] -> the shape of q.
 /// Communicates: nothing, if the batch dims, H or Q are sharded, the operands alike. Sharded keys and depths are gathered. In the gradient,

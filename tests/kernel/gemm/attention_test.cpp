@@ -198,6 +198,51 @@ TEST_CASE("attention: what a query does not see does not reach it, even if it is
     }
 }
 
+TEST_CASE("attention: what a query does not see does not reach gradients, nor does the query, even if it is not a number") {
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  std::mt19937 gen(5);
+  constexpr std::size_t n = 150, depth = 3;
+  const ks::attention_sizes s{1, n, n, 1, 1, depth, 0, true};
+  const auto q = random_values<double>(n * depth, gen, -2, 2), k = random_values<double>(n * depth, gen, -2, 2),
+             v = random_values<double>(n * depth, gen, -2, 2), dy = random_values<double>(n * depth, gen, -1, 1);
+  const auto gradients = [&](const doubles& queries, const doubles& keys, const doubles& values, const doubles& slopes) {
+    doubles y(n * depth), log_sum(n), delta(n), dq(n * depth), dk(n * depth), dv(n * depth);
+    ks::attention(queries.data(), keys.data(), values.data(), nullptr, y.data(), log_sum.data(), s);
+    for (std::size_t i = 0; i < y.size(); ++i) delta[i / depth] += y[i] * slopes[i];
+    ks::attention_grad(queries.data(), keys.data(), values.data(), log_sum.data(), delta.data(), slopes.data(), nullptr, dq.data(),
+                       dk.data(), dv.data(), s);
+    return std::array{dq, dk, dv};
+  };
+  const auto same = [](double a, double b) { return std::abs(a - b) < 1e-13; };
+  const auto finite = gradients(q, k, v, dy);
+  for (const double bad : {nan, inf}) {
+    // The first query sees the first key alone.
+    doubles without = dy;
+    for (std::size_t d = 0; d < depth; ++d) without[d] = 0;
+    const auto expected = gradients(q, k, v, without);
+    for (const bool in_query : {true, false}) {
+      doubles queries = q, slopes = dy;
+      (in_query ? queries : slopes)[0] = bad;
+      const auto [dq, dk, dv] = gradients(queries, k, v, slopes);
+      CHECK_FALSE(std::isfinite(dq[0]));
+      CHECK_FALSE(std::isfinite((in_query ? dk : dv)[0]));
+      int wrong = 0;
+      for (std::size_t i = depth; i < n * depth; ++i) wrong += !(same(dk[i], expected[1][i]) && same(dv[i], expected[2][i]));
+      CHECK(wrong == 0);
+    }
+    // The last query alone sees the last key.
+    for (const bool in_key : {true, false}) {
+      doubles keys = k, values = v;
+      (in_key ? keys : values)[(n - 1) * depth] = bad;
+      const auto [dq, dk, dv] = gradients(q, keys, values, dy);
+      CHECK_FALSE(std::isfinite(dq[(n - 1) * depth]));
+      int wrong = 0;
+      for (std::size_t i = 0; i < (n - 1) * depth; ++i) wrong += !same(dq[i], finite[0][i]);
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST_CASE("attention: scores that are all -infinity are not the same as no keys") {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const ks::attention_sizes s{1, 2, 3, 1, 1, 1, 0, false};

@@ -106,16 +106,20 @@ class attention_head {
       for (std::int64_t r = 0; r < s_.repeats; ++r, row += block_keys) {
         std::fill(row + n, row + padded, hidden);
         for (std::int64_t j = 0; j < n; ++j) row[j] *= scale_;
-        if (!keys.hides) continue;
-        const std::int32_t* const from = from_ + keys.first;
-        const auto query = std::int32_t(s_.first_query + i);
-        for (std::int64_t j = 0; j < n; ++j) row[j] = from[j] > query ? hidden : row[j];
+        hide(i, keys, hidden, row);
       }
   }
+  /// row[j] = x for the keys that a query does not see.
+  void hide(std::int64_t query, const key_range& keys, T x, T* row) const {
+    if (!keys.hides) return;
+    const std::int32_t* const from = from_ + keys.first;
+    const auto at = std::int32_t(s_.first_query + query);
+    for (std::int64_t j = 0; j < keys.last - keys.first; ++j) row[j] = from[j] > at ? x : row[j];
+  }
 
-  /// sums += weights v for the rows of queries [begin, end). What a query does not see has the weight 0, and adds nothing even if it is
-  /// not finite.
-  void add_values(const T* weights, const T* v, std::int64_t begin, std::int64_t end, const key_range& keys, T* sums) const {
+  /// sums += weights v for the rows of queries [begin, end); v has a row for each key. What a query does not see has the weight 0, and adds
+  /// nothing even if it is not finite.
+  void add_to_queries(const T* weights, const T* v, std::int64_t begin, std::int64_t end, const key_range& keys, T* sums) const {
     const std::int64_t n = keys.last - keys.first, rows = (end - begin) * s_.repeats;
     const T* const first = v + key_at(keys.first);
     if (!keys.hides || are_finite(first, n)) {
@@ -126,6 +130,20 @@ class attention_head {
       for (std::int64_t j = 0; j < n; ++j) {
         if (!sees(begin + r / s_.repeats, keys.first + j)) continue;
         for (std::int64_t d = 0; d < s_.depth; ++d) sums[r * s_.depth + d] += weights[r * block_keys + j] * first[j * key_stride() + d];
+      }
+  }
+  /// sums += weights^T x; x has a row for each query, and sums for each key. The same holds for what a query does not see.
+  void add_to_keys(const T* weights, const T* x, std::int64_t begin, std::int64_t end, const key_range& keys, T* sums) const {
+    const std::int64_t n = keys.last - keys.first, rows = (end - begin) * s_.repeats;
+    T* const first = sums + key_at(keys.first);
+    if (!keys.hides || all_finite(x, rows * s_.depth)) {
+      gemm<T>(true, false, n, s_.depth, rows, T(1), weights, block_keys, x, s_.depth, T(1), first, key_stride());
+      return;
+    }
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t j = 0; j < n; ++j) {
+        if (!sees(begin + r / s_.repeats, keys.first + j)) continue;
+        for (std::int64_t d = 0; d < s_.depth; ++d) first[j * key_stride() + d] += weights[r * block_keys + j] * x[r * s_.depth + d];
       }
   }
   bool sees(std::int64_t query, std::int64_t key) const { return from_ == nullptr || from_[key] <= s_.first_query + query; }
@@ -230,7 +248,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
             for (std::int64_t d = r * s.depth; d < (r + 1) * s.depth; ++d) sums[d] *= rest;
           if (head.drops()) head.drop(begin + r / s.repeats, r % s.repeats, keys, row);
         }
-        head.add_values(scores, v, begin, end, keys, sums);
+        head.add_to_queries(scores, v, begin, end, keys, sums);
       });
       for (std::int64_t i = begin, r = 0; i < end; ++i)
         for (std::int64_t at = head.query_at(i); at < head.query_at(i) + s.repeats; ++at, ++r) {
@@ -243,7 +261,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
   });
 }
 
-/// The gradients of `attention`. Scores are computed again from `log_sum`. delta = sum(y * dy) - dlog_sum, by query. Threads share the
+/// The gradients of `attention`. What a query does not see is no part of them either. Scores are computed again from `log_sum`. delta = sum(y * dy) - dlog_sum, by query. Threads share the
 /// heads of all batch entries.
 template <class T>
 void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const T* delta, const T* dy, const std::int32_t* seen_from,
@@ -277,14 +295,14 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
           gemm<T>(false, true, n_rows, n, s.depth, T(1), slope, s.depth, v + at, stride, T(0), dweights, width);
           for (std::int64_t r = 0; r < n_rows; ++r) {
             T *const p = weights + r * width, *const d = dweights + r * width;
-            const std::int64_t row = head.query_at(begin + r / s.repeats) + r % s.repeats;
-            const bool all_hidden = log_sum[row] == lowest && !head.sees_any(begin + r / s.repeats);
+            const std::int64_t query = begin + r / s.repeats, row = head.query_at(query) + r % s.repeats;
+            const bool all_hidden = log_sum[row] == lowest && !head.sees_any(query);
             const T mean = all_hidden ? T(0) : delta[row];
             detail::exponentials(p, padded, all_hidden ? T(0) : log_sum[row]);
             if (head.drops()) {
               T* const c = kept;  // the factors of dropout
               std::fill_n(c, n, T(1));
-              head.drop(begin + r / s.repeats, r % s.repeats, keys, c);
+              head.drop(query, r % s.repeats, keys, c);
               for (std::int64_t j = 0; j < n; ++j) {
                 const T full = p[j];
                 p[j] = full * c[j];
@@ -293,10 +311,11 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
             } else {
               for (std::int64_t j = 0; j < n; ++j) d[j] = p[j] * (d[j] - mean) * head.scale();
             }
+            for (T* const x : {p, d}) head.hide(query, keys, T(0), x);  // they are NaN if something of the query is
           }
-          gemm<T>(true, false, n, s.depth, n_rows, T(1), weights, width, slope, s.depth, T(1), dv + at, stride);
-          gemm<T>(true, false, n, s.depth, n_rows, T(1), dweights, width, packed, s.depth, T(1), dk + at, stride);
-          gemm<T>(false, false, n_rows, s.depth, n, T(1), dweights, width, k + at, stride, T(1), sums, s.depth);
+          head.add_to_keys(weights, slope, begin, end, keys, dv);
+          head.add_to_keys(dweights, packed, begin, end, keys, dk);
+          head.add_to_queries(dweights, k, begin, end, keys, sums);
         });
         const std::int64_t row = s.repeats * s.depth;
         for (std::int64_t i = begin; i < end; ++i) std::copy_n(sums + (i - begin) * row, row, dq + head.query_at(i) * s.depth);
