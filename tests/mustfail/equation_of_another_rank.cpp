@@ -2,6 +2,7 @@
 // An equation expects another number of dims than an operand has.
 // expect: gshard: a tensor has another number of dims than its partition spec, equation
 // expect: in_operation<.*"GM,ME->GE"
+// expect: operand_number<0>
 // expect: expected_rank<2>
 // expect: actual_rank<3>
 #include <gshard/plan.hpp>

@@ -45,6 +45,7 @@ template <int Rank>
 struct actual_rank {};
 template <int Operand>
 struct operand_number {};
+struct the_operand {};  ///< of an operation that takes one
 /// An operand that is a parameter or an option.
 template <fixed_string Name>
 struct operand_name {};
@@ -63,6 +64,8 @@ template <fixed_string Letter, long long Extent>
 struct static_extent {};
 template <int Count>
 struct divided_by {};
+template <long long Extent>
+struct product_of_extents {};
 template <fixed_string LetterOrAxis>
 struct extent_of {};
 template <int MiB>

@@ -32,6 +32,18 @@ constexpr auto operand_of() {
   else return operand_number<D.first>();
 }
 
+/// The operand of a fault of ranks, if there are several: the word is its number.
+template <diagnostic D>
+constexpr auto ranked_operand_of() {
+  constexpr int number = [] {
+    int n = 0;
+    for (const char digit : D.word.view()) n = 10 * n + (digit - '0');
+    return n;
+  }();
+  if constexpr (D.word.empty()) return the_operand();
+  else return operand_number<number>();
+}
+
 /// The dim of a fault. The word is its letter, unless it names the operand.
 template <diagnostic D, fixed_string Word>
 constexpr auto dim_of() {
@@ -62,6 +74,7 @@ constexpr bool check_program() {
   using where = in_tensor<subject>;
   using operation = in_operation<subject>;
   using operand = decltype(operand_of<D, name>());
+  using ranked = decltype(ranked_operand_of<What == fault::rank_mismatch ? D : diagnostic{}>());
   using range = decltype(given_range_of<D, name>());
   using given = actual_element_type<text_of<only(D.given)>()>;
   using taken = expected_element_types<text_of<D.taken>()>;

@@ -97,6 +97,7 @@ constexpr void apply(program_options& o, element<T>) {
 }
 template <char Letter, std::int64_t Extent>
 constexpr void apply(program_options& o, extent<Letter, Extent>) {
+  if (o.trace.known.has(Letter) && o.trace.known.find(Letter) != Extent) o.trace.known.twice = Letter;
   o.compile.known.set(Letter, Extent);
   o.trace.known.set(Letter, Extent);
 }
@@ -195,6 +196,7 @@ constexpr graph trace_program(const program_options& options) {
   b.options = options.trace;
   for (std::size_t i = 0; i < options.trace.known.count; ++i)
     if (const auto [letter, known] = options.trace.known.entries[i]; known < 0) b.fail_range("extent", {&letter, 1}, known);
+  if (const char letter = options.trace.known.twice) b.fail_range("extent", {&letter, 1});
   parameter_scope m(b, options.real);
   // Braces fix the order of evaluation, and so the order of the inputs.
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};

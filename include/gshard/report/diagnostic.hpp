@@ -36,8 +36,10 @@ inline std::string words(const diagnostic& d) {
   switch (d.what) {
     case fault::unknown_axis:
     case fault::axis_used_twice: return word + " in " + about;
-    case fault::operand_count:
-    case fault::rank_mismatch: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
+    case fault::rank_mismatch:
+      return about + (d.word.empty() ? "" : ", operand " + std::string(d.word.view())) + ": " + number(d.first) + " dims expected, " +
+             number(d.second) + " given";
+    case fault::operand_count: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
     case fault::not_a_scalar: return about + ": " + number(d.second) + " dims";
     case fault::letters_of_one_dim:
     case fault::unknown_count:
@@ -78,6 +80,7 @@ inline std::string words(const diagnostic& d) {
     case fault::implicit_sum: return about + ", over " + word;
     case fault::does_not_divide:
       return "dim " + word + " of " + about + ": " + number(d.first) + " divided by " + number(d.second);
+    case fault::not_the_product: return about + ", dim " + word + ": " + number(d.first) + " and " + number(d.second);
     case fault::uneven_chunks: return about + ", dim " + word + ": " + number(d.first) + " divided by " + number(d.second);
     case fault::options_conflict: return std::string(d.word.view()) + " in " + about;
     case fault::odd_extent: return about + ", dim " + word + ": " + number(d.first);

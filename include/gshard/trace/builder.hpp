@@ -96,6 +96,12 @@ class builder {
     program.problem.report(f, about, word, a, b);
     program.problem.name_place(place.line, place.scope);
   }
+  /// One of several operands, by its number, has another rank than the operation takes.
+  constexpr void fail_rank(std::string_view operation, int operand, int expected, int given) {
+    const char digits[]{char('0' + operand / 10), char('0' + operand % 10)};
+    const std::string_view two(digits, 2);
+    fail(fault::rank_mismatch, operation, two.substr(operand < 10 ? 1 : 0), expected, given);
+  }
   /// Options or arguments of a verb are out of range: "start, stop", and their values if they are integers.
   constexpr void fail_range(std::string_view verb, std::string_view names, std::int64_t first = diagnostic::no_number,
                             std::int64_t second = diagnostic::no_number) {
@@ -242,6 +248,18 @@ class builder {
     const dim& d = program.dims[std::size_t(i)];
     return d.what == dim::kind::fixed ? d.number : d.what == dim::kind::bound ? options.known.find(d.letter) : -1;
   }
+  /// The extent of a dim, also of one that is derived from dims that are known while tracing; -1 if it is not known.
+  constexpr std::int64_t derived_known_extent(int i) const {
+    dim d = program.dims[std::size_t(i)];
+    if (d.what == dim::kind::fixed || d.what == dim::kind::bound) return known_extent(i);
+    if (d.what == dim::kind::blocks) return -1;
+    const bool has_second = d.what == dim::kind::product || d.what == dim::kind::ratio || d.second_times != 0;
+    const std::int64_t parts[2]{derived_known_extent(d.first), has_second ? derived_known_extent(d.second) : 0};
+    if (parts[0] < 0 || parts[1] < 0) return -1;
+    d.first = 0;
+    d.second = 1;
+    return derived_extent(d, list_view(parts, 2));
+  }
   /// True if two dims surely have one extent, and may stand for each other. Two letters may not: whoever means that writes rename_dims.
   constexpr bool same_extent(int a, int b) const {
     if (a == b) return true;
@@ -357,19 +375,6 @@ class builder {
   constexpr std::int32_t next_random_key() { return random_keys_++; }
 
  private:
-  /// The extent of a dim, also of one that is derived from dims that are known while tracing; -1 if it is not known.
-  constexpr std::int64_t derived_known_extent(int i) const {
-    dim d = program.dims[std::size_t(i)];
-    if (d.what == dim::kind::fixed || d.what == dim::kind::bound) return known_extent(i);
-    if (d.what == dim::kind::blocks) return -1;
-    const bool has_second = d.what == dim::kind::product || d.what == dim::kind::ratio || d.second_times != 0;
-    const std::int64_t parts[2]{derived_known_extent(d.first), has_second ? derived_known_extent(d.second) : 0};
-    if (parts[0] < 0 || parts[1] < 0) return -1;
-    d.first = 0;
-    d.second = 1;
-    return derived_extent(d, list_view(parts, 2));
-  }
-
   constexpr void fail_type(std::string_view operation, std::string_view name, int operand, dtype given, element_set taken) {
     if (failed()) return;
     program.problem.given = given;

@@ -89,7 +89,7 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
   for (int i = 0; i < 2; ++i) {
     const short_list& factors = e.operand(i);
     const value& v = operands[std::size_t(i)].get();
-    if (v.rank() != factors.size()) b.fail(fault::rank_mismatch, text, {}, factors.size(), v.rank());
+    if (v.rank() != factors.size()) b.fail_rank(text, i, factors.size(), v.rank());
     for (int d = 0; d < v.rank() && !b.failed(); ++d) {
       int& known = dim_of[std::size_t(factors[d])];
       const char letter = e.letters[std::size_t(factors[d])];

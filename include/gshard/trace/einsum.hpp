@@ -110,7 +110,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
     const dim_list dims = v.dims;
     ids[i] = given[i].id;
     if (v.type != type || (count > 1 && !has_sums(type))) b.fail_type(text, int(i), v.type, i == 0 ? types_with(has_sums) : only(type));
-    if (dims.count != letters.count) b.fail(fault::rank_mismatch, text, {}, letters.count, dims.count);
+    if (dims.count != letters.count) b.fail_rank(text, int(i), letters.count, dims.count);
     if (b.failed()) return b.nothing();
     std::uint32_t here = 0;
     for (int d = 0; d < dims.count; ++d) {
@@ -196,7 +196,7 @@ constexpr symbol emit_einsum_of_many(builder& b, list_view<symbol> operands, lis
     const dtype type = of_one_type[0].get().type;
     if (v.type != type || !has_sums(type)) b.fail_type(text, int(i), v.type, i == 0 ? types_with(has_sums) : only(type));
     const dim_list& dims = v.dims;
-    if (dims.size() != factors[i].size()) b.fail(fault::rank_mismatch, text, {}, factors[i].size(), dims.size());
+    if (dims.size() != factors[i].size()) b.fail_rank(text, int(i), factors[i].size(), dims.size());
     for (int d = 0; d < dims.size() && !b.failed(); ++d) extents[factors[i][d]] = expected_extent(b, dims[d]);
   }
   if (b.failed()) return b.nothing();
@@ -258,7 +258,7 @@ constexpr symbol emit_einsum_call(builder& b, list_view<symbol> operands, const 
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (!b.has(operands[i])) return b.nothing();
       ranks[i] = operands[i].rank();
-      if (const int letters = e.operand(int(i)).size(); ranks[i] < letters) b.fail(fault::rank_mismatch, text, {}, letters, ranks[i]);
+      if (const int letters = e.operand(int(i)).size(); ranks[i] < letters) b.fail_rank(text, int(i), letters, ranks[i]);
     }
     if (b.failed()) return b.nothing();
     diagnostic problem;

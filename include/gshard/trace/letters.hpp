@@ -25,7 +25,7 @@ constexpr std::array<int, equation::most_factors> dims_of_letters(builder& b, li
   for (std::size_t i = 0; i < operands.size() && !b.failed(); ++i) {
     const dim_list dims = operands[i].get().dims;
     const short_list& letters = e.operands[i];
-    if (dims.size() != letters.size()) b.fail(fault::rank_mismatch, about, {}, letters.size(), dims.size());
+    if (dims.size() != letters.size()) b.fail_rank(about, int(i), letters.size(), dims.size());
     for (int d = 0; d < dims.size() && !b.failed(); ++d) {
       const int f = letters[d];
       const bool is_other = ((known >> f) & 1u) && dim_of[std::size_t(f)] != dims[d];

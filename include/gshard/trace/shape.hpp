@@ -7,6 +7,7 @@
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -94,8 +95,15 @@ constexpr symbol emit_merge(symbol x, int at) {
 constexpr symbol emit_split(symbol x, int at, int first, int second) {
   builder& b = *x.owner;
   if (!check_dims(x, at, 1, "split_dim") || !check_room(x, "split_dim")) return b.nothing();
+  const int whole = x.get().dims[at];
+  const std::int64_t extent = b.derived_known_extent(whole), one = b.derived_known_extent(first), other = b.derived_known_extent(second);
+  if (const std::int64_t product = saturating_product(one, other); std::min({extent, one, other}) >= 0 && product != extent) {
+    const char letter = b.program.dims[std::size_t(whole)].letter;
+    b.fail(fault::not_the_product, "split_dim", {&letter, letter ? 1u : 0u}, diagnostic::nearest(extent), diagnostic::nearest(product));
+    return b.nothing();
+  }
   reshaper r(x);
-  b.splits.push_back({x.get().dims[at], first, second});
+  b.splits.push_back({whole, first, second});
   r.keep_until(at);
   r.keep(first);
   r.gain(second);
@@ -172,7 +180,7 @@ constexpr symbol merge_dims(here x, int at) { return detail::emit_merge(x, at); 
 /// split_dim<1>(x): a merged dim as the two that it was made of. split_dim<1>(x, "BT"): any dim as the dims of two letters.
 /// Shapes: [G,B*T,M] -> [G,B,T,M].
 /// Communicates: nothing, or, if blocks of the merged dim are not blocks of the first, their borders.
-/// Compile time: that x has the dim; that it was merged, or that two letters are given.
+/// Compile time: that x has the dim; that it was merged, or that two letters are given; the product, where extents are known.
 /// Throws: `gshard::error` when the program is bound, if the extent of the dim is not the product of the two.
 /// @see merge_dims
 template <int At>

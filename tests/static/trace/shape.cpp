@@ -81,6 +81,23 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), 1); }));
 static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), -1); }));
 static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 2, 1, 1); }));
+// Extents that are known have the product that is split, letters and derived dims included.
+constexpr bool splits(std::int64_t first, std::int64_t second) {
+  builder b;
+  b.options.known = {{'A', 4}, {'B', 6}, {'C', 3}};
+  gs::split_dim(input(b, "AB"), 1, first, second);
+  if (!b.failed()) gs::split_dim(gs::merge_dims(input(b, "AB"), 0), 0, 4 * first, second);
+  return !b.failed();
+}
+static_assert(splits(2, 3) && splits(1, 6) && splits(6, 1));
+static_assert(!splits(2, 4) && !splits(0, 3) && !splits(INT64_MAX, 2));
+constexpr auto in_letters = [](std::string_view letters) {
+  return [letters](builder& b, auto&) {
+    b.options.known = {{'A', 4}, {'B', 6}, {'C', 3}};
+    gs::split_dim<1>(input(b, "AB"), letters);
+  };
+};
+static_assert(fails(fault::not_the_product, "split_dim", in_letters("AC")) && !fails(fault::not_the_product, "split_dim", in_letters("CD")));
 static_assert(tracing::out_of_range("split_dim", "first", {-1}, [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, -1, 2); }));
 static_assert(tracing::out_of_range("split_dim", "second", {-2}, [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, 2, -2); }));
 static_assert(tracing::out_of_range("annotate", "priority", {256}, [](builder& b, auto&) {
