@@ -41,7 +41,7 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 /// True if B x (H + padding) floats can be counted.
 bool counts(std::int64_t b, std::int64_t h, double padding) {
-  const double most = double(gs::most_bytes);
+  const double most = double(gs::max_tensor_bytes);
   return b >= 0 && h >= 0 && double(b) <= most && double(h) <= most && 4 * std::max(1.0, double(b)) * std::max(1.0, double(h) + padding) <= most;
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("extents of any size are counted or refused") {
           CHECK(elements == t.size());
         });
         if (fits) CHECK(refused.empty());
-        if (b < 0 || h < 0 || b > gs::most_bytes || h > gs::most_bytes) CHECK(!refused.empty());
+        if (b < 0 || h < 0 || b > gs::max_tensor_bytes || h > gs::max_tensor_bytes) CHECK(!refused.empty());
       }
 }
 

@@ -11,35 +11,35 @@ namespace gshard { inline namespace v0 {
 
 /// A tensor has at most so many bytes, 8 PiB, and a dim at most so many indices. So each size is exact as a double, and the sizes and
 /// prices of many tensors can be added.
-inline constexpr std::int64_t most_bytes = std::int64_t(1) << 53;
-/// The size or price of what cannot be counted: of a dim without an extent, and of a tensor of more than `most_bytes`.
+inline constexpr std::int64_t max_tensor_bytes = std::int64_t(1) << 53;
+/// The size or price of what cannot be counted: of a dim without an extent, and of a tensor of more than `max_tensor_bytes`.
 inline constexpr std::int64_t uncountable = INT64_MAX;
 
 namespace detail {
 /// a * b, or `uncountable` if that is more.
-constexpr std::int64_t capped_product(std::int64_t a, std::int64_t b) {
+constexpr std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
   std::int64_t n = 0;
   return __builtin_mul_overflow(a, b, &n) ? uncountable : n;
 }
 /// a + b of numbers that are not negative, or `uncountable` if that is more.
-constexpr std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
+constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   std::int64_t n = 0;
   return __builtin_add_overflow(a, b, &n) ? uncountable : n;
 }
 }  // namespace detail
 
 /// The bytes of a tensor whose extents are added one by one. `uncountable` if an extent is negative, or if there are more than
-/// `most_bytes`. An extent of 0 makes the tensor empty. The others are still counted, because shards multiply them.
+/// `max_tensor_bytes`. An extent of 0 makes the tensor empty. The others are still counted, because shards multiply them.
 class byte_count {
  public:
   constexpr explicit byte_count(std::int64_t width) : bytes_(width) {}
 
   constexpr void times(std::int64_t extent) {
     empty_ = empty_ || extent == 0;
-    counts_ = counts_ && extent >= 0 && extent <= most_bytes;
-    if (extent > 1) bytes_ = detail::capped_product(bytes_, extent);
+    counts_ = counts_ && extent >= 0 && extent <= max_tensor_bytes;
+    if (extent > 1) bytes_ = detail::saturating_product(bytes_, extent);
   }
-  constexpr bool is_countable() const { return counts_ && bytes_ <= most_bytes; }
+  constexpr bool is_countable() const { return counts_ && bytes_ <= max_tensor_bytes; }
   constexpr std::int64_t bytes() const { return !is_countable() ? uncountable : empty_ ? 0 : bytes_; }
 
  private:

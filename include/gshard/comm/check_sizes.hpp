@@ -21,7 +21,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 inline std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
 
 /// Throws `gshard::error` for an axis or a dim of a plan without an extent, or with one that is negative or cannot be counted. So for a
-/// mesh of more than `most_devices`, and for a tensor of more than `most_bytes`. `during`: what needs them, such as "dry run".
+/// mesh of more than `max_devices`, and for a tensor of more than `max_tensor_bytes`. `during`: what needs them, such as "dry run".
 inline void check_sizes(const plan_view& plan, const extents& e, std::string_view during) {
   const std::string where = std::string(during) + ": ";
   for (int a = 0; a < plan.mesh.rank(); ++a)
@@ -32,13 +32,13 @@ inline void check_sizes(const plan_view& plan, const extents& e, std::string_vie
   for (std::size_t i = 0; i < plan.dims.size(); ++i) {
     const dim& d = plan.dims[i];
     const std::int64_t extent = e.dim(int(i));
-    if (extent >= 0 && extent <= most_bytes) continue;
+    if (extent >= 0 && extent <= max_tensor_bytes) continue;
     const std::string about = where + text_of(d);
     if (extent == -1 && !e.knows_dim(int(i))) throw error(about + " is given no extent");
     if (extent < 0) throw error(about + " is given the extent " + std::to_string(extent));
     const bool is_capped = extent == uncountable && d.what != dim::kind::bound;
     const std::string found = is_capped ? "a larger extent" : "the extent " + std::to_string(extent);
-    throw error(about + " has " + found + ", and at most " + std::to_string(most_bytes) + " can be counted");
+    throw error(about + " has " + found + ", and at most " + std::to_string(max_tensor_bytes) + " can be counted");
   }
   for (std::size_t v = 0; v < plan.values.size(); ++v) {
     const value& t = plan.values[v];

@@ -106,8 +106,27 @@ class canonical_order {
     }
     return found;
   }
+  /// Nodes whose hashes are needed: if only some are sorted, these and what they read.
+  constexpr list<char> hashed_nodes() const {
+    list<char> hashed(g_.nodes.size(), some_ ? char(0) : char(1));
+    if (!some_) return hashed;
+    list<char> read_list(g_.values.size(), 0);
+    char *const read = read_list.data(), *const found = hashed.data();
+    const node* const nodes = g_.nodes.data();
+    for (std::size_t i = g_.nodes.size(); i-- > 0;) {
+      const node& n = nodes[i];
+      bool is_read = some_[i] != 0;
+      for (int o = 0; o < n.outputs; ++o) is_read = is_read || read[n.out[o]];
+      if (!is_read) continue;
+      found[i] = 1;
+      for (int k = 0; k < n.inputs; ++k) read[n.in[k]] = 1;
+    }
+    return hashed;
+  }
   constexpr void hash_operands() {
     const list<std::uint64_t> dims_list = hash_dims();
+    const list<char> hashed_list = hashed_nodes();
+    const char* const hashed = hashed_list.data();
     list<std::uint64_t> made_list(g_.values.size(), 0);  // by value: a hash of what makes it
     const std::uint64_t* const dims = dims_list.data();
     const node* const nodes = g_.nodes.data();
@@ -116,6 +135,7 @@ class canonical_order {
     for (std::size_t i = 0; i < g_.inputs.size(); ++i) made[g_.inputs[i].value] = (i + 1) * first;
     for (std::size_t i = 0; i < g_.parameters.size(); ++i) made[g_.parameters[i].value] = (i + 1) * second;
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      if (!hashed[i]) continue;
       const node& n = nodes[i];
       const attributes& a = n.attr;
       const std::uint64_t flags = std::uint64_t(n.kind) << 32 | std::uint64_t(n.inputs) << 24 | std::uint64_t(a.combine) << 16 |

@@ -108,11 +108,11 @@ constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> befo
     case dim::kind::fixed: return d.number;
     case dim::kind::product:
       if (before[d.first] < 0 || before[d.second] < 0) return -1;
-      return detail::capped_product(before[d.first], before[d.second]);
+      return detail::saturating_product(before[d.first], before[d.second]);
     case dim::kind::ratio: {
       if (before[d.first] < 0 || before[d.second] < 0) return -1;
-      const std::int64_t over = detail::capped_product(d.number, before[d.first]);
-      const std::int64_t under = detail::capped_product(d.divisor, before[d.second]);
+      const std::int64_t over = detail::saturating_product(d.number, before[d.first]);
+      const std::int64_t under = detail::saturating_product(d.divisor, before[d.second]);
       const std::int64_t rounded = under > 0 ? rounded_up(over, under) : 1;
       return rounded > 0 ? rounded : 1;
     }
@@ -128,12 +128,12 @@ constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> befo
     case dim::kind::rounded: {
       if (before[d.first] < 0) return -1;
       const std::int64_t least = before[d.first] > d.number ? before[d.first] : d.number;
-      return detail::capped_product(rounded_up(least, d.divisor), d.divisor);
+      return detail::saturating_product(rounded_up(least, d.divisor), d.divisor);
     }
     case dim::kind::blocks: {
       std::int64_t n = d.number;
       for (std::size_t a = 0; a < axes.size(); ++a)
-        if (((d.first >> a) & 1u) && axes[a] > 0) n = detail::capped_product(n, axes[a]);
+        if (((d.first >> a) & 1u) && axes[a] > 0) n = detail::saturating_product(n, axes[a]);
       return n;
     }
   }

@@ -17,7 +17,7 @@ inline constexpr int dynamic = -1;
 
 inline constexpr int max_axes = 8;
 /// The most devices of a mesh.
-inline constexpr int most_devices = INT32_MAX;
+inline constexpr int max_devices = INT32_MAX;
 
 /// The shape of a mesh of devices: named axes in row-major order, with their extents if known at compile time.
 struct mesh_shape {
@@ -38,12 +38,12 @@ struct mesh_shape {
   }
   constexpr int rank() const { return count; }
   constexpr int static_extent(int a) const { return extents[std::size_t(a)]; }
-  /// The number of devices; 0 if the extent of an axis is dynamic. More than `most_devices` if there are too many.
+  /// The number of devices; 0 if the extent of an axis is dynamic. More than `max_devices` if there are too many.
   constexpr std::int64_t static_devices() const {
     std::int64_t n = 1;
     for (int a = 0; a < count; ++a)
       if (static_extent(a) == dynamic) return 0;
-      else if (n <= most_devices) n *= static_extent(a);
+      else if (n <= max_devices) n *= static_extent(a);
     return n;
   }
   constexpr std::string_view name(int a) const { return names[std::size_t(a)].view(); }
@@ -79,7 +79,7 @@ struct mesh {
   static_assert(sizeof...(Axes) <= max_axes, "gshard: a mesh has at most 8 axes");
   static constexpr mesh_shape shape = detail::shape_of_axes<Axes...>();
   static_assert(detail::names_are_unique(shape), "gshard: two axes of a mesh have the same name");
-  static_assert(shape.static_devices() <= most_devices, "gshard: a mesh has at most 2147483647 devices");
+  static_assert(shape.static_devices() <= max_devices, "gshard: a mesh has at most 2147483647 devices");
 };
 
 namespace detail {

@@ -110,7 +110,7 @@ enum class linearity : std::uint8_t {
   always,       // linear in all operands together
   of_function,  // if the function of the node is
   product,      // linear in each operand alone, except ids; with one operand, always
-  by_price,     // linear in its operand, unless it fills the result with another number than 0. Prices decide whether a sum stays partial
+  one_operand,  // linear in its operand, unless it fills the result with another number than 0. Prices decide whether a sum stays partial
 };
 
 /// The dim along which an operation needs complete lines, but can be decomposed into operations on blocks. An operation that cannot be
@@ -281,7 +281,7 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::by_price},
+     .linear = linearity::one_operand},
     {.kind = op::pad,
      .name = "pad",
      .elements = all_elements,
@@ -289,7 +289,7 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::by_price},
+     .linear = linearity::one_operand},
     {.kind = op::reverse,
      .name = "reverse",
      .elements = all_elements,
@@ -297,7 +297,7 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::by_price},
+     .linear = linearity::one_operand},
     {.kind = op::roll,
      .name = "roll",
      .elements = all_elements,
@@ -305,14 +305,14 @@ inline constexpr op_traits op_table[]{
      .only_moves = true,
      .repeatable = true,
      .windowed = 1,
-     .linear = linearity::by_price},
+     .linear = linearity::one_operand},
     {.kind = op::permute,
      .name = "permute",
      .elements = all_elements,
      .by_size = true,
      .only_moves = true,
      .windowed = 1,
-     .linear = linearity::by_price},
+     .linear = linearity::one_operand},
     {.kind = op::concat, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true},
     {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
     {.kind = op::pool, .name = "pool", .windowed = 1},
@@ -323,7 +323,7 @@ inline constexpr op_traits op_table[]{
      .name = "dropout",
      .elementwise = true,
      .spreads = propagation::first,
-     .linear = linearity::by_price,
+     .linear = linearity::one_operand,
      .overwrites = 0},
     {.kind = op::random, .name = "random"},
     {.kind = op::top_k_gating, .name = "top_k_gating", .routes = true, .gates = true},

@@ -82,15 +82,15 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
   }
 }
 
-/// What cannot be counted at the known extents of a program: extents that are negative or beyond `most_bytes`, meshes of more than
-/// `most_devices`, and tensors of more than `most_bytes`. `e`: the extents with which it is planned. The assumed ones become 1 if the bytes
-/// of some tensor could not be counted with them.
+/// What cannot be counted at the known extents of a program: extents that are negative or beyond `max_tensor_bytes`, meshes of more than
+/// `max_devices`, and tensors of more than `max_tensor_bytes`. `e`: the extents with which it is planned. The assumed ones become 1 if the
+/// bytes of some tensor could not be counted with them.
 constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, const gshard::dims& known, extents& e) {
   diagnostic problem;
   for (std::size_t i = 0; i < known.count; ++i)
-    if (const auto& [letter, extent] = known.entries[i]; extent < 0 || extent > most_bytes)
+    if (const auto& [letter, extent] = known.entries[i]; extent < 0 || extent > max_tensor_bytes)
       problem.report(fault::bad_range, "extent", {&letter, 1}, extent < 0 ? diagnostic::nearest(extent) : diagnostic::no_number);
-  if (mesh.static_devices() > most_devices) problem.report(fault::bad_range, "mesh", "extents");
+  if (mesh.static_devices() > max_devices) problem.report(fault::bad_range, "mesh", "extents");
   bool large = false, assumes_less = false;
   for (const std::int64_t extent : e.dims) large = large || extent > assumed_dim;
   if (problem || !large) return problem;
@@ -100,7 +100,7 @@ constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, con
     std::uint64_t left = v.dims.bits;
     for (int d = 0; d < v.dims.count; ++d, left >>= dim_list::width)
       if (const std::int64_t extent = extent_of[left & dim_list::largest]; extent > 1) most *= double(extent);
-    if (most <= double(most_bytes)) continue;
+    if (most <= double(max_tensor_bytes)) continue;
     byte_count all(size_of(v.type)), stated(size_of(v.type));
     for (int d = 0; d < v.rank(); ++d) {
       all.times(e.dim(v.dims[d]));

@@ -60,8 +60,8 @@ struct plan_view {
   /// True if the bytes of all tensors of a step, and of their shards on these devices, can be counted.
   constexpr bool is_countable(const node& step, const extents& e) const {
     std::int64_t devices = 1;
-    for (int a = 0; a < mesh.count; ++a) devices = e.axis(a) < 1 ? uncountable : detail::capped_product(devices, e.axis(a));
-    bool counts = devices <= most_devices;
+    for (int a = 0; a < mesh.count; ++a) devices = e.axis(a) < 1 ? uncountable : detail::saturating_product(devices, e.axis(a));
+    bool counts = devices <= max_devices;
     for (int i = 0; i < step.inputs; ++i) counts = counts && gshard::is_countable(at(step.input(i)), e);
     for (int o = 0; o < step.outputs; ++o) counts = counts && gshard::is_countable(at(step.output(o)), e);
     return counts;
@@ -69,7 +69,7 @@ struct plan_view {
   /// Bytes that a device receives in a step: those of the device that receives most. Exact for any extents: uneven and empty shards,
   /// windows and looped einsums included. In a ragged exchange as if all rows were in use: the most that can be. Several moves of one step
   /// count together; `of`: what that device receives in its moves of this kind. `uncountable` if the extents are not bound, or if a tensor
-  /// has more than `most_bytes`.
+  /// has more than `max_tensor_bytes`.
   /// @see executor::received, which counts the same in runs
   constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
@@ -83,12 +83,12 @@ struct plan_view {
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {
     std::int64_t total = 0;
     for (const node& s : steps)
-      if (performs(s, kind)) total = detail::capped_sum(total, bytes_received(s, e, kind));
+      if (performs(s, kind)) total = detail::saturating_sum(total, bytes_received(s, e, kind));
     return total;
   }
   constexpr std::int64_t bytes_received(const extents& e) const {
     std::int64_t total = 0;
-    for (const node& s : steps) total = detail::capped_sum(total, bytes_received(s, e));
+    for (const node& s : steps) total = detail::saturating_sum(total, bytes_received(s, e));
     return total;
   }
   /// The parameter named `name`, or null.

@@ -21,4 +21,12 @@ constexpr void set_positions(graph& g) {
   for (const std::int32_t i : update_order(g, live_nodes(g))) nodes[i].place.position = position++;
 }
 
+/// The nodes that have a position.
+constexpr list<char> nodes_that_run(const graph& g) {
+  list<char> run(g.nodes.size(), 1);
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)
+    if (g.nodes.data()[i].place.position < 0) run.data()[i] = 0;
+  return run;
+}
+
 }}}  // namespace gshard::v0::detail

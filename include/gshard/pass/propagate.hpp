@@ -8,6 +8,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/neighbors.hpp>
+#include <gshard/pass/live_nodes.hpp>
 #include <gshard/pass/reader_counts.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 
@@ -113,7 +114,7 @@ class node_propagation {
     std::uint32_t shared = n_.rule.out[0].mask();
     for (int i = 0; i < n_.inputs; ++i) shared &= n_.rule.in[i].mask();
     const std::int64_t devices = e_.devices(axes), shard = shard_elements(operand.dims, operand.layout, e_) * size_of(operand.type);
-    const std::int64_t sum = bytes_of_sum(shard_elements(result.dims, result.layout, e_) * size_of(result.type), devices);
+    const std::int64_t sum = bytes_of_sum(shard_elements(result.dims, result.layout, e_) * size_of(result.type), result.type, devices);
     return sum < (shared != 0 ? shard - shard / devices : shard * (devices - 1));
   }
   constexpr bool is_known(const value& v) const {
@@ -204,7 +205,7 @@ constexpr void want_annotated(graph& g) {
   bool annotated = false;
   for (const node& n : g.nodes) annotated = annotated || traits(n.kind).annotates;
   if (!annotated) return;
-  const list<std::int32_t> readers = detail::reader_counts(g);
+  const list<std::int32_t> readers = detail::reader_counts(g, detail::live_nodes(g));
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
     if (!traits(n.kind).annotates || n.attr.may_move) continue;

@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device);
 
 namespace detail {
-/// The number of bytes of a tensor's elements. Throws `gshard::error` if they cannot be counted. @see most_bytes
+/// The number of bytes of a tensor's elements. Throws `gshard::error` if they cannot be counted. @see max_tensor_bytes
 std::int64_t bytes_of(std::span<const std::int64_t> extents, std::int64_t width, std::string_view tensor);
 }  // namespace detail
 

@@ -19,7 +19,7 @@ static_assert(gs::mesh<gs::axis<"data", 3>, gs::axis<"expert", 8>>::shape.static
 static_assert([] {
   gs::mesh_shape shape;
   for (int a = 0; a < gs::max_axes; ++a) shape.push_back({&"abcdefgh"[a], 1}, INT32_MAX);
-  return shape.static_devices() > gs::most_devices;
+  return shape.static_devices() > gs::max_devices;
 }());
 
 // A mesh without axes is one device.

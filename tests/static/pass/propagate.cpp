@@ -201,4 +201,18 @@ constexpr bool are_fixed_points(int first, int last, int step) {
 }
 static_assert(are_fixed_points(0, 78125, 1511));
 
+// The only reader of a tensor says its sharding, if it is an annotation. A node that no result needs reads nothing.
+template <bool HasDeadReader>
+constexpr bool is_wanted() {
+  builder b;
+  b.mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>::shape;
+  const symbol y = einsum<"BM,MH->BH">(input(b, "BM"), input(b, "MH"));
+  if (HasDeadReader) (void)gs::relu(y);
+  const symbol z = gs::annotate<P<"x", none>>(y);
+  b.program.outputs.push_back({gs::tensor_name("z"), z.id});
+  gs::want_annotated(b.program);
+  return y.get().layout[0].size() == 1;
+}
+static_assert(is_wanted<false>() && is_wanted<true>());
+
 }  // namespace

@@ -78,7 +78,7 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 }
 }  // namespace detail
 
-/// True if the bytes of a tensor, and so of its shards, can be counted. @see most_bytes
+/// True if the bytes of a tensor, and so of its shards, can be counted. @see max_tensor_bytes
 constexpr bool is_countable(const value& v, const extents& e) {
   byte_count n(size_of(v.type));
   for (int d = 0; d < v.dims.size(); ++d) n.times(e.dim(v.dims[d]));
@@ -128,10 +128,16 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
 }
 }  // namespace detail
 
-/// Bytes that each of n devices receives when they sum `bytes` bytes of each.
-constexpr std::int64_t bytes_of_sum(std::int64_t bytes, std::int64_t n) {
-  return bytes <= small_sum_bytes / n ? bytes * (n - 1) : 2 * (bytes - (bytes + n - 1) / n);
+/// Bytes that the busiest of n devices receives when they sum `bytes` bytes of each. Small sums gather all addends. In others each device
+/// sums a block of ceil(numbers / n), and the first has the largest.
+constexpr std::int64_t bytes_of_sum(std::int64_t bytes, dtype type, std::int64_t n) {
+  if (bytes <= small_sum_bytes / n) return bytes * (n - 1);
+  const std::int64_t width = size_of(traits(type).part), numbers = bytes / width;
+  return bytes + width * (n - 2) * ((numbers + n - 1) / n);
 }
+
+/// The planner's largest price of a collective. So its prices can be added.
+inline constexpr std::int64_t most_price = max_tensor_bytes;
 
 /// The planner's estimate of the bytes that one device receives in a collective over some axes that reshards a tensor: those of the device
 /// that receives most, if extents divide evenly. @see plan_view::bytes_received
@@ -140,8 +146,11 @@ constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& 
   const std::int64_t n = e.devices(axes);
   if (n <= 1) return 0;
   switch (kind) {
-    case op::all_reduce: return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), n);
-    case op::reduce_scatter: return detail::capped_product(shard_elements(v.dims, to, e) * size_of(v.type), n - 1);
+    case op::all_reduce: return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), v.type, n);
+    case op::reduce_scatter: {
+      const std::int64_t bytes = detail::saturating_product(shard_elements(v.dims, to, e) * size_of(v.type), n - 1);
+      return bytes < most_price ? bytes : most_price;
+    }
     default: return traits(kind).collective && traits(kind).reshards ? detail::bytes_lacking(v, from, to, e) : 0;
   }
 }

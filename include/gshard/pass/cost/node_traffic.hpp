@@ -100,10 +100,10 @@ constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, li
 /// others, as in small sums. Permutes are taken to be random, other moves to be even.
 constexpr std::int64_t bytes_between_nodes(op kind, const nodes_of_group& g, std::int64_t bytes_received, bool at_once = false) {
   if (g.nodes <= 1 || bytes_received <= 0) return 0;
-  if (is_looped_product(kind)) return detail::capped_product(g.crossings, bytes_received);
+  if (is_looped_product(kind)) return detail::saturating_product(g.crossings, bytes_received);
   const std::int64_t others = g.members - 1, times = traits(kind).in_rings && !at_once ? (g.nodes - 1) * g.members : g.pairs;
-  return detail::capped_sum(detail::capped_product(bytes_received / others, times),
-                            detail::capped_product(bytes_received % others, times) / others);
+  return detail::saturating_sum(detail::saturating_product(bytes_received / others, times),
+                            detail::saturating_product(bytes_received % others, times) / others);
 }
 
 namespace detail {

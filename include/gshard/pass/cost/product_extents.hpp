@@ -43,7 +43,7 @@ constexpr product_extents extents_of_product(const plan_view& plan, const node& 
   const std::int64_t experts = std::max<std::int64_t>(1, shard_extent(count.dims[last], count.layout[last], e));
   std::int64_t& rows = n.rule.out[0].contains(n.rule.in[0][2]) ? p.rows : p.contracted;
   rows = std::max<std::int64_t>(1, rows / experts);
-  p.batch = detail::capped_product(p.batch, experts);
+  p.batch = detail::saturating_product(p.batch, experts);
   return p;
 }
 

@@ -17,10 +17,10 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// One device for each combination of shard sizes: prices look at these instead of all devices. Along axes of windows and of reordered axes
-/// these are all coordinates, up to `most` devices; on larger meshes the first two and the last two.
-class distinct_places {
+/// these are all coordinates, up to `most` devices; on larger meshes the first two, the last two, and those that pairs name.
+class representative_places {
  public:
-  constexpr explicit distinct_places(const extents& e) : e_(e) {}
+  constexpr representative_places(list_view<window> windows, const extents& e) : windows_(windows), e_(e) {}
 
   /// Adds the shards of a tensor before and after a move.
   constexpr void add(const value& from, const value& to) {
@@ -29,6 +29,8 @@ class distinct_places {
       const bool reads = (!from.windows.empty() && from.windows[d]) || (!to.windows.empty() && to.windows[d]);
       const bool nests = before.is_prefix_of(after) || after.is_prefix_of(before);
       if (reads || !nests) add_all(before.mask() | after.mask());
+      for (const value* v : {&from, &to})
+        if (!v->windows.empty()) add_pairs(windows_[std::size_t(v->windows[d])].pairs, v->layout[d]);
       add_changes(e_.dim(to.dims[d]), before.size() > after.size() ? before : after);
       if (!nests) add_changes(e_.dim(to.dims[d]), before.size() > after.size() ? after : before);
     }
@@ -56,6 +58,7 @@ class distinct_places {
   }
 
  private:
+  list_view<window> windows_;
   const extents& e_;
   std::uint32_t all_ = 0;                   // axes of which all coordinates differ
   std::array<list<int>, max_axes> changes_;  // coordinates from which on shards may have another size than before
@@ -70,6 +73,13 @@ class distinct_places {
     for (int a = 0; a < max_axes; ++a)
       if ((axes >> a) & 1u)
         for (const int c : {1, 2, e_.axis(a) - 2, e_.axis(a) - 1}) changes_[std::size_t(a)].push_back(c);
+  }
+  /// A window with pairs is read along one axis.
+  constexpr void add_pairs(const pair_list& pairs, const short_list& axes) {
+    if (axes.size() != 1 || ((all_ >> axes[0]) & 1u)) return;
+    list<int>& changes = changes_[std::size_t(axes[0])];
+    for (const device_pair* p = pairs.data; p != pairs.data + pairs.count; ++p)
+      for (const int c : {p->source, p->source + 1, p->target, p->target + 1}) changes.push_back(c);
   }
   /// A block of `length` indices has shards of equal size, then maybe a short one, then empty ones.
   constexpr void add_changes(std::int64_t length, const short_list& axes, int i = 0) {
@@ -91,13 +101,6 @@ class distinct_places {
     return found;
   }
 };
-
-/// Bytes that each of n devices receives when they sum the same number of numbers of one width. Small sums gather all addends. In others
-/// each device sums a block of ceil(numbers / n), and the first has the largest.
-constexpr std::int64_t most_received_of_sum(std::int64_t numbers, std::int64_t width, std::int64_t n) {
-  if (numbers * width <= small_sum_bytes / n) return numbers * width * (n - 1);
-  return width * (numbers + (n - 2) * ((numbers + n - 1) / n));
-}
 
 /// The bytes that devices receive in a communication step. Its tensors must be countable.
 class step_traffic {
@@ -126,7 +129,7 @@ class step_traffic {
 
   /// Every device lacks a part of its new shards, and receives that. `all`: not only in moves of this kind.
   constexpr std::int64_t of_moves(op of, bool all) const {
-    distinct_places places(e_);
+    representative_places places(windows_, e_);
     for (int i = 0; i < step_.inputs; ++i) places.add(before(i), after(i));
     std::int64_t most = 0, asked = 0;
     places.for_each([&](const mesh_place& at) {
@@ -147,9 +150,9 @@ class step_traffic {
     const bool scatters = !traits(step_.kind).one_call;  // no all_reduce
     std::int64_t elements = 0;
     for (int i = 0; i < step_.inputs; ++i) elements += shard_elements(scatters ? after(i) : before(i), windows_, e_);
-    const dtype type = before(0).type, part = traits(type).part;
-    if (scatters) return capped_product(elements * size_of(type), devices_ - 1);
-    return most_received_of_sum(elements * (size_of(type) / size_of(part)), size_of(part), devices_);
+    const dtype type = before(0).type;
+    if (scatters) return saturating_product(elements * size_of(type), devices_ - 1);
+    return bytes_of_sum(elements * size_of(type), type, devices_);
   }
   /// Every block passes by, except one: of an operand the device's own, of a sum the block with which its partial sums begin.
   constexpr std::int64_t of_ring(const value& ring) const {
@@ -165,7 +168,7 @@ class step_traffic {
       for (int a = 0; a < max_axes; ++a) found = found || (((along >> a) & 1u) && one[std::size_t(a)] != other[std::size_t(a)]);
       return found;
     };
-    distinct_places places(e_);
+    representative_places places(windows_, e_);
     places.add(v, v);
     std::int64_t most = 0;
     places.for_each([&](const mesh_place& first) {

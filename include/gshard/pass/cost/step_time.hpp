@@ -105,7 +105,7 @@ struct step_price {
   std::int64_t peak = 0;  ///< the most bytes of all other tensors that are alive at once
 
   constexpr double seconds() const { return compute + communicate; }
-  constexpr std::int64_t bytes() const { return detail::capped_sum(detail::capped_sum(parameters, inputs), peak); }
+  constexpr std::int64_t bytes() const { return detail::saturating_sum(detail::saturating_sum(parameters, inputs), peak); }
 };
 
 namespace detail {
@@ -196,7 +196,7 @@ constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
     const lifetime& l = plan.lifetimes[v];
     if (l.root != std::int32_t(v) || l.first < 0) continue;
     const std::int64_t bytes = shard_bytes(plan, std::int32_t(v), e);
-    all = capped_sum(all, bytes);
+    all = saturating_sum(all, bytes);
     if (all == uncountable) return uncountable;
     change[std::size_t(l.first)] += bytes;
     change[std::size_t(l.last) + 1] -= bytes;
@@ -238,7 +238,7 @@ constexpr double flops(const plan_view& plan, const extents& e) {
 /// Bytes that the steps of a plan read and write in the memory of the busiest device.
 constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
   std::int64_t total = 0;
-  for (const node& step : plan.steps) total = detail::capped_sum(total, bytes_touched(plan, step, e));
+  for (const node& step : plan.steps) total = detail::saturating_sum(total, bytes_touched(plan, step, e));
   return total;
 }
 
@@ -248,8 +248,8 @@ template <network Network>
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
   step_price p;
   for (const node& step : plan.steps) (traits(step.kind).collective ? p.communicate : p.compute) += seconds_of(plan, step, e, on, through);
-  for (const parameter& q : plan.parameters) p.parameters = detail::capped_sum(p.parameters, detail::shard_bytes(plan, q.value, e));
-  for (const port& q : plan.inputs) p.inputs = detail::capped_sum(p.inputs, detail::shard_bytes(plan, q.value, e));
+  for (const parameter& q : plan.parameters) p.parameters = detail::saturating_sum(p.parameters, detail::shard_bytes(plan, q.value, e));
+  for (const port& q : plan.inputs) p.inputs = detail::saturating_sum(p.inputs, detail::shard_bytes(plan, q.value, e));
   if (on.measured.has_operations()) p.compute += on.measured.run_start;
   else p.communicate += double(p.inputs) / on.link_bytes;
   p.peak = detail::peak_bytes(plan, e);

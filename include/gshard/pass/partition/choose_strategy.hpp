@@ -45,7 +45,7 @@ constexpr sharding wanted_sharding(const planning& p, const node& n, int o, cons
 }
 
 /// The cost of a strategy whose result is complete where a partial sum is wanted: more than any bytes.
-inline constexpr std::int64_t excluded = std::int64_t(1) << 60;
+inline constexpr std::int64_t excluded = most_price * 32;
 
 /// The cost of a strategy in bytes: reshards of operands to their forms, and of results to the wanted shardings. Work that is replicated
 /// over an axis counts like sending its results, unless the operation only moves data.
@@ -82,7 +82,7 @@ struct combined_cost {
 };
 /// Adds the moves that bring a tensor into a sharding. If its node runs again, these are the moves of its operands. Forms in `counted` need
 /// none.
-constexpr void add_moves(start_set& all, const planning& p, std::int32_t tensor, const sharding& layout, counted_forms& counted) {
+constexpr void add_moves(start_set& all, const planning& p, std::int32_t tensor, const sharding& layout, priced_forms& counted) {
   if (counted.has(tensor, layout)) return;
   if (!counted.full()) counted.add(tensor, layout);
   if (p.cache.is_repeated(tensor, layout)) {
@@ -102,7 +102,7 @@ constexpr combined_cost cost_if_combined(const planning& p, const node& n, const
     const sharded_form form = operand_form(p, n, i, how, partial);
     std::int32_t from = -1;
     if (form.windows.empty()) {
-      counted_forms counted;
+      priced_forms counted;
       add_moves(before, p, n.input(i), form.layout, counted);
     } else if (const std::int64_t bytes = p.cache.cost(n.input(i), form, from) - p.e.start_bytes; bytes >= 0 && from >= 0) {
       value goal = p.g.at(n.input(i));
@@ -186,18 +186,21 @@ constexpr strategy cheapest_strategy(const planning& p, const node& n, const par
     });
   };
   look(0);
-  if (!p.g.orders.empty() && traits(n.kind).only_moves) for_each_order(p, n, look);
+  if (!partial.axes && !p.g.orders.empty() && traits(n.kind).only_moves) for_each_order(p, n, look);  // no partial sum has an order
   return best;
 }
 
-/// The same for a product. Each operand in which it is linear may stay partial over axes of its own. @see is_product
+/// The same for a product. Each operand in which it is linear may stay partial over axes of its own. @see may_pass_partial
 constexpr partitioning keep_partial_operands(const planning& p, const node& n, partitioning best, std::int64_t lowest) {
   const auto axes_of = [&](int i) { return is_linear_in(p.g, n, i) ? partial_sum_axes(p, n.in[i]) : std::uint8_t(0); };
   const std::uint8_t a = axes_of(0), b = axes_of(1);
   if (!a && !b) return best;
   if (lowest < 0) lowest = strategy_cost(p, n, best.how, best.partial);
-  const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {std::uint8_t(a & ~b), b}, {a, std::uint8_t(b & ~a)}};
-  for (const auto& [first, second] : ways) {
+  const auto b_first = std::uint8_t(a & ~b), a_first = std::uint8_t(b & ~a);
+  const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {b_first, b}, {a, a_first}};
+  for (int i = 0; i < (!a || !b || a == b ? 2 : a & b ? 4 : 3); ++i) {  // the other ways are one of these
+    const auto [first, second] = ways[i];
+    if (!first && !second) continue;
     const partial_state kept{.axes = std::uint8_t(first | second), .per_operand = true, .second = second};
     std::int64_t bytes = -1;
     const strategy how = cheapest_strategy(p, n, kept, bytes);
@@ -221,7 +224,7 @@ constexpr partitioning choose_strategy(const planning& p, const node& n, bool co
   chosen.how = cheapest_strategy(p, n, chosen.partial, lowest);
   if (traits(n.kind).counts_devices) chosen.partial = {.axes = std::uint8_t((1u << p.axes) - 1u), .declared = true};
   if (lowest == 0 || chosen.partial.declared) return chosen;
-  if (is_product(n) && !chosen.partial.axes && (n.inputs == 1 || n.in[0] != n.in[1]))
+  if (may_pass_partial(n) && !chosen.partial.axes && (n.inputs == 1 || n.in[0] != n.in[1]))
     chosen = keep_partial_operands(p, n, chosen, lowest);
   if (combines) chosen.how = choose_combined(p, n, chosen.partial, chosen.how);
   return chosen;

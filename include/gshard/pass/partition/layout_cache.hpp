@@ -131,15 +131,13 @@ class layout_cache {
   constexpr std::int64_t cost(std::int32_t tensor, const sharding& layout) const {
     const std::int64_t moved = cost_of_move(tensor, layout);
     if (moved <= 1 || !of_smaller_.data()[tensor]) return moved;
-    counted_forms counted;
-    const std::int64_t repeated = cost_of_repetition(tensor, layout, counted);
+    const std::int64_t repeated = cost_of_repetition(tensor, layout);
     return repeated >= 0 && repeated < moved ? repeated : moved;
   }
   /// True if it is cheaper to run the node of a tensor again than to move a form of it.
   constexpr bool is_repeated(std::int32_t tensor, const sharding& layout) const {
     if (!of_smaller_.data()[tensor]) return false;
-    counted_forms counted;
-    const std::int64_t moved = cost_of_move(tensor, layout), repeated = moved > 1 ? cost_of_repetition(tensor, layout, counted) : -1;
+    const std::int64_t moved = cost_of_move(tensor, layout), repeated = moved > 1 ? cost_of_repetition(tensor, layout) : -1;
     return repeated >= 0 && repeated < moved;
   }
   /// The cost of a move from the cheapest form, which `from` receives.
@@ -190,8 +188,9 @@ class layout_cache {
   list<char> of_smaller_;     // by tensor @see tensors_of_smaller_operands
 
   /// The cost of the operands from which the node of a tensor makes it in this sharding; -1: it cannot. Forms in `counted` are free, and
-  /// those that the cost includes are added.
-  constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout, counted_forms& counted) const {
+  /// those that the cost includes are added. `left`: how many nodes may be looked at.
+  constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout, priced_forms& counted, int& left) const {
+    if (left-- <= 0) return -1;
     const node& n = g_.nodes.data()[g_.at(tensor).producer];
     const repetition r = repeat_in(n, layout);
     if (!r.possible) return -1;
@@ -201,8 +200,8 @@ class layout_cache {
       if (counted.has(n.in[i], r.in[i])) continue;
       std::int64_t c = cost_of_move(n.in[i], r.in[i]);
       if (c > 1 && of_smaller_.data()[n.in[i]]) {
-        counted_forms with = counted;
-        if (const std::int64_t repeated = cost_of_repetition(n.in[i], r.in[i], with); repeated >= 0 && repeated < c) {
+        priced_forms with = counted;
+        if (const std::int64_t repeated = cost_of_repetition(n.in[i], r.in[i], with, left); repeated >= 0 && repeated < c) {
           c = repeated;
           counted = with;
         }
@@ -212,6 +211,11 @@ class layout_cache {
       total += c;
     }
     return total;
+  }
+  constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout) const {
+    priced_forms counted;
+    int left = most_repeated;
+    return cost_of_repetition(tensor, layout, counted, left);
   }
 
   /// The part of `bytes`, those of all rows, that rows in use have if choices are spread equally over groups of experts. `counts`: of these

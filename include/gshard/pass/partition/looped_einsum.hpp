@@ -41,7 +41,7 @@ constexpr bool may_move(const graph& g, std::int32_t tensor) {
     if (producer < 0) return false;
     const node& n = g.nodes[std::size_t(producer)];
     if (n.attr.may_move) return true;
-    if (n.inputs != 1 || !(is_linear(n) || is_product(n))) return false;
+    if (n.inputs != 1 || !(is_linear(n) || may_pass_partial(n))) return false;
     tensor = n.in[0];  // partial sums pass through the node
   }
 }

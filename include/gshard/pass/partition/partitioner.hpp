@@ -14,6 +14,7 @@
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/pass/partition/shared_sums.hpp>
 #include <gshard/pass/plan.hpp>
+#include <gshard/pass/positions.hpp>
 #include <gshard/pass/schedule/step_order.hpp>
 
 #include <cstddef>
@@ -46,19 +47,12 @@ struct partitioned {
   list<char> needs_complete;        ///< By tensor of the graph: some reader needs its sum.
 };
 
-/// The nodes that devices run. @see set_positions
-constexpr list<char> nodes_with_positions(const graph& g) {
-  list<char> live(g.nodes.size(), 1);
-  for (std::size_t i = 0; i < g.nodes.size(); ++i)
-    if (g.nodes.data()[i].place.position < 0) live.data()[i] = 0;
-  return live;
-}
-
 /// Which tensors some reader needs as complete sums, and which may stay partial.
 struct partial_permissions {
   list<char> needs_complete, may_stay_partial;
 
-  constexpr partial_permissions(const graph& g, const list<char>& live, bool keep_partial_outputs, const list<char>& products)
+  constexpr partial_permissions(const graph& g, const list<char>& live, bool keep_partial_outputs, const list<char>& products,
+                                const list<char>& completed)
       : needs_complete(g.values.size(), 0), may_stay_partial(g.values.size(), 0) {
     const node* const nodes = g.nodes.data();
     const char* const is_live = live.data();
@@ -71,6 +65,8 @@ struct partial_permissions {
       for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) may_stay_partial[std::size_t(nodes[i].in[k])] = 0;
     for (std::size_t v = 0; v < products.size(); ++v)
       if (products[v]) may_stay_partial[v] = 1;
+    for (std::size_t v = 0; v < completed.size(); ++v)
+      if (completed[v]) complete[v] = 1;
     if (g.while_loops != 0) find_addends(g, live);
   }
 
@@ -91,13 +87,14 @@ struct partial_permissions {
 /// Partitions one node after the other: chooses its strategy, reshards its operands, and adds its step.
 class partitioner {
  public:
-  /// `stays_partial`: products that shall be partial sums if that costs no more. @see sum_regrouping
+  /// `stays_partial`: products that shall be partial sums if that costs no more. @see sum_regrouping. `completed`: partial sums that all
+  /// nodes shall read complete. @see shared_addends
   constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
-                        const list<char>& stays_partial = {})
+                        const list<char>& stays_partial = {}, const list<char>& completed = {})
       : g_(g),
         options_(options),
-        live_(nodes_with_positions(g)),
-        permissions_(g, live_, options.keep_partial_outputs, stays_partial),
+        live_(nodes_that_run(g)),
+        permissions_(g, live_, options.keep_partial_outputs, stays_partial, completed),
         plan_(g, mesh, e, options.implicit, options.combine_bytes),
         planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial},
         shared_(planning_, plan_.cache, live_) {}
@@ -280,7 +277,7 @@ class partitioner {
     for (std::size_t i = 0; i < live_.size(); ++i)
       if (const node& reader = g_.nodes[i]; live_[i] && &reader != &addition && reads_value(reader, state)) return;
     sharding layout = plan_.cache.first_layout(state);
-    if (addend.pending != reduction::sum || (addend.partial & layout.used())) return;
+    if (addend.pending != reduction::sum || (addend.partial & layout.used()) || layout.order) return;
     layout.partial = addend.partial;
     plan_.cache.reshape_first(state, g_.at(state).dims, layout);
   }
@@ -348,20 +345,66 @@ class partitioner {
 /// The bytes that a device receives in all steps, and `start_bytes` for each collective.
 constexpr std::int64_t cost_of_moves(const graph& g, const mesh_shape& mesh, const partitioned& parts, const extents& e) {
   const plan_view plan{mesh, g.dims, parts.values, {}, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.windows, g.orders};
-  return capped_sum(plan.bytes_received(e), plan.collectives() * e.start_bytes);
+  return saturating_sum(plan.bytes_received(e), plan.collectives() * e.start_bytes);
 }
 
-/// Partitions a graph. If sums can be regrouped, which is known then, it is partitioned once more. Products that stay partial must pay.
+/// Partial sums of which other partial sums are made: of a and b, p = a + b and q = a - b. Marked if they have fewer bytes than the sums
+/// that the plan completes; else none is. Then it may pay to complete them first.
+constexpr list<char> shared_addends(const graph& g, const partitioned& parts, const extents& e) {
+  const auto bytes = [&](const value& v) { return shard_elements(v.dims, sharding::replicated(v.rank()), e) * size_of(v.type); };
+  std::int64_t completed = 0, made = 0;
+  for (const node& step : parts.steps)
+    for (int i = 0; i < step.inputs && traits(step.kind).sums; ++i)
+      completed = saturating_sum(completed, bytes(parts.values[std::size_t(step.in[i])]));
+  list<char> found;
+  if (completed == 0) return found;
+  for (std::size_t t = 0; t < g.values.size(); ++t) {
+    if (parts.partial_sums[t] == 0) continue;
+    bool passes = false;  // on a partial sum that it reads
+    if (const std::int32_t maker = g.values[t].producer; maker >= 0)
+      for (int k = 0; k < g.nodes[std::size_t(maker)].inputs; ++k)
+        passes = passes || parts.partial_sums[std::size_t(g.nodes[std::size_t(maker)].in[k])] != 0;
+    if (passes) continue;
+    if (found.empty()) found = list<char>(g.values.size(), 0);
+    found[t] = 1;
+    made = saturating_sum(made, bytes(g.values[t]));
+  }
+  if (made >= completed) return {};
+  return found;
+}
+
+/// The plan after sums are regrouped, or `parts`. Products stay partial if that pays.
+constexpr partitioned with_regrouped_sums(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
+                                          partitioned parts) {
+  for (const bool products : {true, false}) {
+    sum_regrouping sums(g, e, parts.partial_sums, parts.needs_complete, products);
+    if (!sums.run()) return parts;
+    partitioned regrouped = partitioner(g, mesh, e, options, sums.stays_partial).run();
+    if (sums.stays_partial.empty() || g.problem || cost_of_moves(g, mesh, regrouped, e) < cost_of_moves(g, mesh, parts, e))
+      return regrouped;
+    sums.undo();
+  }
+  return parts;
+}
+/// The plan in which shared addends are completed first if that pays, or `parts`.
+constexpr partitioned with_completed_addends(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
+                                             partitioned parts) {
+  if (g.while_loops != 0) return parts;  // states of loops carry partial sums
+  const list<char> addends = shared_addends(g, parts, e);
+  if (addends.empty()) return parts;
+  partitioned completed = partitioner(g, mesh, e, options, {}, addends).run();
+  if (!g.problem && cost_of_moves(g, mesh, completed, e) < cost_of_moves(g, mesh, parts, e)) return completed;
+  g.problem = {};  // which `parts` does not have
+  return parts;
+}
+
+/// Partitions a graph. What is known then of its partial sums may lead to a cheaper plan.
 constexpr partitioned partition(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options) {
   partitioned parts = partitioner(g, mesh, e, options).run();
   bool of_addends = false;  // partitioning changes the dims of residuals
   for (const node& n : g.nodes) of_addends = of_addends || traits(n.kind).of_addends;
-  if (!g.problem && !of_addends)
-    if (sum_regrouping sums(g, e, parts.partial_sums, parts.needs_complete); sums.run()) {
-      partitioned regrouped = partitioner(g, mesh, e, options, sums.stays_partial).run();
-      if (sums.stays_partial.empty() || g.problem || cost_of_moves(g, mesh, regrouped, e) < cost_of_moves(g, mesh, parts, e))
-        parts = static_cast<partitioned&&>(regrouped);
-    }
+  if (!g.problem && !of_addends) parts = with_regrouped_sums(g, mesh, e, options, static_cast<partitioned&&>(parts));
+  if (!g.problem && !of_addends) parts = with_completed_addends(g, mesh, e, options, static_cast<partitioned&&>(parts));
   if (!g.problem)
     order_steps(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.windows, e, options.combine_bytes,
                 g.while_loops != 0);

@@ -107,7 +107,7 @@ class plan_writer {
     if (rounded_.empty()) rounded_ = list<std::int32_t>(g_.values.size(), -1);
     rounded_[std::size_t(tensor)] = rounded(tensor, first, reader);
   }
-  /// The same for a form that may have windows.
+  /// get_or_reshard for a form that may have windows.
   constexpr std::int32_t get_or_reshard(std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
     if (wanted.windows.empty()) return get_or_reshard(tensor, wanted.layout, reader);
     std::int32_t from = -1;
@@ -118,7 +118,8 @@ class plan_writer {
     if (cache.at(from).windows == wanted.windows) return from;
     return exchange(from, tensor, wanted, reader);
   }
-  /// Reshards a complete tensor from one form to another in one exchange, or by a local slice if every device has all it needs.
+  /// Reshards a tensor from one form to another in one exchange, or by a local slice if every device has all it needs. A partial sum stays
+  /// partial.
   constexpr std::int32_t exchange(std::int32_t from, std::int32_t tensor, const sharded_form& wanted, const consumer& reader) {
     const std::int32_t to = add_result(tensor, wanted.layout, wanted.windows);
     const value before = cache.at(from), after = cache.at(to);

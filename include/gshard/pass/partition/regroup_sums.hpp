@@ -8,6 +8,7 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/strategy.hpp>
+#include <gshard/pass/positions.hpp>
 #include <gshard/pass/reader_counts.hpp>
 
 #include <cstddef>
@@ -19,8 +20,9 @@ namespace gshard { inline namespace v0 { namespace detail {
 class sum_regrouping {
  public:
   /// `partial`: by tensor, the axes over which it is computed as a partial sum. `needs_complete`: by tensor, whether a node needs its sum.
-  constexpr sum_regrouping(graph& g, const extents& e, const list<std::uint8_t>& partial, const list<char>& needs_complete)
-      : g_(g), e_(e), partial_(partial), needs_complete_(needs_complete) {}
+  /// `products`: products of partial sums may become addends that are partial sums.
+  constexpr sum_regrouping(graph& g, const extents& e, const list<std::uint8_t>& partial, const list<char>& needs_complete, bool products)
+      : g_(g), e_(e), partial_(partial), needs_complete_(needs_complete), products_(products) {}
 
   /// By tensor: products that shall be partial sums in the next plan. Empty: none.
   list<char> stays_partial;
@@ -30,10 +32,13 @@ class sum_regrouping {
     bool changed = false, any = false;
     for (const std::uint8_t axes : partial_) any = any || axes != 0;
     if (!any) return false;
-    for (std::size_t i = g_.nodes.size(); i-- > 0;)
-      if (adds(g_.nodes.data()[i])) changed = regroup(std::int32_t(i)) || changed;
+    list<std::int32_t> sums;  // tensors, because nodes move
+    for (const node& n : g_.nodes)
+      if (adds(n)) sums.push_back(n.out[0]);
+    for (std::size_t i = sums.size(); i-- > 0;) changed = regroup(g_.at(sums[i]).producer) || changed;
     return changed;
   }
+  constexpr void undo() { replace_all(0, before_); }
 
  private:
   /// sign * tensor.
@@ -54,11 +59,13 @@ class sum_regrouping {
   const extents& e_;
   const list<std::uint8_t>& partial_;
   const list<char>& needs_complete_;
+  const bool products_;
+  list<node> before_;           // the nodes of the graph, before the first change
   list<std::int32_t> readers_;  // by tensor: how many there are. Empty until it is needed
   list<char> is_inner_;         // by tensor: an inner sum that was looked at
   list<std::uint8_t> product_axes_;   // by tensor @see find_products
   list<std::int64_t> product_bytes_;  // by tensor: of the partial sum that its node, or one before, completes
-  list<std::int32_t> segments_;       // by node: the number of nodes of loops before it
+  list<std::int32_t> segments_;       // by node: how many nodes of loops and updates of parameters are before it
 
   constexpr node& at(std::int32_t i) { return g_.nodes.data()[i]; }
   constexpr std::uint8_t partial_of(std::int32_t tensor) const { return partial_.data()[tensor]; }
@@ -70,7 +77,7 @@ class sum_regrouping {
     return own == pointwise_add.own || own == pointwise_subtract.own;
   }
   constexpr bool has_one_reader(std::int32_t tensor) {
-    if (readers_.empty()) readers_ = reader_counts(g_);
+    if (readers_.empty()) readers_ = reader_counts(g_, nodes_that_run(g_));
     return readers_.data()[tensor] == 1;
   }
   /// The node of an addend that is itself a complete sum, read by nobody else, in the same segment of the program; else -1.
@@ -104,7 +111,7 @@ class sum_regrouping {
         if (partial_of(a.tensor) == 0) a.axes = product_axes_.data()[a.tensor];
         else if (!needs_complete_.data()[a.tensor]) a.axes = partial_of(a.tensor);
         a.bytes = partial_of(a.tensor) == 0 ? product_bytes_.data()[a.tensor] : bytes(a.tensor);
-        const std::int32_t maker = g_.at(a.tensor).producer;  // from before a loop: it would be completed in every iteration
+        const std::int32_t maker = g_.at(a.tensor).producer;  // from before a loop, it would be completed in every iteration
         if (is_rounded(a.tensor) || (maker < 0 ? 0 : segments_.data()[maker]) != segments_.data()[root]) a.axes = 0;
       }
       all.addends.push_back(a);
@@ -116,7 +123,7 @@ class sum_regrouping {
   constexpr void find_products() {
     product_axes_ = list<std::uint8_t>(g_.values.size(), 0);
     product_bytes_ = list<std::int64_t>(g_.values.size(), 0);
-    for (std::size_t i = 0; i < g_.nodes.size() && g_.while_loops == 0; ++i) {
+    for (std::size_t i = 0; i < g_.nodes.size() && products_ && g_.while_loops == 0; ++i) {
       const node& n = at(std::int32_t(i));
       if (n.outputs != 1 || n.inputs < 1 || n.inputs > 2 || traits(n.kind).annotates || partial_of(n.out[0]) != 0) continue;
       const std::uint8_t first = axes_through(n, 0), second = n.inputs == 2 ? axes_through(n, 1) : std::uint8_t(0);
@@ -129,7 +136,7 @@ class sum_regrouping {
   constexpr std::uint8_t axes_through(const node& n, int k) {
     const std::int32_t v = n.in[k];
     const std::uint8_t axes = partial_of(v) != 0 ? partial_of(v) : product_axes_.data()[v];
-    if (axes == 0 || (n.inputs == 1 ? !is_linear(n) && !is_product(n) : !is_linear_in(g_, n, k))) return 0;
+    if (axes == 0 || (n.inputs == 1 ? !is_linear(n) && !may_pass_partial(n) : !is_linear_in(g_, n, k))) return 0;
     return has_one_reader(v) && !is_rounded(v) ? axes : std::uint8_t(0);
   }
   /// True if devices send the tensor as bf16. Its sum is completed as such.
@@ -155,7 +162,7 @@ class sum_regrouping {
     if (is_inner_.empty()) {
       is_inner_ = list<char>(g_.values.size(), 0);
       std::int32_t segment = 0;
-      for (const node& n : g_.nodes) segments_.push_back(is_of_loop(n.kind) ? ++segment : segment);
+      for (const node& n : g_.nodes) segments_.push_back(is_of_loop(n.kind) || updates_parameters(n) ? ++segment : segment);
       find_products();
     }
     if (is_inner_.data()[made]) return false;
@@ -187,6 +194,7 @@ class sum_regrouping {
       tree.addends[i] = {};
     }
     if (groups.empty()) return false;
+    if (before_.empty()) before_ = g_.nodes;
     for (const addend& a : groups) add(a);
     for (const addend& a : tree.addends)
       if (a.tensor >= 0) add(a);
@@ -203,7 +211,7 @@ class sum_regrouping {
     int count = 0;
     for (std::size_t i = first; i < tree.addends.size(); ++i) {
       if (tree.addends[i].axes != axes) continue;
-      apart = capped_sum(apart, tree.addends[i].bytes);
+      apart = saturating_sum(apart, tree.addends[i].bytes);
       ++count;
     }
     return count > 1 && apart >= bytes_of_sum;
@@ -245,10 +253,13 @@ class sum_regrouping {
       if (i < root) put_sums(i);
     }
     for (std::size_t k = places.size(); k < sums.size(); ++k) all.push_back(sums[k]);
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      const std::int32_t i = first + std::int32_t(k);
-      at(i) = all[k];
-      for (int o = 0; o < all[k].outputs; ++o) g_.at(all[k].out[o]).producer = i;
+    replace_all(first, all);
+  }
+  constexpr void replace_all(std::int32_t first, const list<node>& by) {
+    for (const node& n : by) {
+      at(first) = n;
+      for (int o = 0; o < n.outputs; ++o) g_.at(n.out[o]).producer = first;
+      ++first;
     }
   }
 };

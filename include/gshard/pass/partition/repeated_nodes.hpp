@@ -78,9 +78,12 @@ constexpr repetition repeat_in(const node& n, const sharding& made) {
   return r;
 }
 
+/// A price follows at most so many nodes that run again: prices of long chains take no time.
+inline constexpr int most_repeated = 24;
+
 /// Forms of tensors that the price of a repetition counts already: an operand of several nodes is resharded once.
-struct counted_forms {
-  static constexpr int most = 8;  // so that prices of long chains of nodes take no time
+struct priced_forms {
+  static constexpr int most = 8;
 
   int count = 0;
   std::int32_t tensor[most]{};

@@ -47,16 +47,18 @@ class shared_sums {
   layout_cache& cache_;
   const list<char>& live_;
   neighbors near_;  // empty until it is needed
+  static constexpr std::size_t most_readers = 12;
   static constexpr std::int32_t leaves_program = -1;  // among readers: an output, or a parameter that takes the value
 
   constexpr const node& at(std::int32_t i) const { return p_.g.nodes.data()[i]; }
 
-  /// The nodes that read a tensor and are not in the plan yet.
+  /// The next nodes that read a tensor and are not in the plan yet. Not more than a few: each of many readers asks for all after it.
   constexpr list<std::int32_t> readers_left(std::int32_t tensor) {
     if (near_.empty()) near_ = neighbors(p_.g);
     list<std::int32_t> found;
     near_.of(tensor, [&](std::int32_t i) {
       const node& n = at(i);
+      if (found.size() == most_readers) return;
       if (!live_[std::size_t(i)] || p_.g.at(tensor).producer == i || (!found.empty() && found.back() == i)) return;
       if (n.outputs == 0 || p_.cache.first(n.output()) < 0) found.push_back(i);
     });

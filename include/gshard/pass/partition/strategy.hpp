@@ -63,16 +63,16 @@ constexpr bool is_linear(const node& n) {
 }
 /// True if a partial sum may pass through the node where that costs less than to complete it before: a product, which is linear in one of
 /// two operands or in each of them, or a node that moves the elements of its operand.
-constexpr bool is_product(const node& n) {
+constexpr bool may_pass_partial(const node& n) {
   const linearity l = traits(n.kind).linear;
-  if (n.inputs == 1) return l == linearity::by_price && n.attr.fill == 0;
+  if (n.inputs == 1) return l == linearity::one_operand && n.attr.fill == 0;
   return n.inputs == 2 && (l == linearity::product || (l == linearity::of_function && n.attr.function->linear_operands != 0));
 }
 /// True if a partial sum in operand i makes the result of a product a partial sum. An einsum is linear in both operands, a lookup in the
 /// operand of elements: row (a + b) of a table is not row a plus row b. A quotient is linear in its first operand, unless it is one of
 /// integers.
 constexpr bool is_linear_in(const graph& g, const node& n, int i) {
-  if (!is_product(n) || i >= n.inputs || i == traits(n.kind).ids) return false;
+  if (!may_pass_partial(n) || i >= n.inputs || i == traits(n.kind).ids) return false;
   if (traits(n.kind).linear != linearity::of_function) return true;
   const pointwise& f = *n.attr.function;
   if (f.own == arithmetic::number_of<arithmetic::divide> && contains(integers, g.at(n.output()).type)) return false;

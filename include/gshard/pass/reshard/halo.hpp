@@ -220,7 +220,7 @@ constexpr std::int64_t bytes_received(const node& step, list_view<value> values,
     total += all_reduces ? shard_elements(before.dims, before.layout, e) * size_of(before.type)
                          : bytes_received(step.kind, axes, before, before.layout, after.layout, e);
   }
-  if (all_reduces) return bytes_of_sum(total, n);
+  if (all_reduces) return bytes_of_sum(total, from(0).type, n);
   if (!reads) return total;
   std::int64_t most = 0;
   detail::for_each_place(moving, e, pairs, [&](const detail::mesh_place& at) {

@@ -18,7 +18,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Orders steps by their `place.position`. A step that is read comes before its reader, and a step that overwrites a tensor after all that
-/// read it. Steps do not leave the stretch between two nodes of loops in which they are.
+/// read it. Steps do not leave the segment between two nodes of loops in which they are.
 class step_order {
  public:
   // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
@@ -31,7 +31,7 @@ class step_order {
     for (std::int32_t begin = 0; begin < end;) {
       std::int32_t stop = has_loops ? begin : end;
       while (stop < end && !is_of_loop(steps_[stop].kind)) ++stop;
-      add_stretch(begin, stop);
+      add_segment(begin, stop);
       if (stop < end) order_.data()[count_++] = stop;
       begin = stop + 1;
     }
@@ -94,7 +94,7 @@ class step_order {
         first_reader[r] = std::int32_t(reader_.size()) - 1;
       }
   }
-  constexpr void add_stretch(std::int32_t begin, std::int32_t stop) {
+  constexpr void add_segment(std::int32_t begin, std::int32_t stop) {
     std::int32_t last = -1;
     for (std::int32_t i = begin; i < stop; ++i)
       if (steps_[i].place.position > last) last = steps_[i].place.position;
@@ -107,7 +107,7 @@ class step_order {
     for (std::int32_t position = 0; position <= last; ++position)
       for (std::int32_t i = first[position]; i >= 0; i = next[i - begin]) add(i, begin);
   }
-  /// Adds a step, after the steps of its stretch that must come before it.
+  /// Adds a step, after the steps of its segment that must come before it.
   constexpr void add(std::int32_t step, std::int32_t begin) {
     char* const state = state_.data();
     if (state[step] != read) return;

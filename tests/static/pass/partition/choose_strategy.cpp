@@ -94,4 +94,18 @@ static_assert(uneven_sum.cost == 1 + 3 * 15 * 4 + gs::default_start_bytes);
 constexpr chosen kept = choose<"AB,BC->AC", P<none, none, partial<"x">>, P<none, none>, P<none, none, partial<"x">>>({}, line);
 static_assert(kept.partial == 1 && kept.cost < gs::default_start_bytes);  // no collective
 
+// A partial sum has no device order: a move that keeps it partial is planned without one.
+constexpr auto rolled = [](auto&, auto a, auto w) {
+  return gs::annotate<P<none, "y", gs::device_order<3, 2, 1, 0>>>(gs::roll(gs::einsum<"BK,KM->BM">(a, w), 0, 1));
+};
+static_assert(gs::program<rolled, gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 2>>, gs::in<"BK", P<none, "x">>,
+                          gs::in<"KM", P<"x", none>>>::plan.collectives() == 2);
+
+// Prices beyond all numbers are the largest, and can be added.
+constexpr auto of_many = [](auto&, auto a, auto b) { return gs::annotate<P<gs::axes<"x", "y">, none>>(gs::einsum<"XA,XB->AB">(a, b)); };
+using rows_of_many = P<gs::axes<"x", "y">, none>;
+static_assert(gs::program<of_many, gs::mesh<gs::axis<"x", 4096>, gs::axis<"y", 4096>>, gs::in<"XA", rows_of_many>,
+                          gs::in<"XB", rows_of_many>, gs::extent<'X', (1 << 24)>, gs::extent<'A', (1 << 25)>,
+                          gs::extent<'B', (1 << 25)>>::plan.collectives() > 0);
+
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adam.hpp>
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/plan.hpp>
 #include <gshard/trace/loop.hpp>
@@ -118,5 +119,25 @@ constexpr bool adds_complete(const gs::plan_view& plan) {  // no sum reads two p
 }
 static_assert(adds_complete(program<[](auto x, auto a, auto b, auto) { return gs::relu(a) + ((x + a) + b); }>::plan));
 static_assert(adds_complete(program<[](auto x, auto a, auto b, auto) { return gs::relu(b) + ((x + a) + b); }>::plan));
+
+// Two sums that run one after the other are regrouped both.
+constexpr auto separate_sums = [](auto&, auto x, auto k, auto l, auto m, auto n) {
+  constexpr auto part = [](auto of) { return gs::sum<"KBM->BM">(of); };
+  return std::array{part(k) * x + part(l) * x, part(m) * x + part(n) * x};
+};
+using addend = in<"KBM", P<"x", none, none>>;
+using separate = gs::program<separate_sums, gs::mesh<gs::axis<"x", 4>>, in<"BM">, addend, addend, addend, addend, gs::extent<'B', 64>,
+                             gs::extent<'M', 256>, gs::extent<'K', 8>>;
+static_assert(separate::plan.bytes_received(separate::plan.bind({}, {})) == 2 * one_sum);
+
+// No addend passes the update of a parameter: it may be that parameter, whose value before was meant.
+constexpr auto reads_before = [](auto& m, auto h, auto w, auto v, auto u, auto rate) {
+  auto p = m.param("p", "BM", gs::init::zeros());
+  auto before = p + gs::einsum<"BH,HM->BM">(h, w);
+  gs::adam{}.minimize(m, gs::mean(p * p), rate);
+  return before + gs::einsum<"BH,HM->BM">(gs::einsum<"BM,MH->BH">(m.updated(p), u), v);
+};
+static_assert(gs::program<reads_before, gs::mesh<gs::axis<"x", 4>>, in<"BH", P<none, "x">>, in<"HM", P<"x", none>>,
+                          in<"HM", P<"x", none>>, in<"MH", P<none, "x">>, in<"">>::plan.count(op::all_reduce) == 2);
 
 }  // namespace

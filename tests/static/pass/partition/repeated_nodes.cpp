@@ -71,4 +71,20 @@ template <int Turns>
 constexpr std::int64_t bytes_of_powers = bytes<powers<Turns>, rows, in<"B", P<none>>>();
 static_assert(bytes_of_powers<1> == gathered(64) && bytes_of_powers<30> == gathered(64 * 32));
 
+// So are chains in which what runs again is the first operand, and chains that are deeper than a compiler's recursion.
+template <int Turns>
+inline constexpr auto swapped_powers = [](auto&, auto x, auto y) {
+  auto z = gs::einsum<"A,B->AB">(x, y);
+  for (int i = 0; i < Turns; ++i) z = gs::relu(z) * z;
+  return std::array{gs::split<"x">(z, 0), whole(z)};
+};
+static_assert(bytes<swapped_powers<30>, rows, in<"B", P<none>>>() == gathered(64 * 32));
+template <int Turns>
+inline constexpr auto chain = [](auto&, auto x, auto y) {
+  auto z = gs::einsum<"A,B->AB">(x, y);
+  for (int i = 0; i < Turns; ++i) z = gs::relu(z);
+  return std::array{gs::split<"x">(z, 0), whole(z)};
+};
+static_assert(bytes<chain<600>, rows, in<"B", P<none>>>() == gathered(64 * 32));
+
 }  // namespace

@@ -91,4 +91,20 @@ constexpr gs::dims latent_sizes{{'B', 8}, {'T', 128}, {'M', 512}, {'R', 64}, {'N
 static_assert(with_latent::plan.count(op::all_reduce) == 3 && with_latent::plan.collectives() == 3);
 static_assert(with_latent::plan.bytes_received(with_latent::plan.bind(latent_sizes, std::array{4})) == 6'684'672);
 
+// Partial sums of the same addends: these are completed once, if there are fewer of them.
+template <int Which>
+inline constexpr auto of_two_addends = [](auto&, auto k, auto l, auto r) {
+  const auto p = gs::einsum<"cab->ab">(k), q = gs::einsum<"cab->ab">(l);
+  if constexpr (Which == 0) return std::array{p + q, p - q, p + 2.0 * q};
+  else if constexpr (Which == 1) return std::array{p + q + r, p + q, p + q + p, q + p + q + r};
+  else return std::array{p + q};
+};
+template <int Which>
+constexpr std::int64_t bytes_of_addends() {
+  using addend = in<"cab", P<"model", none, none>>;
+  using program = gs::program<of_two_addends<Which>, mesh, addend, addend, in<"ab">, extent<'c', 8>, extent<'a', 64>, extent<'b', 64>>;
+  return program::plan.bytes_received(program::plan.bind({}, {}));
+}
+static_assert(bytes_of_addends<0>() == 2 * bytes_of_addends<2>() && bytes_of_addends<1>() == 2 * bytes_of_addends<2>());
+
 }  // namespace
