@@ -261,8 +261,8 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
   });
 }
 
-/// The gradients of `attention`. What a query does not see is no part of them either. Scores are computed again from `log_sum`. delta = sum(y * dy) - dlog_sum, by query. Threads share the
-/// heads of all batch entries.
+/// The gradients of `attention`. What a query does not see is no part of them either. Scores are computed again from `log_sum`. delta =
+/// sum(y * dy) - dlog_sum, by query. Threads share the heads of all batch entries.
 template <class T>
 void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const T* delta, const T* dy, const std::int32_t* seen_from,
                     T* dq, T* dk, T* dv, const attention_sizes& s, const attention_dropout& drop = {}) {
