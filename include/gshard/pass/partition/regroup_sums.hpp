@@ -6,6 +6,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
+#include <gshard/ir/storage.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/strategy.hpp>
 #include <gshard/pass/positions.hpp>
@@ -43,7 +44,7 @@ class sum_regrouping {
  private:
   /// sign * tensor.
   struct addend {
-    std::int32_t tensor = -1;
+    std::int32_t tensor = -1, reader = -1;  // reader: the node that adds it
     short_list dims;
     double sign = 1;
     std::uint8_t axes = 0;   // over which it is, or can be, a partial sum
@@ -65,7 +66,8 @@ class sum_regrouping {
   list<char> is_inner_;         // by tensor: an inner sum that was looked at
   list<std::uint8_t> product_axes_;   // by tensor @see find_products
   list<std::int64_t> product_bytes_;  // by tensor: of the partial sum that its node, or one before, completes
-  list<std::int32_t> segments_;       // by node: how many nodes of loops and updates of parameters are before it
+  list<std::int32_t> storage_;        // by tensor @see storage_roots. Empty until it is needed
+  list<std::int32_t> segments_;       // by node: the number of nodes of loops before it
 
   constexpr node& at(std::int32_t i) { return g_.nodes.data()[i]; }
   constexpr std::uint8_t partial_of(std::int32_t tensor) const { return partial_.data()[tensor]; }
@@ -96,7 +98,7 @@ class sum_regrouping {
     const auto open = [&](std::int32_t sum, double sign) {
       const node& n = at(sum);
       all.nodes.push_back(sum);
-      for (int k = 2; k-- > 0;) left.push_back({n.in[k], n.rule.in[k], sign * n.attr.function->coefficient[std::size_t(k)]});
+      for (int k = 2; k-- > 0;) left.push_back({n.in[k], sum, n.rule.in[k], sign * n.attr.function->coefficient[std::size_t(k)]});
     };
     open(root, 1);
     while (!left.empty()) {
@@ -162,11 +164,13 @@ class sum_regrouping {
     if (is_inner_.empty()) {
       is_inner_ = list<char>(g_.values.size(), 0);
       std::int32_t segment = 0;
-      for (const node& n : g_.nodes) segments_.push_back(is_of_loop(n.kind) || updates_parameters(n) ? ++segment : segment);
+      for (const node& n : g_.nodes) segments_.push_back(is_of_loop(n.kind) ? ++segment : segment);
       find_products();
     }
     if (is_inner_.data()[made]) return false;
     sum_tree tree = tree_of(root);
+    for (const addend& a : tree.addends)
+      if (is_overwritten(a, root)) return false;
     list<node> sums;
     list<addend> groups;
     addend total;
@@ -201,6 +205,17 @@ class sum_regrouping {
     replace(tree.nodes, sums, places);
     return true;
   }
+  /// True if a parameter that is an addend, or shares storage with one, is updated before the outermost sum.
+  constexpr bool is_overwritten(const addend& a, std::int32_t root) {
+    for (std::int32_t i = a.reader + 1; i < root; ++i) {
+      const node& n = at(i);
+      if (n.in_place == 0 || !updates_parameters(n)) continue;
+      if (storage_.empty()) storage_ = storage_roots(g_.nodes, g_.values.size());
+      for (int k = 0; k < n.in_place; ++k)
+        if (storage_.data()[n.in[k]] == storage_.data()[a.tensor]) return true;
+    }
+    return false;
+  }
   /// True if an addend is the first one over its axes, there are others, and to complete each of them takes no fewer bytes than their sum.
   static constexpr bool pays(const sum_tree& tree, std::size_t first, std::int64_t bytes_of_sum) {
     const std::uint8_t axes = tree.addends[first].axes;
@@ -228,7 +243,7 @@ class sum_regrouping {
     n.rule.in[1] = second.dims;
     n.attr.function = first.sign != second.sign ? &pointwise_subtract : &pointwise_add;
     sums.push_back(n);
-    return {n.out[0], n.rule.out[0], first.sign};
+    return {n.out[0], -1, n.rule.out[0], first.sign};
   }
   /// Puts the nodes of a regrouped sum at the place of the old one, and the sums of groups right after the last node that they read. So
   /// their collectives can start with earlier ones.
