@@ -28,10 +28,10 @@ TEST_CASE("a fault as text: its sentence, then its words") {
   CHECK(gs::describe(problem(fault::unknown_axis, "wi", "exprt")) ==
         "a partition spec names an axis that the mesh does not have (\"exprt\" in \"wi\")");
   CHECK(gs::describe(problem(fault::rank_mismatch, "BM,MH->BH", {}, 2, 3)) ==
-        "a tensor has another number of dims than its partition spec, equation or operation expects (\"BM,MH->BH\": 2 dims "
+        "a tensor has another number of dims than its partition spec, equation or operation expects (\"BM,MH->BH\": 2 "
         "expected, 3 given)");
   CHECK(gs::describe(problem(fault::rank_mismatch, "BM,MH->BH", "1", 2, 3)) ==
-        "a tensor has another number of dims than its partition spec, equation or operation expects (\"BM,MH->BH\", operand 1: 2 dims "
+        "a tensor has another number of dims than its partition spec, equation or operation expects (\"BM,MH->BH\", operand 1: 2 "
         "expected, 3 given)");
   CHECK(gs::describe(problem(fault::not_the_product, "split_dim", "M", 32, 36)) ==
         "the extents of the two dims that split_dim makes have another product than the extent of the dim (\"split_dim\", dim \"M\": 32 "

@@ -37,7 +37,7 @@ inline std::string words(const diagnostic& d) {
     case fault::unknown_axis:
     case fault::axis_used_twice: return word + " in " + about;
     case fault::rank_mismatch:
-      return about + (d.word.empty() ? "" : ", operand " + std::string(d.word.view())) + ": " + number(d.first) + " dims expected, " +
+      return about + (d.word.empty() ? "" : ", operand " + std::string(d.word.view())) + ": " + number(d.first) + " expected, " +
              number(d.second) + " given";
     case fault::operand_count: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
     case fault::not_a_scalar: return about + ": " + number(d.second) + " dims";
