@@ -196,19 +196,19 @@ constexpr partitioning keep_partial_operands(const planning& p, const node& n, p
   const std::uint8_t a = axes_of(0), b = axes_of(1);
   if (!a && !b) return best;
   if (lowest < 0) lowest = strategy_cost(p, n, best.how, best.partial);
-  const auto b_first = std::uint8_t(a & ~b), a_first = std::uint8_t(b & ~a);
-  const std::uint8_t ways[][2] = {{a, 0}, {0, b}, {b_first, b}, {a, a_first}};
-  for (int i = 0; i < (!a || !b || a == b ? 2 : a & b ? 4 : 3); ++i) {  // the other ways are one of these
-    const auto [first, second] = ways[i];
-    if (!first && !second) continue;
+  const auto keep = [&](std::uint8_t first, std::uint8_t second) {
     const partial_state kept{.axes = std::uint8_t(first | second), .per_operand = true, .second = second};
     std::int64_t bytes = -1;
     const strategy how = cheapest_strategy(p, n, kept, bytes);
     if (bytes < 0) bytes = strategy_cost(p, n, how, kept);
-    if (bytes > lowest || (bytes == lowest && !p.may_stay_partial[std::size_t(n.output())])) continue;
+    if (bytes > lowest || (bytes == lowest && !p.may_stay_partial[std::size_t(n.output())])) return;
     lowest = bytes;
     best = {how, kept};
-  }
+  };
+  if (a) keep(a, 0);
+  if (b) keep(0, b);
+  if (a && b && a != b) keep(std::uint8_t(a & ~b), b);
+  if ((a & b) && a != b) keep(a, std::uint8_t(b & ~a));
   return best;
 }
 
