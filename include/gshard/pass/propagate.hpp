@@ -205,10 +205,11 @@ constexpr void want_annotated(graph& g) {
   bool annotated = false;
   for (const node& n : g.nodes) annotated = annotated || traits(n.kind).annotates;
   if (!annotated) return;
-  const list<std::int32_t> readers = detail::reader_counts(g, detail::live_nodes(g));
+  const list<char> live = detail::live_nodes(g);
+  const list<std::int32_t> readers = detail::reader_counts(g, live);
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
-    if (!traits(n.kind).annotates || n.attr.may_move) continue;
+    if (!live[i] || !traits(n.kind).annotates || n.attr.may_move) continue;
     if (n.inputs == 0 || writes_row(n)) continue;
     const std::int32_t given = n.input(n.inputs - 1);
     value& source = g.at(given);

@@ -201,18 +201,22 @@ constexpr bool are_fixed_points(int first, int last, int step) {
 }
 static_assert(are_fixed_points(0, 78125, 1511));
 
-// The only reader of a tensor says its sharding, if it is an annotation. A node that no result needs reads nothing.
-template <bool HasDeadReader>
-constexpr bool is_wanted() {
+// The only reader of a tensor says its sharding, if it is an annotation. Nodes that no result needs read nothing, and say nothing.
+enum class dead_reader { none, computes, annotates };
+constexpr int axes_wanted(dead_reader dead, bool annotated) {
   builder b;
   b.mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>::shape;
   const symbol y = einsum<"BM,MH->BH">(input(b, "BM"), input(b, "MH"));
-  if (HasDeadReader) (void)gs::relu(y);
-  const symbol z = gs::annotate<P<"x", none>>(y);
+  if (dead == dead_reader::computes) (void)gs::relu(y);
+  if (dead == dead_reader::annotates) (void)gs::annotate<P<"y", none>>(y);
+  const symbol z = annotated ? gs::annotate<P<"x", none>>(y) : gs::relu(y);
   b.program.outputs.push_back({gs::tensor_name("z"), z.id});
   gs::want_annotated(b.program);
-  return y.get().layout[0].size() == 1;
+  return int(y.get().layout[0].mask());
 }
-static_assert(is_wanted<false>() && is_wanted<true>());
+static_assert(axes_wanted(dead_reader::none, true) == 1);
+static_assert(axes_wanted(dead_reader::computes, true) == 1);
+static_assert(axes_wanted(dead_reader::annotates, true) == 1);
+static_assert(axes_wanted(dead_reader::annotates, false) == 0);
 
 }  // namespace
