@@ -297,11 +297,10 @@ class experts_by_definition {
     for (std::int64_t s = 0; s < S_; ++s) {
       if (mask_ && value(element(*mask_, {g, s})) == 0) continue;
       std::vector<T>& row = gates_[std::size_t(s)];
+      for (std::int64_t e = 0; e < E_; ++e) row.push_back(element(logits_, {g, s, e}));
+      const T most = constant_of(extremum(row, true));
       T total = T(0);
-      for (std::int64_t e = 0; e < E_; ++e) {
-        row.push_back(gs::exp(element(logits_, {g, s, e})));
-        total = total + row.back();
-      }
+      for (T& v : row) total = total + (v = gs::exp(v - most));
       for (T& v : row) v = v / total;
     }
   }
