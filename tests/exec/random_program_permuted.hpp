@@ -98,6 +98,8 @@ inline std::string failure_of_order(const recipe& r, std::uint32_t seed) {
     if (const std::string found = price(permute_steps(r, gen), false); found != expected)
       return "steps permuted: " + found + " instead of " + expected;
     return "";
+  } catch (const on_mesh::ill_formed&) {
+    throw;
   } catch (const std::exception& e) {
     return e.what();
   }

@@ -29,6 +29,8 @@ using gs::symbol;
 
 namespace {
 
+constexpr std::uint32_t few_seeds = 100;  // of fewer seeds, as when one is run again, none may have what a test looks for
+
 /// Fails for every seed whose program does not hold, and prints a small program that does not.
 template <class Failure>
 void check_seeds(const random_program::seed_range& seeds, const Failure& failure_of) {
@@ -61,14 +63,14 @@ TEST_CASE("random programs compute the same bits if activations are recomputed")
   const random_program::seed_range seeds = random_program::seeds(300);
   std::size_t repeated = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t seed) { return random_program::failure_of_remat(r, seed, repeated); });
-  CHECK(repeated > seeds.count);
+  if (seeds.count >= few_seeds) CHECK(repeated > seeds.count);
 }
 
 TEST_CASE("random programs receive the bytes that their prices say") {
   const random_program::seed_range seeds = random_program::seeds(300);
   std::size_t steps = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_prices(r, steps); });
-  CHECK(steps > seeds.count);
+  if (seeds.count >= few_seeds) CHECK(steps > seeds.count);
 }
 
 TEST_CASE("random programs and their gradients name lines of the program, not of the library") {
@@ -89,7 +91,7 @@ TEST_CASE("random programs: the gradient with respect to a computed tensor is th
   const random_program::seed_range seeds = random_program::seeds(300);
   std::size_t compared = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_intermediates(r, compared); });
-  CHECK(compared > seeds.count);
+  if (seeds.count >= few_seeds) CHECK(compared > seeds.count);
 }
 
 namespace {
