@@ -51,8 +51,8 @@ TEST_CASE_TEMPLATE("math: the functions are those of the standard library", T, f
 }  // namespace
 
 TEST_CASE("numbers that are not finite are told") {
-  constexpr double most = std::numeric_limits<double>::max(), infinity = std::numeric_limits<double>::infinity();
+  constexpr double most = std::numeric_limits<double>::max(), unbounded = std::numeric_limits<double>::infinity();
   static_assert(gs::detail::is_finite(0) && gs::detail::is_finite(most) && gs::detail::is_finite(-most));
-  static_assert(!gs::detail::is_finite(infinity) && !gs::detail::is_finite(-infinity));
+  static_assert(!gs::detail::is_finite(unbounded) && !gs::detail::is_finite(-unbounded));
   CHECK(!gs::detail::is_finite(std::numeric_limits<double>::quiet_NaN()));
 }

@@ -191,7 +191,7 @@ TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random grou
       ++cases_of[std::size_t(n.kind)];
       for (int o = 0; o < n.outputs; ++o) windows += !plan.view().at(n.output(o)).windows.empty();
     }
-    const run_graph::arrays sources = run_graph::random_sources(t, dims, std::uint64_t(i));
+    const run_graph::arrays sources = run_graph::random_sources(t, dims, std::uint32_t(i));
     const counted in_levels = run(plan, mesh, dims, nodes, sources);
     CHECK(in_levels.received == least);
     CHECK(in_levels.results == run_graph::serially(t, dims, sources));

@@ -91,10 +91,10 @@ TEST_CASE("dynamic_slice and dynamic_update_slice, with every sharding; the star
 
 TEST_CASE("errors of verbs on tensors name no line of the library; those of `evaluate` that of the function's verb") {
   const auto on = gs::simulate<every_spec::mesh>({2, 1});
-  const auto table = gs::from_global<double, P<"x", none>>(on, {4, 6}, whole);
+  const auto rows_of_table = gs::from_global<double, P<"x", none>>(on, {4, 6}, whole);
   const auto ids = gs::from_global<std::int32_t, P<none>>(on, {2}, std::vector<std::int32_t>{1, 7});
-  CHECK(complaint([&] { gs::gather(table, ids); }).find(".hpp:") == std::string::npos);
+  CHECK(complaint([&] { gs::gather(rows_of_table, ids); }).find(".hpp:") == std::string::npos);
   constexpr auto rows = [](auto t, auto i) { return gs::gather(t, i); };
   const std::string line_of_rows = "lookup_test.cpp:" + std::to_string(__LINE__ - 1);
-  CHECK(complaint([&] { gs::evaluate<"NM", "I">(rows, table, ids); }).find(line_of_rows) != std::string::npos);
+  CHECK(complaint([&] { gs::evaluate<"NM", "I">(rows, rows_of_table, ids); }).find(line_of_rows) != std::string::npos);
 }
