@@ -25,6 +25,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, softmax
+template <class = void>
 constexpr symbol attention(const parameter_scope& m, here query, symbol memory, symbol bias, double rate = 0,
                            param_dtype_option param_dtype = {}) {
   const line_of_call kept(m.owner());

@@ -55,12 +55,14 @@ struct language_model_options {
 
 namespace detail {
 
+template <class = void>
 constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const language_model_options& o) {
   return rms_norm(x, m.param("weight", "M", init::constant(1)), o.epsilon);
 }
 
 /// Attention of positions [T] to those up to themselves. `at`: the first position of a step of decoding, or nothing. With it, keys and
 /// values are added to the caches "key_cache" and "value_cache" [G,B,L,H,D], which hold those of earlier positions.
+template <class = void>
 constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol positions, const decoding_position& at,
                                           const language_model_options& o) {
   const named_scope named(m, "attention");
@@ -85,6 +87,7 @@ constexpr symbol language_model_attention(const parameter_scope& m, symbol x, sy
 }
 
 /// w2 (silu(w1 x) * (w3 x)).
+template <class = void>
 constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x, param_dtype_option stored) {
   const named_scope named(m, "feed-forward");
   const symbol gate = weight(m.scope("gate_proj"), "weight", "FM", init::fan_in("M"), stored);
@@ -195,6 +198,7 @@ constexpr symbol token_loss(here logits, symbol labels) {
 /// Compile time: rank; a real element type.
 /// Throws: nothing.
 /// @see language_model_step
+template <class = void>
 constexpr symbol sample_token(const parameter_scope& m, here logits, double temperature = 0) {
   builder& b = m.owner();
   const line_of_call kept(b);

@@ -92,6 +92,7 @@ constexpr symbol apply_feed_forward(symbol x, const feed_forward_weights& w) {
 }
 
 /// y, plus the results of shared experts.
+template <class = void>
 constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options& o, symbol x, symbol y) {
   if (o.shared_experts < 0) m.owner().fail_range("moe", ".shared_experts", o.shared_experts);
   if (o.shared_experts < 1) return y;

@@ -34,6 +34,7 @@ constexpr sharding sharded_only(int rank, int at, int axis) {
 }
 
 /// Dim `at` of x as two: the devices along an axis, which shards it, and their blocks.
+template <class = void>
 constexpr symbol emit_blocks(symbol x, int at, int axis) {
   builder& b = *x.owner;
   const int devices = device_dim(b, axis);
@@ -46,6 +47,7 @@ constexpr symbol emit_blocks(symbol x, int at, int axis) {
 }
 
 /// For each device along an axis: the position of its first query, counted from the first key of the block that it has after some steps.
+template <class = void>
 constexpr symbol emit_ring_position(symbol q, int devices_at, std::string_view axis, int devices, int steps) {
   builder& b = *q.owner;
   const symbol device = emit_device_index(b, axis);
@@ -56,6 +58,7 @@ constexpr symbol emit_ring_position(symbol q, int devices_at, std::string_view a
   return cast(emit_scale(cast(blocks, dtype::f64), 1, block, 1), dtype::i32);
 }
 
+template <class = void>
 constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_attention_options& o, std::string_view axis_name) {
   builder& b = *q.owner;
   const int axis = axis_called(b, axis_name, "ring_attention");

@@ -89,6 +89,7 @@ constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view l
   check(1, "mask", mask, {dims[0], dims[1]});
 }
 
+template <class = void>
 constexpr symbol scores_of(symbol logits, gate_score score) {
   if (score == gate_score::softmax) return softmax(logits);
   return map<[](auto v) {
@@ -98,6 +99,7 @@ constexpr symbol scores_of(symbol logits, gate_score score) {
 }
 
 /// Scores [G,S,E], -infinity for the experts of all groups but the best ones of each token.
+template <class = void>
 constexpr symbol of_best_groups(symbol scores, int groups, int count) {
   using namespace gshard::detail;
   builder& b = *scores.owner;
@@ -127,6 +129,7 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 /// - groups_per_token without groups; minimum and multiple of evaluation_slots without factor.
 /// Throws: `gshard::error` when the program is bound, if E is 0, `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
+template <class = void>
 constexpr gating_result route(const parameter_scope& m, here x, symbol mask, gating_options gating = {},
                               const router_options& options = {}) {
   builder& b = m.owner();
@@ -226,6 +229,7 @@ constexpr auto route(const Given&... given) {
 /// Compile time: dims and element types.
 /// Throws: nothing.
 /// @see route, router_options
+template <class = void>
 constexpr void update_bias(const parameter_scope& m, here demand, double rate) {
   const line_of_call kept(m.owner());
   const symbol bias = m.variable("bias", "E", init::zeros());
@@ -257,6 +261,7 @@ struct balance_metrics {
 /// Compile time: ranks.
 /// Throws: nothing.
 /// @see moe_result
+template <class = void>
 constexpr balance_metrics measure_balance(here demand, symbol overflow) {
   const line_of_call kept(*demand.owner);
   constexpr auto share_of = [](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; };

@@ -32,6 +32,7 @@ constexpr dual<T> sigmoid(dual<T> v) {
 /// Compile time: equal dims; a real element type.
 /// Throws: nothing.
 /// @see nn::moe
+template <class = void>
 constexpr symbol swiglu(here gate, symbol x) {
   return map<[](auto g, auto v) { return g * detail::sigmoid(g) * v; }>(gate, x);
 }

@@ -87,6 +87,7 @@ struct routing_summary {
 /// Compile time: that the last dim of x is M.
 /// Throws: nothing.
 /// @see layer_norm
+template <class = void>
 constexpr symbol norm(const parameter_scope& m, here x) {
   const line_of_call kept(m.owner());
   return layer_norm(x, m.param("gamma", "M", init::constant(1)), m.param("beta", "M", init::zeros()));
@@ -99,6 +100,7 @@ constexpr symbol norm(const parameter_scope& m, here x) {
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see feed_forward_or_moe
+template <class = void>
 constexpr symbol feed_forward(const parameter_scope& m, here x, param_dtype_option param_dtype = {}) {
   const line_of_call kept(m.owner());
   const named_scope named(m, "feed-forward");
@@ -138,6 +140,7 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, here x
 /// Compile time: nothing.
 /// Throws: nothing.
 /// @see padding_bias
+template <class = void>
 constexpr symbol real_tokens(const parameter_scope& m, here ids) {
   const line_of_call kept(m.owner());
   return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
@@ -153,6 +156,7 @@ inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
 /// Compile time: a real element type.
 /// Throws: nothing.
 /// @see nn::attention
+template <class = void>
 constexpr symbol padding_bias(here mask) {
   return map<[](auto real) { return (1 - real) * detail::hidden_key; }>(mask);
 }
@@ -164,6 +168,7 @@ constexpr symbol padding_bias(here mask) {
 /// Compile time: ranks and dims.
 /// Throws: `gshard::error`, if an id is V or more, or a position L or more.
 /// @see gather
+template <class = void>
 constexpr symbol embed(const parameter_scope& m, symbol table, here ids, symbol positions, const transformer_options& o) {
   const line_of_call kept(m.owner());
   const symbol at = gather(detail::weight(m, "position", "LM", init::normal(0.02), o.param_dtype), positions);
@@ -173,6 +178,7 @@ constexpr symbol embed(const parameter_scope& m, symbol table, here ids, symbol 
 namespace detail {
 
 /// The attention of a layer: with a bias, or in blocks. Both hide the same keys.
+template <class = void>
 constexpr symbol layer_attention(const parameter_scope& m, symbol query, symbol memory, symbol bias,
                                  attention_layer_options in_blocks, const transformer_options& o) {
   in_blocks.param_dtype = o.param_dtype;
@@ -243,11 +249,13 @@ namespace detail {
 struct keys_and_values {
   symbol keys, values;
 };
+template <class = void>
 constexpr keys_and_values project_keys_and_values(const parameter_scope& m, symbol x, param_dtype_option stored) {
   const symbol wk = weight(m, "wk", "MHD", init::fan_in("M"), stored), wv = weight(m, "wv", "MHD", init::fan_in("M"), stored);
   return {einsum<"GBKM,MHD->GBKHD">(x, wk), einsum<"GBKM,MHD->GBKHD">(x, wv)};
 }
 /// The other half of nn::attention, with the parameters wq and wo.
+template <class = void>
 constexpr symbol attend(const parameter_scope& m, symbol x, const keys_and_values& to, const attention_options& o,
                         param_dtype_option stored) {
   const symbol wq = weight(m, "wq", "MHD", init::fan_in("M"), stored), wo = weight(m, "wo", "HDM", init::fan_in("HD"), stored);
@@ -267,6 +275,7 @@ constexpr symbol checked_position(const parameter_scope& m, int dim, symbol posi
 }
 /// The cache of this name, to which the step adds its keys or values `now`. Position is dim 2. They are cast to the element type in which
 /// the cache is stored, and back.
+template <class = void>
 constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, std::string_view letters, symbol now,
                               const decoding_position& at, param_dtype_option stored) {
   const parameter_scope of_cache = stored.in(m);
@@ -279,6 +288,7 @@ constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, s
 }
 
 /// Keys and values of the positions so far, from the caches "key_cache" and "value_cache" [G,B,T,H,D], and of x.
+template <class = void>
 constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbol x, const decoding_position& at,
                                                  const transformer_options& o) {
   const keys_and_values now = project_keys_and_values(m, x, o.param_dtype);
@@ -295,6 +305,7 @@ constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbo
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, decode_step
+template <class = void>
 constexpr void start_decoding(const parameter_scope& m, here memory, const transformer_options& o) {
   const line_of_call kept(m.owner());
   for (int i = 0; i < o.decoder_layers; ++i) {
