@@ -3,18 +3,12 @@
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
 #define GSHARD_COMPILES_KERNELS
-#include <gshard/base/compiled.hpp>
-#include <gshard/comm/simulated.hpp>
-#if GSHARD_HAS_MPI
-#include <gshard/comm/mpi.hpp>
-#endif
-#include <gshard/exec/bind/kernels.hpp>
+#include <gshard/gshard.hpp>
+#include <gshard/report.hpp>
 #include <gshard/exec/bind/make_kernel_table.hpp>
 #include <gshard/exec/collective/replicate.hpp>
 #include <gshard/exec/engine.hpp>
-#include <gshard/tensor/block_exchange.hpp>
-#include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/tensor.hpp>
+#include <gshard/testing/check_shardings.hpp>
 
 namespace gshard { inline namespace v0 {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gshard/gshard.hpp>
+#include <gshard/kernel/move/fill.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,7 @@
 
 #include "../mpi_world.hpp"
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <complex>

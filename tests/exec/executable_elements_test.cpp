@@ -13,6 +13,7 @@
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/window.hpp>
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <array>

@@ -3,6 +3,7 @@
 #include <gshard/exec/executor.hpp>
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/kernel/threads.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>

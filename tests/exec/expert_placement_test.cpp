@@ -207,26 +207,6 @@ TEST_CASE("a placement close to the one before keeps its loads and moves few rep
   CHECK(moved_closest < moved);
 }
 
-TEST_CASE("an assignment is the best one") {
-  for (std::uint32_t i = 0; i < 30; ++i) {
-    random_numbers r{{8, i, 1}};
-    const std::size_t n = std::size_t(1 + r.below(5));
-    std::vector<std::int64_t> score(n * n);
-    for (std::int64_t& x : score) x = r.below(10);
-    const auto sum = [&](const std::vector<int>& to) {
-      std::int64_t all = 0;
-      for (std::size_t row = 0; row < n; ++row) all += score[row * n + std::size_t(to[row])];
-      return all;
-    };
-    std::vector<int> to(n);
-    std::iota(to.begin(), to.end(), 0);
-    std::int64_t best = 0;
-    do best = std::max(best, sum(to));
-    while (std::next_permutation(to.begin(), to.end()));
-    CHECK(sum(gs::detail::best_assignment(score, n)) == best);
-  }
-}
-
 TEST_CASE("errors") {
   const std::vector<double> load{1, 2, 3};
   CHECK(complaint([&] { expert_placement(load, {1, 2}); }) == "expert_placement: 3 experts for 2 slots");

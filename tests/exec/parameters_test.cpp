@@ -3,6 +3,7 @@
 
 #include "run_graph.hpp"
 
+#include <gshard/kernel/move/fill.hpp>
 #include <gshard/trace/einsum.hpp>
 
 #include <cmath>

@@ -10,6 +10,9 @@
 #include "random_program_writer.hpp"
 
 #include <gshard/comm/mpi.hpp>
+#include <gshard/kernel/move/cast.hpp>
+
+#include <Eigen/Core>
 
 #include <algorithm>
 #include <cstring>

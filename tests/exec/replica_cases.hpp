@@ -3,6 +3,7 @@
 
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/tensor.hpp>

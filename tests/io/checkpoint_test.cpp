@@ -11,6 +11,7 @@
 #include "spoilt_stores.hpp"
 #include "stores.hpp"
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <algorithm>

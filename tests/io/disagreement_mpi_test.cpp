@@ -2,6 +2,7 @@
 // Ranks that make different collective calls: all of them throw, with the difference, before anything is sent, and can go on.
 #include <gshard/io/checkpoint.hpp>
 
+#include <gshard/comm/mpi.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/einsum.hpp>

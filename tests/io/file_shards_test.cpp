@@ -4,6 +4,7 @@
 #include "../complaint.hpp"
 #include "tensor_cases.hpp"
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <string>

@@ -6,6 +6,8 @@
 #include "scratch.hpp"
 #include "stores.hpp"
 
+#include <Eigen/Core>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -5,6 +5,7 @@
 #include "scratch.hpp"
 #include "tensor_cases.hpp"
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -8,6 +8,8 @@
 #include <gshard/kernel/element.hpp>
 #include <gshard/tensor/tensor.hpp>
 
+#include <Eigen/Core>
+
 #include <array>
 #include <complex>
 #include <cstdint>

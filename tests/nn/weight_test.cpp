@@ -8,6 +8,7 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 
 #include "every_spec.hpp"
 
+#include <Eigen/Core>
 #include <doctest/doctest.h>
 
 #include <cmath>

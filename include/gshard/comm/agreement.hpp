@@ -36,10 +36,7 @@ std::uint64_t hash_of(const std::vector<fact>& facts);
 
 namespace detail {
 /// The facts of both lists.
-inline std::vector<fact> joined(std::vector<fact> first, const std::vector<fact>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
+std::vector<fact> joined(std::vector<fact> first, const std::vector<fact>& second);
 }  // namespace detail
 
 /// A collective call of this process: a hash of its facts, and a function that returns them. The first fact is the call itself. Processes
@@ -204,6 +201,11 @@ GSHARD_INLINE std::string disagreement(const fact& call, std::uint64_t number, b
   if (first) return numbered + "the processes make different calls: " + groups_text(values);
   return numbered + call.value + (call.place.empty() ? "" : " (" + call.place + ")") + ": the processes disagree" +
          (one_property ? " on " + by_rank[0].what : "") + ": " + groups_text(values);
+}
+
+GSHARD_INLINE std::vector<fact> joined(std::vector<fact> first, const std::vector<fact>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
 }
 
 }  // namespace detail

@@ -10,7 +10,10 @@
 #include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/run_queue.hpp>
 #include <gshard/comm/thread_rule.hpp>
+
+#if GSHARD_HAS_BODIES
 #include <gshard/comm/wait_watch.hpp>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -74,6 +77,7 @@ struct node_map {
 };
 
 class pending_exchange;
+class wait_watch;
 
 /// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation).
 /// Every process makes the same calls in the same order. Only `begin` and `agree` check that; the library's collective operations call
@@ -195,7 +199,7 @@ class backend {
   /// Throws `gshard::error` if `nodes` has a wrong length.
   backend(std::vector<int> extents, std::vector<int> devices, node_map nodes = {});
   backend(std::vector<int> extents, std::vector<int> devices, node_map nodes, detail::thread_rule::allows threads);
-  void watch_waits(std::unique_ptr<wait_watch> by) { waits_ = std::move(by); }
+  void watch_waits(std::unique_ptr<wait_watch> by);
 
  private:
   friend pending_exchange;
@@ -266,18 +270,10 @@ inline void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from)
   if (!to.empty() && to.data() != from.data()) std::memcpy(to.data(), from.data(), to.size());
 }
 
-inline void check_list(const char* op, int device, const char* name, std::size_t n, int size) {
-  if (n != std::size_t(size))
-    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " has " + std::to_string(n) +
-                " entries for a group of " + std::to_string(size));
-}
+void check_list(const char* op, int device, const char* name, std::size_t n, int size);
 
 /// The bytes received from other members.
-inline std::int64_t bytes_from_others(std::span<const std::span<std::byte>> blocks, std::size_t own) {
-  std::size_t bytes = 0;
-  for (std::size_t j = 0; j < blocks.size(); ++j) bytes += j == own ? 0 : blocks[j].size();
-  return std::int64_t(bytes);
-}
+std::int64_t bytes_from_others(std::span<const std::span<std::byte>> blocks, std::size_t own);
 
 /// The process that holds a device.
 inline std::size_t process_of(const backend& on, int device) { return on.processes() == 1 ? 0 : std::size_t(device); }
@@ -287,6 +283,8 @@ inline std::uint32_t all_axes(const backend& on) { return (1u << on.extents().si
 }  // namespace detail
 
 #if GSHARD_HAS_BODIES
+
+GSHARD_INLINE void backend::watch_waits(std::unique_ptr<wait_watch> by) { waits_ = std::move(by); }
 
 GSHARD_INLINE backend::backend(std::vector<int> extents, std::vector<int> devices, node_map nodes)
     : backend(extents, std::move(devices), std::move(nodes),
@@ -416,6 +414,22 @@ GSHARD_INLINE void backend::all_gather(std::uint32_t axes, std::span<const gathe
   }
   if (size > 1) do_all_gather(axes, parts);
 }
+
+namespace detail {
+
+GSHARD_INLINE void check_list(const char* op, int device, const char* name, std::size_t n, int size) {
+  if (n != std::size_t(size))
+    throw error(std::string(op) + ": device " + std::to_string(device) + ": " + name + " has " + std::to_string(n) +
+                " entries for a group of " + std::to_string(size));
+}
+
+GSHARD_INLINE std::int64_t bytes_from_others(std::span<const std::span<std::byte>> blocks, std::size_t own) {
+  std::size_t bytes = 0;
+  for (std::size_t j = 0; j < blocks.size(); ++j) bytes += j == own ? 0 : blocks[j].size();
+  return std::int64_t(bytes);
+}
+
+}  // namespace detail
 
 #endif
 

@@ -3,6 +3,7 @@
 
 // The devices that differ along some axes of a mesh: the group of a collective.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/ir/mesh.hpp>
 
@@ -17,19 +18,9 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 /// "2x3", "2x?" if the second extent is dynamic.
-inline std::string mesh_text(std::span<const int> extents) {
-  std::string text;
-  for (const int extent : extents)
-    text.append(text.empty() ? "" : "x").append(extent == dynamic ? "?" : std::to_string(extent));
-  return text;
-}
+std::string mesh_text(std::span<const int> extents);
 /// "{0,2}"
-inline std::string axes_text(std::uint32_t axes) {
-  std::string text;
-  for (int a = 0; a < 32; ++a)
-    if ((axes >> a & 1u) != 0) text.append(text.empty() ? "{" : ",").append(std::to_string(a));
-  return text.empty() ? "{}" : text + "}";
-}
+std::string axes_text(std::uint32_t axes);
 }  // namespace detail
 
 /// The number of devices of a mesh: the product of its extents (1 for a mesh without axes).
@@ -90,5 +81,27 @@ class device_group {
   std::array<int, max_axes> extent_{};  // of the axes of the group, minor to major
   std::array<int, max_axes> stride_{};
 };
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE std::string mesh_text(std::span<const int> extents) {
+  std::string text;
+  for (const int extent : extents)
+    text.append(text.empty() ? "" : "x").append(extent == dynamic ? "?" : std::to_string(extent));
+  return text;
+}
+
+GSHARD_INLINE std::string axes_text(std::uint32_t axes) {
+  std::string text;
+  for (int a = 0; a < 32; ++a)
+    if ((axes >> a & 1u) != 0) text.append(text.empty() ? "{" : ",").append(std::to_string(a));
+  return text.empty() ? "{}" : text + "}";
+}
+
+}  // namespace detail
+
+#endif
 
 }}  // namespace gshard::v0

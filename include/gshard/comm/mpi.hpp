@@ -11,6 +11,7 @@
 #include <gshard/comm/mpi_connection.hpp>
 #include <gshard/comm/mpi_memory.hpp>
 #include <gshard/comm/mpi_options.hpp>
+#include <gshard/comm/wait_watch.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -3,6 +3,7 @@
 
 // An owning MPI communicator that turns error codes into exceptions, and queries of the node and cores of its processes.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/cores.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/thread_rule.hpp>
@@ -73,12 +74,41 @@ class communicator {
 };
 
 /// The level of thread support of MPI.
-inline int thread_level() {
+int thread_level();
+thread_rule::allows allowed_threads();
+
+/// Throws unless a backend can use this communicator, called from this thread.
+void check_usable(MPI_Comm comm);
+
+int process_count(MPI_Comm comm);
+
+communicator duplicate(MPI_Comm comm);
+
+/// The communicator of these ranks, in this order. Collective over these ranks only.
+communicator communicator_of(const communicator& world, std::span<const int> ranks);
+
+/// The communicator of the processes on this node. Collective.
+communicator node_of(const communicator& world);
+
+/// The node of every process, by rank. `node_size`: the number of successive ranks on a node; 0: processes that share memory are on one
+/// node. Collective.
+std::vector<int> nodes_of(const communicator& world, int node_size);
+
+/// The number of processes that may run on the most shared of this process's cores. Collective.
+int processes_on_cores(const communicator& world);
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE int thread_level() {
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   return provided;
 }
-inline thread_rule::allows allowed_threads() {
+
+GSHARD_INLINE thread_rule::allows allowed_threads() {
   using allows = thread_rule::allows;
   const int level = thread_level();
   return level == MPI_THREAD_MULTIPLE     ? allows::one_at_a_time
@@ -86,8 +116,7 @@ inline thread_rule::allows allowed_threads() {
                                           : allows::main_thread;
 }
 
-/// Throws unless a backend can use this communicator, called from this thread.
-inline void check_usable(MPI_Comm comm) {
+GSHARD_INLINE void check_usable(MPI_Comm comm) {
   int initialized = 0, finalized = 0, inter = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
@@ -101,22 +130,21 @@ inline void check_usable(MPI_Comm comm) {
   if (inter != 0) throw error("mpi_backend: the communicator is an intercommunicator");
 }
 
-inline int process_count(MPI_Comm comm) {
+GSHARD_INLINE int process_count(MPI_Comm comm) {
   check_usable(comm);
   int size = 0;
   communicator().check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   return size;
 }
 
-inline communicator duplicate(MPI_Comm comm) {
+GSHARD_INLINE communicator duplicate(MPI_Comm comm) {
   check_usable(comm);
   MPI_Comm copy = MPI_COMM_NULL;
   communicator().check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return communicator(copy);
 }
 
-/// The communicator of these ranks, in this order. Collective over these ranks only.
-inline communicator communicator_of(const communicator& world, std::span<const int> ranks) {
+GSHARD_INLINE communicator communicator_of(const communicator& world, std::span<const int> ranks) {
   MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
   constexpr int tag = 0;
@@ -129,16 +157,13 @@ inline communicator communicator_of(const communicator& world, std::span<const i
   return communicator(made);
 }
 
-/// The communicator of the processes on this node. Collective.
-inline communicator node_of(const communicator& world) {
+GSHARD_INLINE communicator node_of(const communicator& world) {
   MPI_Comm made = MPI_COMM_NULL;
   world.check(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &made), "MPI_Comm_split_type");
   return communicator(made);
 }
 
-/// The node of every process, by rank. `node_size`: the number of successive ranks on a node; 0: processes that share memory are on one
-/// node. Collective.
-inline std::vector<int> nodes_of(const communicator& world, int node_size) {
+GSHARD_INLINE std::vector<int> nodes_of(const communicator& world, int node_size) {
   std::vector<int> nodes(std::size_t(world.size()));
   int mine = world.rank();
   if (node_size > 0) {
@@ -151,8 +176,7 @@ inline std::vector<int> nodes_of(const communicator& world, int node_size) {
   return nodes;
 }
 
-/// The number of processes that may run on the most shared of this process's cores. Collective.
-inline int processes_on_cores(const communicator& world) {
+GSHARD_INLINE int processes_on_cores(const communicator& world) {
   const communicator node = node_of(world);
   const core_flags mine = cores_of_process();
   core_flags all;
@@ -162,6 +186,9 @@ inline int processes_on_cores(const communicator& world) {
     if (mine[i] != 0) most = std::max(most, all[i]);
   return most;
 }
+
 }  // namespace detail
+
+#endif
 
 }}  // namespace gshard::v0

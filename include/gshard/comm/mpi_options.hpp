@@ -7,10 +7,13 @@
 #include <gshard/base/version.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/wait_deadlines.hpp>
+
+#if GSHARD_HAS_BODIES
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/rank_order.hpp>
-#include <gshard/comm/wait_watch.hpp>
+#endif
 
 #include <functional>
 #include <span>

@@ -3,6 +3,7 @@
 
 // Steps and tensors of a plan as text for error messages: kind or name, line and file.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/pass/plan.hpp>
 
 #include <cstddef>
@@ -13,7 +14,26 @@
 namespace gshard { inline namespace v0 {
 
 /// The kinds of a step, each once: "all_to_all", or "all_gather+all_to_all" for a combined step.
-inline std::string kind_text(const node& n) {
+std::string kind_text(const node& n);
+
+namespace detail {
+
+/// A line of a program: "moe.hpp:38", or nothing if it is not known.
+std::string line_text(const code_place& place);
+/// ` at model.cpp:38 in "attention" (its gradient)`: the line and the named_scope around it. Nothing if the line is not known.
+std::string place_text(const code_place& place);
+
+/// A step of a plan in messages: "512 all_to_all at model.cpp:38"
+std::string step_text(const plan_view& plan, std::int32_t i);
+
+/// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
+std::string tensor_text(const plan_view& plan, std::int32_t v);
+
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::string kind_text(const node& n) {
   if (n.attr.moves == 0) return std::string(name_of(n));
   std::string s;
   for (int i = 0; i < n.inputs; ++i) {
@@ -26,29 +46,26 @@ inline std::string kind_text(const node& n) {
 
 namespace detail {
 
-/// A line of a program: "moe.hpp:38", or nothing if it is not known.
-inline std::string line_text(const code_place& place) {
+GSHARD_INLINE std::string line_text(const code_place& place) {
   if (!place.file) return {};
   std::string_view file(place.file);
   if (const std::size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
   return std::string(file) + ":" + std::to_string(place.line);
 }
-/// ` at model.cpp:38 in "attention" (its gradient)`: the line and the named_scope around it. Nothing if the line is not known.
-inline std::string place_text(const code_place& place) {
+
+GSHARD_INLINE std::string place_text(const code_place& place) {
   if (!place.file) return {};
   std::string s = " at " + line_text(place);
   if (place.scope) s.append(" in \"").append(place.scope).append("\"");
   return place.gradient ? s + " (its gradient)" : s;
 }
 
-/// A step of a plan in messages: "512 all_to_all at model.cpp:38"
-inline std::string step_text(const plan_view& plan, std::int32_t i) {
+GSHARD_INLINE std::string step_text(const plan_view& plan, std::int32_t i) {
   const node& n = plan.steps[std::size_t(i)];
   return std::to_string(i) + " " + kind_text(n) + place_text(n.place);
 }
 
-/// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
-inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
+GSHARD_INLINE std::string tensor_text(const plan_view& plan, std::int32_t v) {
   const value& t = plan.at(v);
   if (t.parameter >= 0) return std::string(plan.parameters[std::size_t(t.parameter)].name.view());
   for (const port& p : plan.inputs)
@@ -60,5 +77,7 @@ inline std::string tensor_text(const plan_view& plan, std::int32_t v) {
 }
 
 }  // namespace detail
+
+#endif
 
 }}  // namespace gshard::v0

@@ -4,15 +4,25 @@
 // Deadlines of waits for other processes: a thread that reports where every process is, and at last ends its own.
 
 #include <gshard/base/compiled.hpp>
-#include <gshard/comm/agreement.hpp>
 #include <gshard/comm/datagrams.hpp>
+#include <gshard/comm/wait_deadlines.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/comm/agreement.hpp>
 #include <gshard/comm/failure_hooks.hpp>
 #include <gshard/comm/rank_news.hpp>
 #include <gshard/comm/standard_error.hpp>
 #include <gshard/comm/thread_without_signals.hpp>
-#include <gshard/comm/wait_deadlines.hpp>
 
-#if GSHARD_HAS_BODIES
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,20 +31,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace gshard { inline namespace v0 {
 

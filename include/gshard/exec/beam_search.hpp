@@ -3,18 +3,22 @@
 
 // Beam search: decodes the most probable sequences of tokens with a program that computes one position, such as nn::language_model_step.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/error.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#endif
 
 namespace gshard { inline namespace v0 {
 
@@ -55,15 +59,7 @@ class beam_search {
   /// One beginning, of at least one token, for each sequence; the extents of G and B.
   /// Throws `gshard::error` if the width or an extent is 0, or the groups have no room for all sequences. Throws if a beginning is empty, a
   /// token is negative, the end is excluded, or the exponent is not a finite number from 0 on.
-  beam_search(const std::vector<std::vector<std::int32_t>>& beginnings, std::array<std::size_t, 2> extents, beam_options options = {})
-      : options_(std::move(options)), groups_(extents[0]), group_size_(extents[1]), ids_(groups_ * group_size_), order_(ids_.size()) {
-    check(beginnings);
-    for (const std::vector<std::int32_t>& beginning : beginnings) {
-      beginnings_.push_back(beginning.size());
-      beams_.emplace_back().emplace_back().ids = beginning;
-    }
-    feed(std::vector<std::vector<std::size_t>>(beams_.size(), {0}));
-  }
+  beam_search(const std::vector<std::vector<std::int32_t>>& beginnings, std::array<std::size_t, 2> extents, beam_options options = {});
 
   /// The tokens of the next step, and the rows of their group that their rows continue: int32 [G,B].
   const std::vector<std::int32_t>& ids() const { return ids_; }
@@ -71,9 +67,7 @@ class beam_search {
   /// The position of these tokens, from 0 on.
   std::int32_t position() const { return std::int32_t(position_); }
   /// All hypotheses have ended.
-  bool done() const {
-    return std::ranges::all_of(beams_, [](const auto& beam) { return std::ranges::all_of(beam, &beam_hypothesis::ended); });
-  }
+  bool done() const;
 
   std::size_t sequences() const { return beams_.size(); }
   /// The hypotheses of a sequence, the best one first: 1 at the beginning, then up to `width`. Throws std::out_of_range if there is no such
@@ -85,8 +79,8 @@ class beam_search {
   /// Tokens with -infinity are never chosen.
   /// Throws `gshard::error`, and chooses nothing, if their number is no multiple of G B, or the end or an excluded token is V or more.
   /// Throws if a number of a hypothesis is NaN or above 0 by more than rounding, or no token can continue a sequence.
-  void advance(std::span<const float> log_probabilities) { advance_by(log_probabilities); }
-  void advance(std::span<const double> log_probabilities) { advance_by(log_probabilities); }
+  void advance(std::span<const float> log_probabilities);
+  void advance(std::span<const double> log_probabilities);
 
  private:
   struct continuation {
@@ -105,141 +99,197 @@ class beam_search {
   static constexpr std::int32_t padding = 0;
   static constexpr double rounding = 0.01;  // above 0, of a log probability
 
-  [[noreturn]] static void refuse(const std::string& why) { throw error("beam_search: " + why); }
+  [[noreturn]] static void refuse(const std::string& why);
 
-  void check(const std::vector<std::vector<std::int32_t>>& beginnings) const {
-    if (options_.width < 1) refuse("the width is 0");
-    if (ids_.empty()) refuse("a batch of " + rows_text() + " has no rows");
-    if (!(options_.length_exponent >= 0 && options_.length_exponent <= std::numeric_limits<double>::max()))
-      refuse("the length exponent is " + std::to_string(options_.length_exponent));
-    for (const std::int32_t id : options_.excluded) {
-      if (id < 0) refuse("the excluded token " + std::to_string(id) + " is negative");
-      if (id == options_.end) refuse("the end token " + std::to_string(id) + " is excluded");
-    }
-    if (beginnings.size() > groups_ * beams_per_group())
-      refuse(std::to_string(beginnings.size()) + " sequences of width " + std::to_string(options_.width) + " in a batch of " + rows_text() +
-             ", which has room for " + std::to_string(groups_ * beams_per_group()));
-    for (std::size_t s = 0; s < beginnings.size(); ++s) {
-      if (beginnings[s].empty()) refuse("the beginning of sequence " + std::to_string(s) + " has no token");
-      for (const std::int32_t id : beginnings[s])
-        if (id < 0) refuse("the beginning of sequence " + std::to_string(s) + " has the negative token " + std::to_string(id));
-    }
-  }
+  void check(const std::vector<std::vector<std::int32_t>>& beginnings) const;
 
-  std::string rows_text() const { return std::to_string(groups_) + " groups of " + std::to_string(group_size_) + " rows"; }
+  std::string rows_text() const;
   std::size_t beams_per_group() const { return group_size_ / options_.width; }
   /// The first row of a sequence, counted over all groups.
-  std::size_t first_row(std::size_t sequence) const {
-    return sequence / beams_per_group() * group_size_ + sequence % beams_per_group() * options_.width;
-  }
+  std::size_t first_row(std::size_t sequence) const;
 
   /// Feeds the hypotheses, of which number k of a sequence continues number parents[sequence][k] of the beam before.
-  void feed(const std::vector<std::vector<std::size_t>>& parents) {
-    std::ranges::fill(ids_, padding);
-    for (std::size_t row = 0; row < order_.size(); ++row) order_[row] = std::int32_t(row % group_size_);
-    for (std::size_t s = 0; s < beams_.size(); ++s)
-      for (std::size_t k = 0; k < beams_[s].size(); ++k) {
-        const beam_hypothesis& h = beams_[s][k];
-        const std::size_t first = first_row(s);
-        order_[first + k] = std::int32_t((first + parents[s][k]) % group_size_);
-        if (!h.ended) ids_[first + k] = h.ids[position_];
-      }
-  }
+  void feed(const std::vector<std::vector<std::size_t>>& parents);
 
   template <class T>
-  void advance_by(std::span<const T> log_probabilities) {
-    const std::size_t rows = ids_.size();
-    if (log_probabilities.empty() || log_probabilities.size() % rows != 0)
-      refuse(std::to_string(log_probabilities.size()) + " log probabilities for " + rows_text());
-    const std::size_t vocabulary = log_probabilities.size() / rows;
-    const std::vector<char> allowed = allowed_tokens(vocabulary);
-    std::vector<beam_type> next = beams_;
-    std::vector<std::vector<std::size_t>> parents(beams_.size(), {0});
-    for (std::size_t s = 0; s < beams_.size(); ++s) {
-      if (position_ + 1 < beginnings_[s]) continue;
-      next[s].clear();
-      parents[s].clear();
-      for (const continuation& c : best_continuations(s, log_probabilities.subspan(first_row(s) * vocabulary), allowed)) {
-        beam_hypothesis h = beams_[s][c.parent];
-        if (c.is_new) {
-          h.ids.push_back(c.token);
-          h.log_probability = c.log_probability;
-          h.score = c.score;
-          h.ended = c.token == options_.end;
-        }
-        next[s].push_back(std::move(h));
-        parents[s].push_back(c.parent);
-      }
-    }
-    beams_ = std::move(next);
-    ++position_;
-    feed(parents);
-  }
+  void advance_by(std::span<const T> log_probabilities);
 
   /// By token: it may be chosen.
-  std::vector<char> allowed_tokens(std::size_t vocabulary) const {
-    const auto check_token = [&](const char* what, std::int32_t id) {
-      if (id >= 0 && std::size_t(id) >= vocabulary)
-        refuse("the " + std::string(what) + " token " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(vocabulary));
-    };
-    check_token("end", options_.end);
-    std::vector<char> allowed(vocabulary, true);
-    for (const std::int32_t id : options_.excluded) {
-      check_token("excluded", id);
-      allowed[std::size_t(id)] = false;
-    }
-    return allowed;
-  }
+  std::vector<char> allowed_tokens(std::size_t vocabulary) const;
 
   /// The best continuations of a sequence, the best one first. `rows`: the log probabilities from its first row on.
   template <class T>
-  std::vector<continuation> best_continuations(std::size_t sequence, std::span<const T> rows, const std::vector<char>& allowed) const {
-    const beam_type& beam = beams_[sequence];
-    std::vector<continuation> all;
-    for (std::size_t k = 0; k < beam.size(); ++k) {
-      const beam_hypothesis& h = beam[k];
-      if (h.ended) {
-        all.push_back({k, options_.end, h.log_probability, h.score, false});
-        continue;
-      }
-      const std::span<const T> row = rows.subspan(k * allowed.size(), allowed.size());
-      check(row, first_row(sequence) + k);
-      const double length = double(h.ids.size() + 1 - beginnings_[sequence]);
-      for (const std::int32_t token : most_probable(row, allowed)) {
-        const double log_probability = h.log_probability + double(row[std::size_t(token)]);
-        all.push_back({k, token, log_probability, log_probability / std::pow(length, options_.length_exponent), true});
-      }
-    }
-    if (all.empty())
-      refuse("at position " + std::to_string(position_) + " no token can continue sequence " + std::to_string(sequence) +
-             ": each is excluded or has probability 0");
-    std::ranges::stable_sort(all, [](const continuation& x, const continuation& y) { return x.score > y.score; });
-    all.resize(std::min(all.size(), options_.width));
-    return all;
-  }
+  std::vector<continuation> best_continuations(std::size_t sequence, std::span<const T> rows, const std::vector<char>& allowed) const;
 
   template <class T>
-  void check(std::span<const T> row, std::size_t number) const {
-    for (std::size_t token = 0; token < row.size(); ++token)
-      if (!(row[token] <= T(rounding)))
-        refuse("at position " + std::to_string(position_) + " the log probability of token " + std::to_string(token) + " in row " +
-               std::to_string(number % group_size_) + " of group " + std::to_string(number / group_size_) + " is " +
-               std::to_string(row[token]) + (std::isnan(row[token]) ? "" : ", above 0: logits less their logsumexp are log probabilities"));
-  }
+  void check(std::span<const T> row, std::size_t number) const;
 
   /// As many tokens as the beam can take, the most probable one first; of equal ones, the smaller one.
   template <class T>
-  std::vector<std::int32_t> most_probable(std::span<const T> row, const std::vector<char>& allowed) const {
-    std::vector<std::int32_t> tokens;
-    for (std::size_t id = 0; id < row.size(); ++id)
-      if (allowed[id] && row[id] >= std::numeric_limits<T>::lowest()) tokens.push_back(std::int32_t(id));
-    const std::size_t kept = std::min(options_.width, tokens.size());
-    std::ranges::partial_sort(tokens, tokens.begin() + std::ptrdiff_t(kept), [&](std::int32_t x, std::int32_t y) {
-      return row[std::size_t(x)] > row[std::size_t(y)] || (row[std::size_t(x)] == row[std::size_t(y)] && x < y);
-    });
-    tokens.resize(kept);
-    return tokens;
-  }
+  std::vector<std::int32_t> most_probable(std::span<const T> row, const std::vector<char>& allowed) const;
 };
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE beam_search::beam_search(const std::vector<std::vector<std::int32_t>>& beginnings, std::array<std::size_t, 2> extents,
+                                       beam_options options)
+    : options_(std::move(options)), groups_(extents[0]), group_size_(extents[1]), ids_(groups_ * group_size_), order_(ids_.size()) {
+  check(beginnings);
+  for (const std::vector<std::int32_t>& beginning : beginnings) {
+    beginnings_.push_back(beginning.size());
+    beams_.emplace_back().emplace_back().ids = beginning;
+  }
+  feed(std::vector<std::vector<std::size_t>>(beams_.size(), {0}));
+}
+
+GSHARD_INLINE bool beam_search::done() const {
+  return std::ranges::all_of(beams_, [](const auto& beam) { return std::ranges::all_of(beam, &beam_hypothesis::ended); });
+}
+
+GSHARD_INLINE void beam_search::advance(std::span<const float> log_probabilities) {
+  advance_by(log_probabilities);
+}
+
+GSHARD_INLINE void beam_search::advance(std::span<const double> log_probabilities) {
+  advance_by(log_probabilities);
+}
+
+GSHARD_INLINE void beam_search::refuse(const std::string& why) {
+  throw error("beam_search: " + why);
+}
+
+GSHARD_INLINE void beam_search::check(const std::vector<std::vector<std::int32_t>>& beginnings) const {
+  if (options_.width < 1) refuse("the width is 0");
+  if (ids_.empty()) refuse("a batch of " + rows_text() + " has no rows");
+  if (!(options_.length_exponent >= 0 && options_.length_exponent <= std::numeric_limits<double>::max()))
+    refuse("the length exponent is " + std::to_string(options_.length_exponent));
+  for (const std::int32_t id : options_.excluded) {
+    if (id < 0) refuse("the excluded token " + std::to_string(id) + " is negative");
+    if (id == options_.end) refuse("the end token " + std::to_string(id) + " is excluded");
+  }
+  if (beginnings.size() > groups_ * beams_per_group())
+    refuse(std::to_string(beginnings.size()) + " sequences of width " + std::to_string(options_.width) + " in a batch of " + rows_text() +
+           ", which has room for " + std::to_string(groups_ * beams_per_group()));
+  for (std::size_t s = 0; s < beginnings.size(); ++s) {
+    if (beginnings[s].empty()) refuse("the beginning of sequence " + std::to_string(s) + " has no token");
+    for (const std::int32_t id : beginnings[s])
+      if (id < 0) refuse("the beginning of sequence " + std::to_string(s) + " has the negative token " + std::to_string(id));
+  }
+}
+
+GSHARD_INLINE std::string beam_search::rows_text() const {
+  return std::to_string(groups_) + " groups of " + std::to_string(group_size_) + " rows";
+}
+
+GSHARD_INLINE std::size_t beam_search::first_row(std::size_t sequence) const {
+  return sequence / beams_per_group() * group_size_ + sequence % beams_per_group() * options_.width;
+}
+
+GSHARD_INLINE void beam_search::feed(const std::vector<std::vector<std::size_t>>& parents) {
+  std::ranges::fill(ids_, padding);
+  for (std::size_t row = 0; row < order_.size(); ++row) order_[row] = std::int32_t(row % group_size_);
+  for (std::size_t s = 0; s < beams_.size(); ++s)
+    for (std::size_t k = 0; k < beams_[s].size(); ++k) {
+      const beam_hypothesis& h = beams_[s][k];
+      const std::size_t first = first_row(s);
+      order_[first + k] = std::int32_t((first + parents[s][k]) % group_size_);
+      if (!h.ended) ids_[first + k] = h.ids[position_];
+    }
+}
+
+template <class T>
+void beam_search::advance_by(std::span<const T> log_probabilities) {
+  const std::size_t rows = ids_.size();
+  if (log_probabilities.empty() || log_probabilities.size() % rows != 0)
+    refuse(std::to_string(log_probabilities.size()) + " log probabilities for " + rows_text());
+  const std::size_t vocabulary = log_probabilities.size() / rows;
+  const std::vector<char> allowed = allowed_tokens(vocabulary);
+  std::vector<beam_type> next = beams_;
+  std::vector<std::vector<std::size_t>> parents(beams_.size(), {0});
+  for (std::size_t s = 0; s < beams_.size(); ++s) {
+    if (position_ + 1 < beginnings_[s]) continue;
+    next[s].clear();
+    parents[s].clear();
+    for (const continuation& c : best_continuations(s, log_probabilities.subspan(first_row(s) * vocabulary), allowed)) {
+      beam_hypothesis h = beams_[s][c.parent];
+      if (c.is_new) {
+        h.ids.push_back(c.token);
+        h.log_probability = c.log_probability;
+        h.score = c.score;
+        h.ended = c.token == options_.end;
+      }
+      next[s].push_back(std::move(h));
+      parents[s].push_back(c.parent);
+    }
+  }
+  beams_ = std::move(next);
+  ++position_;
+  feed(parents);
+}
+
+GSHARD_INLINE std::vector<char> beam_search::allowed_tokens(std::size_t vocabulary) const {
+  const auto check_token = [&](const char* what, std::int32_t id) {
+    if (id >= 0 && std::size_t(id) >= vocabulary)
+      refuse("the " + std::string(what) + " token " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(vocabulary));
+  };
+  check_token("end", options_.end);
+  std::vector<char> allowed(vocabulary, true);
+  for (const std::int32_t id : options_.excluded) {
+    check_token("excluded", id);
+    allowed[std::size_t(id)] = false;
+  }
+  return allowed;
+}
+
+template <class T>
+std::vector<beam_search::continuation> beam_search::best_continuations(std::size_t sequence, std::span<const T> rows,
+                                                                       const std::vector<char>& allowed) const {
+  const beam_type& beam = beams_[sequence];
+  std::vector<continuation> all;
+  for (std::size_t k = 0; k < beam.size(); ++k) {
+    const beam_hypothesis& h = beam[k];
+    if (h.ended) {
+      all.push_back({k, options_.end, h.log_probability, h.score, false});
+      continue;
+    }
+    const std::span<const T> row = rows.subspan(k * allowed.size(), allowed.size());
+    check(row, first_row(sequence) + k);
+    const double length = double(h.ids.size() + 1 - beginnings_[sequence]);
+    for (const std::int32_t token : most_probable(row, allowed)) {
+      const double log_probability = h.log_probability + double(row[std::size_t(token)]);
+      all.push_back({k, token, log_probability, log_probability / std::pow(length, options_.length_exponent), true});
+    }
+  }
+  if (all.empty())
+    refuse("at position " + std::to_string(position_) + " no token can continue sequence " + std::to_string(sequence) +
+           ": each is excluded or has probability 0");
+  std::ranges::stable_sort(all, [](const continuation& x, const continuation& y) { return x.score > y.score; });
+  all.resize(std::min(all.size(), options_.width));
+  return all;
+}
+
+template <class T>
+void beam_search::check(std::span<const T> row, std::size_t number) const {
+  for (std::size_t token = 0; token < row.size(); ++token)
+    if (!(row[token] <= T(rounding)))
+      refuse("at position " + std::to_string(position_) + " the log probability of token " + std::to_string(token) + " in row " +
+             std::to_string(number % group_size_) + " of group " + std::to_string(number / group_size_) + " is " +
+             std::to_string(row[token]) + (std::isnan(row[token]) ? "" : ", above 0: logits less their logsumexp are log probabilities"));
+}
+
+template <class T>
+std::vector<std::int32_t> beam_search::most_probable(std::span<const T> row, const std::vector<char>& allowed) const {
+  std::vector<std::int32_t> tokens;
+  for (std::size_t id = 0; id < row.size(); ++id)
+    if (allowed[id] && row[id] >= std::numeric_limits<T>::lowest()) tokens.push_back(std::int32_t(id));
+  const std::size_t kept = std::min(options_.width, tokens.size());
+  std::ranges::partial_sort(tokens, tokens.begin() + std::ptrdiff_t(kept), [&](std::int32_t x, std::int32_t y) {
+    return row[std::size_t(x)] > row[std::size_t(y)] || (row[std::size_t(x)] == row[std::size_t(y)] && x < y);
+  });
+  tokens.resize(kept);
+  return tokens;
+}
+
+#endif
 
 }}  // namespace gshard::v0

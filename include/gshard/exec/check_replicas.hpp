@@ -4,50 +4,42 @@
 // Compares the copies of replicated shards: check_replicas, which finds memory that was corrupted on one device.
 
 #include <gshard/base/compiled.hpp>
+#include <gshard/exec/parameters.hpp>
+#include <gshard/tensor/cluster.hpp>
+
+#include <cstdint>
+#include <span>
+
+#if GSHARD_HAS_BODIES
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/finite_checks.hpp>
-#include <gshard/exec/parameters.hpp>
 #include <gshard/kernel/element.hpp>
 #include <gshard/kernel/view.hpp>
-#include <gshard/tensor/cluster.hpp>
 #include <gshard/tensor/placement.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+#endif
 
 namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// True if several devices of the cluster hold the same block of a tensor.
-inline bool has_copies(const bound_value& v, std::span<const int> mesh) {
-  const std::uint32_t used = v.layout.used() | v.layout.partial;
-  for (std::size_t a = 0; a < mesh.size(); ++a)
-    if (!((used >> a) & 1u) && mesh[a] > 1) return true;
-  return false;
-}
+struct named_value;
 
-/// Of these inputs of a plan, a bit each, those of which several devices hold the same block.
-inline std::vector<named_value> inputs_with_copies(const bound_plan& bound, std::uint64_t which) {
-  std::vector<named_value> all;
-  for (std::size_t i = 0; i < bound.plan.inputs.size(); ++i)
-    if (const bound_value& v = bound.value(bound.plan.inputs[i].value); ((which >> i) & 1u) && has_copies(v, bound.on.on().extents()))
-      all.push_back({"input " + std::to_string(i), &v});
-  return all;
-}
+/// True if several devices of the cluster hold the same block of a tensor.
+bool has_copies(const bound_value& v, std::span<const int> mesh);
 
 /// Throws `gshard::error` of one text, on every process, if copies of a shard differ in a bit. Collective: all processes pass tensors of
 /// the same layouts, and have agreed on that.
@@ -78,6 +70,22 @@ void check_replicas(const parameter_store& store);
 #if GSHARD_HAS_BODIES
 
 namespace detail {
+
+GSHARD_INLINE bool has_copies(const bound_value& v, std::span<const int> mesh) {
+  const std::uint32_t used = v.layout.used() | v.layout.partial;
+  for (std::size_t a = 0; a < mesh.size(); ++a)
+    if (!((used >> a) & 1u) && mesh[a] > 1) return true;
+  return false;
+}
+
+/// Of these inputs of a plan, a bit each, those of which several devices hold the same block.
+inline std::vector<named_value> inputs_with_copies(const bound_plan& bound, std::uint64_t which) {
+  std::vector<named_value> all;
+  for (std::size_t i = 0; i < bound.plan.inputs.size(); ++i)
+    if (const bound_value& v = bound.value(bound.plan.inputs[i].value); ((which >> i) & 1u) && has_copies(v, bound.on.on().extents()))
+      all.push_back({"input " + std::to_string(i), &v});
+  return all;
+}
 
 /// One comparison. Every process sends numbers about its devices to the leader, which decides and broadcasts an answer.
 class copy_comparison {

@@ -3,235 +3,96 @@
 
 // Places experts on devices by measured demand: replicates hot experts, and balances the load of the devices.
 
-#include <gshard/base/random.hpp>
+#include <gshard/base/compiled.hpp>
+#include <gshard/exec/expert_packing.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#if GSHARD_HAS_BODIES
 #include <gshard/comm/error.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
+#endif
 
 namespace gshard { inline namespace v0 {
 
-/// The devices that hold experts. Successive devices are on one node.
-struct expert_devices {
-  int devices = 1;
-  int slots = 1;  ///< The replicas of experts that a device has room for.
-  int nodes = 1;  ///< Divides `devices`.
+/// A lower bound of the load of the busiest device, over all placements in which the replicas of an expert share its load equally. The
+/// largest of these:
+/// - the mean;
+/// - the hottest replica, if all further replicas go to the hottest experts;
+/// - the hottest replica with the least that the other slots of its device can have;
+/// - without replicas: of the k * devices + 1 hottest experts, one device has k + 1. Their least load.
+/// Throws `gshard::error` as expert_placement does.
+/// @see expert_placement
+double least_device_load(std::span<const double> load, const expert_devices& on);
 
-  int replicas() const { return devices * slots; }
-  friend constexpr bool operator==(const expert_devices&, const expert_devices&) = default;
-};
-
-namespace detail {
-
-/// The pairs (i, to[i]) with the largest sum of scores: an assignment of n rows to n columns, by the Hungarian algorithm. `score` is
-/// row-major.
-inline std::vector<int> best_assignment(const std::vector<std::int64_t>& score, std::size_t n) {
-  constexpr std::int64_t large = std::numeric_limits<std::int64_t>::max() / 4;
-  std::vector<std::int64_t> of_row(n + 1, 0), of_column(n + 1, 0);  // potentials
-  std::vector<std::size_t> row(n + 1, 0), before(n + 1, 0);         // by column, from 1; 0: none
-  for (std::size_t r = 1; r <= n; ++r) {
-    row[0] = r;
-    std::vector<std::int64_t> slack(n + 1, large);
-    std::vector<char> reached(n + 1, 0);
-    std::size_t at = 0;
-    do {
-      reached[at] = 1;
-      std::int64_t step = large;
-      std::size_t next = 0;
-      for (std::size_t c = 1; c <= n; ++c) {
-        if (reached[c]) continue;
-        const std::int64_t cost = -score[(row[at] - 1) * n + c - 1] - of_row[row[at]] - of_column[c];
-        if (cost < slack[c]) {
-          slack[c] = cost;
-          before[c] = at;
-        }
-        if (slack[c] < step) {
-          step = slack[c];
-          next = c;
-        }
-      }
-      for (std::size_t c = 0; c <= n; ++c) {
-        if (reached[c]) {
-          of_row[row[c]] += step;
-          of_column[c] -= step;
-        } else {
-          slack[c] -= step;
-        }
-      }
-      at = next;
-    } while (row[at] != 0);
-    for (; at != 0; at = before[at]) row[at] = row[before[at]];
-  }
-  std::vector<int> to(n, 0);
-  for (std::size_t c = 1; c <= n; ++c) to[row[c] - 1] = int(c - 1);
-  return to;
-}
-
-/// Experts in the slots of devices. The replicas of an expert share its load equally.
-class expert_packing {
+/// The experts that devices hold: each expert at least once, hot ones several times. A plain value, which every process computes alike from
+/// the same loads. It depends on no run.
+class expert_placement {
  public:
-  /// The greedy algorithm over nodes: each node gets as many experts, of about the same load together, and replicates only its own. `nodes`
-  /// divides the experts and the devices; 1: any device may have any replica. The slots of device d are [d * slots, (d + 1) * slots).
-  expert_packing(std::span<const double> load, const expert_devices& on, std::size_t nodes)
-      : load_(load), on_(on), expert_(std::size_t(on.replicas()), 0), replicas_(load.size(), 1), device_load_(std::size_t(on.devices), 0) {
-    const std::vector<std::size_t> node = pack_greedily({load.begin(), load.end()}, nodes, load.size() / nodes);
-    const std::size_t devices = device_load_.size() / nodes;
-    for (std::size_t n = 0; n < nodes; ++n) {
-      std::vector<int> experts;
-      for (std::size_t e = 0; e < load.size(); ++e)
-        if (node[e] == n) experts.push_back(int(e));
-      fill_greedily(experts, n * devices, devices);
-    }
-    add_up();
-  }
+  /// Places experts by their load, such as the tokens that choose each one. It begins with the greedy algorithm (replicate the hottest,
+  /// place the largest first), over all devices and over each node. Exchanges improve it, so it is never worse. Replicas of an expert are
+  /// on few nodes, if that costs at most 0.1 %.
+  /// Throws `gshard::error` if there are more experts than slots, if `nodes` does not divide `devices`, or if a load is negative or not
+  /// finite.
+  /// @see least_device_load, placed_experts
+  expert_placement(std::span<const double> load, const expert_devices& on);
+  /// The placement of a model that was not placed yet: replica r of R is expert floor(r * E / R).
+  static expert_placement even(int experts, const expert_devices& on);
+  /// The placement with these experts in its slots. Throws `gshard::error` if an expert has no slot, or their number is another.
+  static expert_placement of(std::vector<int> expert, int experts, const expert_devices& on);
 
-  const std::vector<int>& experts() const { return expert_; }
-  double max_load() const { return *std::ranges::max_element(device_load_); }
+  const expert_devices& on() const { return on_; }
+  int experts() const { return experts_; }
+  /// The expert of each slot. The slots of device d are [d * slots, (d + 1) * slots).
+  const std::vector<int>& expert() const { return expert_; }
+  /// The number of replicas of an expert.
+  int replicas(int e) const;
 
-  /// Exchanges replicas, and gives slots to other experts, while that lowers the load of the busiest device.
-  void improve(double enough) {
-    for (std::size_t step = 0; step < 8 * expert_.size() && max_load() > enough; ++step)
-      if (!exchange() && !replicate()) return;
-  }
-  /// Exchanges two random replicas, and gives a random slot to another expert.
-  void shake(std::uint64_t number) {
-    const auto words = random_words({}, number);
-    const auto pick = [&](std::size_t word, std::size_t n) { return (std::uint64_t(words[word]) * n) >> 32; };
-    std::swap(expert_[busiest() * slots() + pick(0, slots())], expert_[pick(1, expert_.size())]);
-    if (const std::size_t s = pick(2, expert_.size()); replicas_[std::size_t(expert_[s])] > 1) give(s, int(pick(3, load_.size())));
-    add_up();
-  }
+  /// The load of each device. The replicas of an expert share its load equally.
+  std::vector<double> device_loads(std::span<const double> load) const;
+  /// The load of the busiest device over the mean. 1 without any load.
+  double imbalance(std::span<const double> load) const;
+  /// The share of its capacity slots that the busiest device fills, at most 1: `filled_slots` of a dry run. `slots`: the capacity slots of
+  /// one replica, those of all token groups together.
+  /// Throws `gshard::error` if `slots` is not above 0.
+  /// @see efficiency
+  double filled_slots(std::span<const double> load, double slots) const;
+
+  /// The same sets of experts on other devices, with as few replicas moved from `before` as possible: first between nodes, then between the
+  /// devices of a node. A replica that stays on its device stays in its slot.
+  /// Throws `gshard::error` if `before` has other devices or slots.
+  expert_placement closest_to(const expert_placement& before) const;
+  /// The replicas that a device lacks in `before`, over all devices: what a move must send.
+  int moved_from(const expert_placement& before) const;
+
+  friend bool operator==(const expert_placement&, const expert_placement&) = default;
 
  private:
-  std::span<const double> load_;
+  std::string size_text() const;
   expert_devices on_;
-  std::vector<int> expert_;    // by slot
-  std::vector<int> replicas_;  // by expert
-  std::vector<double> device_load_;
+  int experts_;
+  std::vector<int> expert_;
 
-  std::size_t slots() const { return std::size_t(on_.slots); }
-  double share(std::size_t e) const { return load_[e] / double(replicas_[e]); }
-  double load_of_slot(std::size_t s) const { return share(std::size_t(expert_[s])); }
-  std::size_t busiest() const { return std::size_t(std::ranges::max_element(device_load_) - device_load_.begin()); }
-  void add_up() {
-    for (std::size_t d = 0; d < device_load_.size(); ++d) {
-      device_load_[d] = 0;
-      for (std::size_t s = d * slots(); s < (d + 1) * slots(); ++s) device_load_[d] += load_of_slot(s);
-    }
-  }
-  void give(std::size_t s, int e) {
-    --replicas_[std::size_t(expert_[s])];
-    ++replicas_[std::size_t(e)];
-    expert_[s] = e;
-  }
+  expert_placement(const expert_devices& on, int experts);
 
-  /// The greedy algorithm for some experts and successive devices. Each further replica goes to the expert whose replicas are hottest. Then
-  /// the replicas, hottest first, each go to the coolest device with a free slot.
-  void fill_greedily(const std::vector<int>& experts, std::size_t first, std::size_t devices) {
-    const auto is_hotter = [&](int a, int b) {
-      const auto x = std::size_t(a), y = std::size_t(b);
-      const bool is_everywhere[]{replicas_[x] >= int(devices), replicas_[y] >= int(devices)};
-      if (is_everywhere[0] != is_everywhere[1]) return is_everywhere[1];
-      return share(x) != share(y) ? share(x) > share(y) : replicas_[x] < replicas_[y];
-    };
-    for (std::size_t used = experts.size(); used < devices * slots(); ++used) {
-      int hottest = experts[0];
-      for (const int e : experts)
-        if (is_hotter(e, hottest)) hottest = e;
-      ++replicas_[std::size_t(hottest)];
-    }
-    std::vector<int> order;  // an entry per replica
-    std::vector<double> load;
-    for (const int e : experts) order.insert(order.end(), std::size_t(replicas_[std::size_t(e)]), e);
-    for (const int e : order) load.push_back(share(std::size_t(e)));
-    const std::vector<std::size_t> device = pack_greedily(load, devices, slots());
-    std::vector<std::size_t> used(devices, 0);
-    for (std::size_t i = 0; i < order.size(); ++i) expert_[(first + device[i]) * slots() + used[device[i]]++] = order[i];
-  }
-  /// The bin of each item: the largest first, each into the bin with the smallest sum that has room.
-  static std::vector<std::size_t> pack_greedily(const std::vector<double>& item, std::size_t bins, std::size_t room) {
-    std::vector<std::size_t> order(item.size()), used(bins, 0), bin(item.size(), 0);
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return item[a] > item[b]; });
-    std::vector<double> sum(bins, 0);
-    for (const std::size_t i : order) {
-      std::size_t best = bins;
-      for (std::size_t b = 0; b < bins; ++b)
-        if (used[b] < room && (best == bins || sum[b] < sum[best])) best = b;
-      bin[i] = best;
-      ++used[best];
-      sum[best] += item[i];
-    }
-    return bin;
-  }
-
-  /// Exchanges one or two replicas of the busiest device for as many of another device, such that the busier of both is least busy.
-  bool exchange() {
-    const std::size_t d = busiest(), first = d * slots(), last = first + slots();
-    double best = below(device_load_[d]);
-    std::vector<std::pair<std::size_t, std::size_t>> moves;
-    const auto lowers = [&](std::size_t other, double moved) {
-      const double after = std::max(device_load_[d] - moved, device_load_[other] + moved);
-      if (moved <= 0 || after >= best) return false;
-      best = after;
-      return true;
-    };
-    for (std::size_t other = 0; other < device_load_.size(); ++other) {
-      if ((device_load_[d] + device_load_[other]) / 2 >= best) continue;
-      const std::size_t theirs = other * slots();
-      for (std::size_t i = first; i < last; ++i)
-        for (std::size_t j = theirs; j < theirs + slots(); ++j)
-          if (lowers(other, load_of_slot(i) - load_of_slot(j))) moves = {{i, j}};
-      if (slots() > most_slots_for_pairs) continue;
-      for (std::size_t i = first; i < last; ++i)
-        for (std::size_t k = i + 1; k < last; ++k)
-          for (std::size_t j = theirs; j < theirs + slots(); ++j)
-            for (std::size_t l = j + 1; l < theirs + slots(); ++l)
-              if (lowers(other, load_of_slot(i) + load_of_slot(k) - load_of_slot(j) - load_of_slot(l))) moves = {{i, j}, {k, l}};
-    }
-    for (const auto& [i, j] : moves) std::swap(expert_[i], expert_[j]);
-    add_up();
-    return !moves.empty();
-  }
-  static constexpr std::size_t most_slots_for_pairs = 12;
-
-  /// Gives a slot of an expert with several replicas to an expert of the busiest device.
-  bool replicate() {
-    const std::size_t first = busiest() * slots();
-    double best = below(max_load());
-    std::size_t slot = 0;
-    int expert = -1;
-    std::vector<std::vector<std::size_t>> devices(load_.size());  // by expert, one for each replica
-    for (std::size_t s = 0; s < expert_.size(); ++s) devices[std::size_t(expert_[s])].push_back(s / slots());
-    std::vector<double> after;
-    for (std::size_t i = first; i < first + slots(); ++i)
-      for (std::size_t s = 0; s < expert_.size(); ++s) {
-        const auto to = std::size_t(expert_[i]), donor = std::size_t(expert_[s]);
-        if (donor == to || replicas_[donor] < 2) continue;
-        const double less = load_[to] / (replicas_[to] + 1), more = load_[donor] / (replicas_[donor] - 1);
-        after = device_load_;
-        for (const std::size_t d : devices[to]) after[d] += less - share(to);
-        for (const std::size_t d : devices[donor]) after[d] += more - share(donor);
-        after[s / slots()] += less - more;
-        if (const double most = *std::ranges::max_element(after); most < best) {
-          best = most;
-          slot = s;
-          expert = int(to);
-        }
-      }
-    if (expert >= 0) give(slot, expert);
-    add_up();
-    return expert >= 0;
-  }
-  /// Less by more than rounding.
-  static double below(double load) { return load * (1 - 1e-12); }
+  /// The number of replicas that two blocks of `n` slots have in common.
+  std::int64_t common(std::size_t at, const expert_placement& other, std::size_t other_at, std::size_t n) const;
+  /// The device at slot `to` gets the experts of a device of `from`. Those that it had `before` keep their slots.
+  void keep_slots(std::size_t to, const expert_placement& before, const expert_placement& from, std::size_t from_at);
+  /// Permutes devices, such that those of a node share experts: to each node in turn goes the device that shares most with it.
+  void gather_on_nodes();
 };
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
 
 /// Throws if the experts do not fit on the devices, or a load is not a number.
 inline void check_expert_devices(std::span<const double> load, const expert_devices& on) {
@@ -248,15 +109,7 @@ inline void check_expert_devices(std::span<const double> load, const expert_devi
 
 }  // namespace detail
 
-/// A lower bound of the load of the busiest device, over all placements in which the replicas of an expert share its load equally. The
-/// largest of these:
-/// - the mean;
-/// - the hottest replica, if all further replicas go to the hottest experts;
-/// - the hottest replica with the least that the other slots of its device can have;
-/// - without replicas: of the k * devices + 1 hottest experts, one device has k + 1. Their least load.
-/// Throws `gshard::error` as expert_placement does.
-/// @see expert_placement
-inline double least_device_load(std::span<const double> load, const expert_devices& on) {
+GSHARD_INLINE double least_device_load(std::span<const double> load, const expert_devices& on) {
   detail::check_expert_devices(load, on);
   std::vector<double> sorted(load.begin(), load.end());
   std::ranges::sort(sorted);
@@ -297,190 +150,165 @@ inline double least_device_load(std::span<const double> load, const expert_devic
   return least_load;
 }
 
-/// The experts that devices hold: each expert at least once, hot ones several times. A plain value, which every process computes alike from
-/// the same loads. It depends on no run.
-class expert_placement {
- public:
-  /// Places experts by their load, such as the tokens that choose each one. It begins with the greedy algorithm (replicate the hottest,
-  /// place the largest first), over all devices and over each node. Exchanges improve it, so it is never worse. Replicas of an expert are
-  /// on few nodes, if that costs at most 0.1 %.
-  /// Throws `gshard::error` if there are more experts than slots, if `nodes` does not divide `devices`, or if a load is negative or not
-  /// finite.
-  /// @see least_device_load, placed_experts
-  expert_placement(std::span<const double> load, const expert_devices& on) : on_(on), experts_(int(load.size())) {
-    detail::check_expert_devices(load, on);
-    const double least = least_device_load(load, on), enough = 1.001 * least;
-    detail::expert_packing best(load, on, 1);
-    const double greedy = best.max_load();
-    best.improve(least);
-    if (on.nodes > 1 && experts_ % on.nodes == 0) {
-      detail::expert_packing by_node(load, on, std::size_t(on.nodes));
-      by_node.improve(least);
-      if (by_node.max_load() <= std::min(greedy, std::max(enough, best.max_load()))) best = by_node;
-    }
-    const std::uint64_t tries = std::clamp<std::uint64_t>(2000 / std::uint64_t(on.replicas()), 4, 40);
-    for (std::uint64_t i = 0; i < tries && best.max_load() > enough; ++i) {
-      detail::expert_packing other = best;
-      other.shake(i);
-      other.improve(least);
-      if (other.max_load() < best.max_load()) best = other;
-    }
-    expert_ = best.experts();
-    gather_on_nodes();
+GSHARD_INLINE expert_placement::expert_placement(std::span<const double> load, const expert_devices& on)
+    : on_(on), experts_(int(load.size())) {
+  detail::check_expert_devices(load, on);
+  const double least = least_device_load(load, on), enough = 1.001 * least;
+  detail::expert_packing best(load, on, 1);
+  const double greedy = best.max_load();
+  best.improve(least);
+  if (on.nodes > 1 && experts_ % on.nodes == 0) {
+    detail::expert_packing by_node(load, on, std::size_t(on.nodes));
+    by_node.improve(least);
+    if (by_node.max_load() <= std::min(greedy, std::max(enough, best.max_load()))) best = by_node;
   }
-  /// The placement of a model that was not placed yet: replica r of R is expert floor(r * E / R).
-  static expert_placement even(int experts, const expert_devices& on) {
-    expert_placement p(on, experts);
-    for (int r = 0; r < on.replicas(); ++r) p.expert_[std::size_t(r)] = int(std::int64_t(r) * experts / on.replicas());
-    return p;
+  const std::uint64_t tries = std::clamp<std::uint64_t>(2000 / std::uint64_t(on.replicas()), 4, 40);
+  for (std::uint64_t i = 0; i < tries && best.max_load() > enough; ++i) {
+    detail::expert_packing other = best;
+    other.shake(i);
+    other.improve(least);
+    if (other.max_load() < best.max_load()) best = other;
   }
-  /// The placement with these experts in its slots. Throws `gshard::error` if an expert has no slot, or their number is another.
-  static expert_placement of(std::vector<int> expert, int experts, const expert_devices& on) {
-    expert_placement p(on, experts);
-    std::vector<char> found(std::size_t(experts), 0);
-    if (expert.size() != p.expert_.size())
-      throw error("expert_placement: " + std::to_string(expert.size()) + " experts for " + std::to_string(on.replicas()) + " slots");
-    for (const int e : expert) {
-      if (e < 0 || e >= experts) throw error("expert_placement: expert " + std::to_string(e) + " of " + std::to_string(experts));
-      found[std::size_t(e)] = 1;
-    }
-    if (const auto missing = std::ranges::find(found, 0); missing != found.end())
-      throw error("expert_placement: expert " + std::to_string(missing - found.begin()) + " has no slot");
-    p.expert_ = std::move(expert);
-    return p;
-  }
+  expert_ = best.experts();
+  gather_on_nodes();
+}
 
-  const expert_devices& on() const { return on_; }
-  int experts() const { return experts_; }
-  /// The expert of each slot. The slots of device d are [d * slots, (d + 1) * slots).
-  const std::vector<int>& expert() const { return expert_; }
-  /// The number of replicas of an expert.
-  int replicas(int e) const { return int(std::ranges::count(expert_, e)); }
+GSHARD_INLINE expert_placement expert_placement::even(int experts, const expert_devices& on) {
+  expert_placement p(on, experts);
+  for (int r = 0; r < on.replicas(); ++r) p.expert_[std::size_t(r)] = int(std::int64_t(r) * experts / on.replicas());
+  return p;
+}
 
-  /// The load of each device. The replicas of an expert share its load equally.
-  std::vector<double> device_loads(std::span<const double> load) const {
-    if (load.size() != std::size_t(experts_))
-      throw error("expert_placement: loads of " + std::to_string(load.size()) + " experts, placed are " + std::to_string(experts_));
-    std::vector<double> replicas(load.size(), 0), sums(std::size_t(on_.devices), 0);
-    for (const int e : expert_) ++replicas[std::size_t(e)];
-    for (std::size_t s = 0; s < expert_.size(); ++s)
-      sums[s / std::size_t(on_.slots)] += load[std::size_t(expert_[s])] / replicas[std::size_t(expert_[s])];
-    return sums;
+GSHARD_INLINE expert_placement expert_placement::of(std::vector<int> expert, int experts, const expert_devices& on) {
+  expert_placement p(on, experts);
+  std::vector<char> found(std::size_t(experts), 0);
+  if (expert.size() != p.expert_.size())
+    throw error("expert_placement: " + std::to_string(expert.size()) + " experts for " + std::to_string(on.replicas()) + " slots");
+  for (const int e : expert) {
+    if (e < 0 || e >= experts) throw error("expert_placement: expert " + std::to_string(e) + " of " + std::to_string(experts));
+    found[std::size_t(e)] = 1;
   }
-  /// The load of the busiest device over the mean. 1 without any load.
-  double imbalance(std::span<const double> load) const {
-    double most = 0, total = 0;
-    for (const double x : device_loads(load)) {
-      most = std::max(most, x);
-      total += x;
+  if (const auto missing = std::ranges::find(found, 0); missing != found.end())
+    throw error("expert_placement: expert " + std::to_string(missing - found.begin()) + " has no slot");
+  p.expert_ = std::move(expert);
+  return p;
+}
+
+GSHARD_INLINE int expert_placement::replicas(int e) const { return int(std::ranges::count(expert_, e)); }
+
+GSHARD_INLINE std::vector<double> expert_placement::device_loads(std::span<const double> load) const {
+  if (load.size() != std::size_t(experts_))
+    throw error("expert_placement: loads of " + std::to_string(load.size()) + " experts, placed are " + std::to_string(experts_));
+  std::vector<double> replicas(load.size(), 0), sums(std::size_t(on_.devices), 0);
+  for (const int e : expert_) ++replicas[std::size_t(e)];
+  for (std::size_t s = 0; s < expert_.size(); ++s)
+    sums[s / std::size_t(on_.slots)] += load[std::size_t(expert_[s])] / replicas[std::size_t(expert_[s])];
+  return sums;
+}
+
+GSHARD_INLINE double expert_placement::imbalance(std::span<const double> load) const {
+  double most = 0, total = 0;
+  for (const double x : device_loads(load)) {
+    most = std::max(most, x);
+    total += x;
+  }
+  return total > 0 ? most * on_.devices / total : 1;
+}
+
+GSHARD_INLINE double expert_placement::filled_slots(std::span<const double> load, double slots) const {
+  if (!(slots > 0)) throw error("expert_placement: a replica has " + std::to_string(slots) + " capacity slots");
+  const std::vector<double> of_devices = device_loads(load);
+  return std::min(1.0, *std::ranges::max_element(of_devices) / (on_.slots * slots));
+}
+
+GSHARD_INLINE expert_placement expert_placement::closest_to(const expert_placement& before) const {
+  if (before.on_ != on_ || before.experts_ != experts_)
+    throw error("expert_placement: " + size_text() + ", but before it was one of " + before.size_text());
+  const std::size_t nodes = std::size_t(on_.nodes), per_node = std::size_t(on_.devices) / nodes, slots = std::size_t(on_.slots);
+  const auto assign = [&](std::size_t n, std::size_t size, std::size_t from, std::size_t to) {  // n blocks of slots
+    std::vector<std::int64_t> score;
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) score.push_back(before.common(to + j * size, *this, from + i * size, size));
+    return detail::best_assignment(score, n);
+  };
+  expert_placement moved = *this;
+  const std::vector<int> node = assign(nodes, per_node * slots, 0, 0);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const std::size_t from = i * per_node * slots, to = std::size_t(node[i]) * per_node * slots;
+    const std::vector<int> device = assign(per_node, slots, from, to);
+    for (std::size_t d = 0; d < per_node; ++d) moved.keep_slots(to + std::size_t(device[d]) * slots, before, *this, from + d * slots);
+  }
+  return moved;
+}
+
+GSHARD_INLINE int expert_placement::moved_from(const expert_placement& before) const {
+  int moved = 0;
+  const std::size_t slots = std::size_t(on_.slots);
+  for (std::size_t s = 0; s < expert_.size(); ++s) {
+    const auto device = before.expert_.begin() + std::ptrdiff_t(s / slots * slots);
+    const auto own = expert_.begin() + std::ptrdiff_t(s / slots * slots);
+    if (std::find(own, expert_.begin() + std::ptrdiff_t(s), expert_[s]) != expert_.begin() + std::ptrdiff_t(s)) continue;
+    moved += std::find(device, device + on_.slots, expert_[s]) == device + on_.slots;
+  }
+  return moved;
+}
+
+GSHARD_INLINE std::string expert_placement::size_text() const {
+  return std::to_string(experts_) + " experts on " + std::to_string(on_.devices) + " devices of " + std::to_string(on_.nodes) +
+         " nodes, with " + std::to_string(on_.slots) + " slots each";
+}
+
+GSHARD_INLINE expert_placement::expert_placement(const expert_devices& on, int experts) : on_(on), experts_(experts) {
+  detail::check_expert_devices(std::vector<double>(std::size_t(std::max(experts, 0)), 1.0), on);
+  expert_.resize(std::size_t(on.replicas()));
+}
+
+GSHARD_INLINE std::int64_t expert_placement::common(std::size_t at, const expert_placement& other, std::size_t other_at,
+                                                    std::size_t n) const {
+  std::vector<int> left(std::size_t(experts_), 0);
+  std::int64_t both = 0;
+  for (std::size_t s = at; s < at + n; ++s) ++left[std::size_t(expert_[s])];
+  for (std::size_t s = other_at; s < other_at + n; ++s)
+    if (left[std::size_t(other.expert_[s])]-- > 0) ++both;
+  return both;
+}
+
+GSHARD_INLINE void expert_placement::keep_slots(std::size_t to, const expert_placement& before, const expert_placement& from,
+                                                std::size_t from_at) {
+  const std::size_t slots = std::size_t(on_.slots);
+  std::vector<int> wanted(from.expert_.begin() + std::ptrdiff_t(from_at), from.expert_.begin() + std::ptrdiff_t(from_at + slots));
+  for (std::size_t s = to; s < to + slots; ++s) {
+    const auto same = std::ranges::find(wanted, before.expert_[s]);
+    expert_[s] = same == wanted.end() ? -1 : *same;
+    if (same != wanted.end()) wanted.erase(same);
+  }
+  for (std::size_t s = to; s < to + slots; ++s)
+    if (expert_[s] < 0) {
+      expert_[s] = wanted.front();
+      wanted.erase(wanted.begin());
     }
-    return total > 0 ? most * on_.devices / total : 1;
-  }
-  /// The share of its capacity slots that the busiest device fills, at most 1: `filled_slots` of a dry run. `slots`: the capacity slots of
-  /// one replica, those of all token groups together.
-  /// Throws `gshard::error` if `slots` is not above 0.
-  /// @see efficiency
-  double filled_slots(std::span<const double> load, double slots) const {
-    if (!(slots > 0)) throw error("expert_placement: a replica has " + std::to_string(slots) + " capacity slots");
-    const std::vector<double> of_devices = device_loads(load);
-    return std::min(1.0, *std::ranges::max_element(of_devices) / (on_.slots * slots));
-  }
+}
 
-  /// The same sets of experts on other devices, with as few replicas moved from `before` as possible: first between nodes, then between the
-  /// devices of a node. A replica that stays on its device stays in its slot.
-  /// Throws `gshard::error` if `before` has other devices or slots.
-  expert_placement closest_to(const expert_placement& before) const {
-    if (before.on_ != on_ || before.experts_ != experts_)
-      throw error("expert_placement: " + size_text() + ", but before it was one of " + before.size_text());
-    const std::size_t nodes = std::size_t(on_.nodes), per_node = std::size_t(on_.devices) / nodes, slots = std::size_t(on_.slots);
-    const auto assign = [&](std::size_t n, std::size_t size, std::size_t from, std::size_t to) {  // n blocks of slots
-      std::vector<std::int64_t> score;
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j) score.push_back(before.common(to + j * size, *this, from + i * size, size));
-      return detail::best_assignment(score, n);
+GSHARD_INLINE void expert_placement::gather_on_nodes() {
+  const std::size_t slots = std::size_t(on_.slots), per_node = std::size_t(on_.devices / on_.nodes);
+  for (std::size_t d = 0; on_.nodes > 1 && d < std::size_t(on_.devices); ++d) {
+    if (d % per_node == 0) continue;
+    const std::size_t begin = d / per_node * per_node * slots, end = d * slots;
+    const auto shared = [&](std::size_t device) {
+      std::int64_t n = 0;
+      for (std::size_t s = device * slots; s < (device + 1) * slots; ++s)
+        n += std::find(expert_.begin() + std::ptrdiff_t(begin), expert_.begin() + std::ptrdiff_t(end), expert_[s]) !=
+             expert_.begin() + std::ptrdiff_t(end);
+      return n;
     };
-    expert_placement moved = *this;
-    const std::vector<int> node = assign(nodes, per_node * slots, 0, 0);
-    for (std::size_t i = 0; i < nodes; ++i) {
-      const std::size_t from = i * per_node * slots, to = std::size_t(node[i]) * per_node * slots;
-      const std::vector<int> device = assign(per_node, slots, from, to);
-      for (std::size_t d = 0; d < per_node; ++d) moved.keep_slots(to + std::size_t(device[d]) * slots, before, *this, from + d * slots);
-    }
-    return moved;
+    std::size_t best = d;
+    for (std::size_t other = d + 1; other < std::size_t(on_.devices); ++other)
+      if (shared(other) > shared(best)) best = other;
+    const auto at = [&](std::size_t device) { return expert_.begin() + std::ptrdiff_t(device * slots); };
+    if (best != d) std::swap_ranges(at(d), at(d + 1), at(best));
   }
-  /// The replicas that a device lacks in `before`, over all devices: what a move must send.
-  int moved_from(const expert_placement& before) const {
-    int moved = 0;
-    const std::size_t slots = std::size_t(on_.slots);
-    for (std::size_t s = 0; s < expert_.size(); ++s) {
-      const auto device = before.expert_.begin() + std::ptrdiff_t(s / slots * slots);
-      const auto own = expert_.begin() + std::ptrdiff_t(s / slots * slots);
-      if (std::find(own, expert_.begin() + std::ptrdiff_t(s), expert_[s]) != expert_.begin() + std::ptrdiff_t(s)) continue;
-      moved += std::find(device, device + on_.slots, expert_[s]) == device + on_.slots;
-    }
-    return moved;
-  }
+}
 
-  friend bool operator==(const expert_placement&, const expert_placement&) = default;
-
- private:
-  std::string size_text() const {
-    return std::to_string(experts_) + " experts on " + std::to_string(on_.devices) + " devices of " + std::to_string(on_.nodes) +
-           " nodes, with " + std::to_string(on_.slots) + " slots each";
-  }
-  expert_devices on_;
-  int experts_;
-  std::vector<int> expert_;
-
-  expert_placement(const expert_devices& on, int experts) : on_(on), experts_(experts) {
-    detail::check_expert_devices(std::vector<double>(std::size_t(std::max(experts, 0)), 1.0), on);
-    expert_.resize(std::size_t(on.replicas()));
-  }
-
-  /// The number of replicas that two blocks of `n` slots have in common.
-  std::int64_t common(std::size_t at, const expert_placement& other, std::size_t other_at, std::size_t n) const {
-    std::vector<int> left(std::size_t(experts_), 0);
-    std::int64_t both = 0;
-    for (std::size_t s = at; s < at + n; ++s) ++left[std::size_t(expert_[s])];
-    for (std::size_t s = other_at; s < other_at + n; ++s)
-      if (left[std::size_t(other.expert_[s])]-- > 0) ++both;
-    return both;
-  }
-  /// The device at slot `to` gets the experts of a device of `from`. Those that it had `before` keep their slots.
-  void keep_slots(std::size_t to, const expert_placement& before, const expert_placement& from, std::size_t from_at) {
-    const std::size_t slots = std::size_t(on_.slots);
-    std::vector<int> wanted(from.expert_.begin() + std::ptrdiff_t(from_at), from.expert_.begin() + std::ptrdiff_t(from_at + slots));
-    for (std::size_t s = to; s < to + slots; ++s) {
-      const auto same = std::ranges::find(wanted, before.expert_[s]);
-      expert_[s] = same == wanted.end() ? -1 : *same;
-      if (same != wanted.end()) wanted.erase(same);
-    }
-    for (std::size_t s = to; s < to + slots; ++s)
-      if (expert_[s] < 0) {
-        expert_[s] = wanted.front();
-        wanted.erase(wanted.begin());
-      }
-  }
-  /// Permutes devices, such that those of a node share experts: to each node in turn goes the device that shares most with it.
-  void gather_on_nodes() {
-    const std::size_t slots = std::size_t(on_.slots), per_node = std::size_t(on_.devices / on_.nodes);
-    for (std::size_t d = 0; on_.nodes > 1 && d < std::size_t(on_.devices); ++d) {
-      if (d % per_node == 0) continue;
-      const std::size_t begin = d / per_node * per_node * slots, end = d * slots;
-      const auto shared = [&](std::size_t device) {
-        std::int64_t n = 0;
-        for (std::size_t s = device * slots; s < (device + 1) * slots; ++s)
-          n += std::find(expert_.begin() + std::ptrdiff_t(begin), expert_.begin() + std::ptrdiff_t(end), expert_[s]) !=
-               expert_.begin() + std::ptrdiff_t(end);
-        return n;
-      };
-      std::size_t best = d;
-      for (std::size_t other = d + 1; other < std::size_t(on_.devices); ++other)
-        if (shared(other) > shared(best)) best = other;
-      const auto at = [&](std::size_t device) { return expert_.begin() + std::ptrdiff_t(device * slots); };
-      if (best != d) std::swap_ranges(at(d), at(d + 1), at(best));
-    }
-  }
-};
+#endif
 
 }}  // namespace gshard::v0

@@ -3,17 +3,14 @@
 
 // The first number of a run that a check finds not to be finite, and its description.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/kernel/element.hpp>
-#include <gshard/kernel/elementwise/finite.hpp>
 #include <gshard/kernel/view.hpp>
-#include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -21,6 +18,12 @@
 #include <string>
 #include <tuple>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/kernel/element.hpp>
+#include <gshard/kernel/elementwise/finite.hpp>
+#include <gshard/pass/plan.hpp>
+#endif
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -33,11 +36,7 @@ std::string not_finite_text(const T& x) {
 }
 
 /// The global index of element i of a shard: "[2,5]".
-inline std::string global_index_text(const kernel::placement& at, std::int64_t i) {
-  std::vector<std::int64_t> index(std::size_t(at.rank));
-  for (std::size_t d = index.size(); d-- > 0; i /= at.extent[d]) index[d] = at.offset[d] + i % at.extent[d];
-  return extents_text(index);
-}
+std::string global_index_text(const kernel::placement& at, std::int64_t i);
 
 /// "the loss is nan", "parameter "w": element [2,5] is inf"
 template <class T>
@@ -86,7 +85,23 @@ struct named_value {
 /// Throws `not_finite_error`, on every process, if an element of these tensors is not finite. Collective: all processes pass tensors of the
 /// same names and layouts. `step`: of the error.
 /// Communicates: one small message per process.
-inline void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step) {
+void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step);
+
+/// True if a step is an update of an optimizer, and is skipped.
+bool skips_updates(const node& step, const bound_plan& bound);
+
+/// Reports outputs that are a loss and not finite.
+void check_losses(const bound_plan& bound, finite_checks& checks);
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::string global_index_text(const kernel::placement& at, std::int64_t i) {
+  std::vector<std::int64_t> index(std::size_t(at.rank));
+  for (std::size_t d = index.size(); d-- > 0; i /= at.extent[d]) index[d] = at.offset[d] + i % at.extent[d];
+  return extents_text(index);
+}
+
+GSHARD_INLINE void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step) {
   const thread_rule::use in_use = cluster.on().enter();
   finite_checks checks;
   checks.begin(step);
@@ -102,15 +117,13 @@ inline void check_finite_values(const any_cluster& cluster, std::span<const name
   cluster.on().agree({}, checks.problem());
 }
 
-/// True if a step is an update of an optimizer, and is skipped.
-inline bool skips_updates(const node& step, const bound_plan& bound) {
+GSHARD_INLINE bool skips_updates(const node& step, const bound_plan& bound) {
   if (step.attr.if_not_finite != not_finite::skip) return false;
   const bound_value& count = bound.value(step.input(step.inputs - 1));
   return with_element(count.type, [&]<class T>(T*) { return !(*count.as<T>(0) == T(0)); });
 }
 
-/// Reports outputs that are a loss and not finite.
-inline void check_losses(const bound_plan& bound, finite_checks& checks) {
+GSHARD_INLINE void check_losses(const bound_plan& bound, finite_checks& checks) {
   checks.place = bound.plan.steps.size();
   for (const port& p : bound.plan.outputs) {
     if (!p.is_loss) continue;
@@ -122,5 +135,7 @@ inline void check_losses(const bound_plan& bound, finite_checks& checks) {
     });
   }
 }
+
+#endif
 
 }}}  // namespace gshard::v0::detail

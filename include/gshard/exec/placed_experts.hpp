@@ -3,25 +3,86 @@
 
 // Moves experts between devices during a run: weights and optimizer state, from one placement to another.
 
-#include <gshard/comm/agreement.hpp>
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/backend.hpp>
-#include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/expert_placement.hpp>
 #include <gshard/exec/parameters.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/comm/agreement.hpp>
+#include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/row_moves.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
+#endif
 
 namespace gshard { inline namespace v0 {
+
+/// The experts of a layer with replicas, in a store: where they are, and how they move. Between two steps, `balance` places them by the
+/// choices of tokens. Results do not depend on the placement, except for the order of sums. Norms of whole parameters count each replica:
+/// with `clip_norm` or adafactor, results depend on the numbers of replicas.
+///
+///   gs::placed_experts experts(train.engine(), "moe");
+///   for (int step = 1; ; ++step) {
+///     const auto [loss, demand] = train(...);
+///     // add the demand of the step to `sums`
+///     if (step % 100 == 0) experts.balance(sums);
+///   }
+///
+/// @see nn::moe, expert_placement
+class placed_experts {
+ public:
+  /// `scope`: that of the layer, such as "moe" or "encoder.1.moe"; empty: none. `nodes`: how many nodes successive devices of the experts
+  /// are on; 0: as many as the cluster knows, 1 if nodes have different numbers of devices.
+  /// Throws `gshard::error` if the program has no replicas of experts in this scope, or the devices do not have equally many.
+  /// Also if `nodes` does not divide the devices.
+  placed_experts(const executor& run, std::string_view scope = {}, int nodes = 0);
+
+  const expert_devices& on() const { return on_; }
+  int experts() const { return experts_; }
+  /// The weights and the optimizer state that move.
+  const std::vector<std::string>& tensors() const { return tensors_; }
+  /// Where the experts are now.
+  expert_placement placement() const;
+
+  /// The traffic of each device in a move to another placement. Every process returns all devices. Bytes are those that `move` sends.
+  /// Communicates: nothing.
+  /// Throws `gshard::error` if the placement has other devices or experts.
+  std::vector<traffic> planned_traffic(const expert_placement& to) const;
+
+  /// Moves weights and optimizer state to another placement. Returns the bytes that the devices of this process received: those of the
+  /// replicas that they lacked. Collective.
+  /// Throws `gshard::error`, on every process, if the placement has other devices or experts, or the processes' calls differ.
+  std::int64_t move(const expert_placement& to) const;
+
+  /// Places the experts by their demand, if that lowers the load of the busiest device by the factor `least_gain`. Returns true if experts
+  /// moved. All processes give the same demand: `nn::moe_result::demand`, or its sum over steps. Collective.
+  /// Throws `gshard::error` as `move` and expert_placement do.
+  bool balance(std::span<const double> demand, double least_gain = 1.05) const;
+
+ private:
+  parameter_store store_;
+  std::string variable_;
+  std::vector<std::string> tensors_;
+  int experts_ = 0;
+  expert_devices on_;
+
+  /// The error of a placement of other devices or experts. Empty: it fits.
+  std::string unlike(const expert_placement& to) const;
+  const parameter_store::entry& entry(const std::string& name) const { return *store_.find(name); }
+};
+
+#if GSHARD_HAS_BODIES
 
 namespace detail {
 
@@ -46,122 +107,83 @@ inline int nodes_of_rows(const any_cluster& on, const bound_value& tensor, std::
 
 }  // namespace detail
 
-/// The experts of a layer with replicas, in a store: where they are, and how they move. Between two steps, `balance` places them by the
-/// choices of tokens. Results do not depend on the placement, except for the order of sums. Norms of whole parameters count each replica:
-/// with `clip_norm` or adafactor, results depend on the numbers of replicas.
-///
-///   gs::placed_experts experts(train.engine(), "moe");
-///   for (int step = 1; ; ++step) {
-///     const auto [loss, demand] = train(...);
-///     // add the demand of the step to `sums`
-///     if (step % 100 == 0) experts.balance(sums);
-///   }
-///
-/// @see nn::moe, expert_placement
-class placed_experts {
- public:
-  /// `scope`: that of the layer, such as "moe" or "encoder.1.moe"; empty: none. `nodes`: how many nodes successive devices of the experts
-  /// are on; 0: as many as the cluster knows, 1 if nodes have different numbers of devices.
-  /// Throws `gshard::error` if the program has no replicas of experts in this scope, or the devices do not have equally many.
-  /// Also if `nodes` does not divide the devices.
-  placed_experts(const executor& run, std::string_view scope = {}, int nodes = 0) : store_(run.store()), variable_(scope) {
-    if (!variable_.empty()) variable_ += '.';
-    variable_ += "expert_of";
-    const plan_view& plan = run.plan();
-    std::int32_t row = -1;
-    for (std::size_t i = 0; i < plan.parameters.size(); ++i)
-      if (plan.parameters[i].name.view() == variable_) row = std::int32_t(i);
-    if (row < 0 || plan.parameters[std::size_t(row)].copies_of < 0)
-      throw error("placed_experts: the program has no variable \"" + variable_ + "\"; nn::moe makes one with .replicas = true");
-    experts_ = int(run.sizes().dim(plan.parameters[std::size_t(row)].copies_of));
-    for (const parameter& p : plan.parameters)
-      if (p.placed_by == row) tensors_.emplace_back(p.name.view());
-    if (tensors_.empty()) throw error("placed_experts: \"" + variable_ + "\" places no tensor");
-    const any_cluster& on = store_.on();
-    const detail::bound_value& first = entry(tensors_[0]).value;
-    std::int64_t slots = 0;
-    for (int device = 0; device < on.size(); ++device) {
-      const std::int64_t here = detail::place(first, on.on().extents(), device).extent[0];
-      if (device > 0 && here != slots)
-        throw error("placed_experts: the devices have different numbers of replicas of \"" + variable_ + "\"");
-      slots = here;
+GSHARD_INLINE placed_experts::placed_experts(const executor& run, std::string_view scope, int nodes)
+    : store_(run.store()), variable_(scope) {
+  if (!variable_.empty()) variable_ += '.';
+  variable_ += "expert_of";
+  const plan_view& plan = run.plan();
+  std::int32_t row = -1;
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.parameters[i].name.view() == variable_) row = std::int32_t(i);
+  if (row < 0 || plan.parameters[std::size_t(row)].copies_of < 0)
+    throw error("placed_experts: the program has no variable \"" + variable_ + "\"; nn::moe makes one with .replicas = true");
+  experts_ = int(run.sizes().dim(plan.parameters[std::size_t(row)].copies_of));
+  for (const parameter& p : plan.parameters)
+    if (p.placed_by == row) tensors_.emplace_back(p.name.view());
+  if (tensors_.empty()) throw error("placed_experts: \"" + variable_ + "\" places no tensor");
+  const any_cluster& on = store_.on();
+  const detail::bound_value& first = entry(tensors_[0]).value;
+  std::int64_t slots = 0;
+  for (int device = 0; device < on.size(); ++device) {
+    const std::int64_t here = detail::place(first, on.on().extents(), device).extent[0];
+    if (device > 0 && here != slots)
+      throw error("placed_experts: the devices have different numbers of replicas of \"" + variable_ + "\"");
+    slots = here;
+  }
+  on_ = {int(first.extents[0] / slots), int(slots), nodes == 0 ? detail::nodes_of_rows(on, first, slots) : nodes};
+  (void)placement();
+}
+
+GSHARD_INLINE expert_placement placed_experts::placement() const {
+  const std::int32_t* const e = entry(variable_).value.as<std::int32_t>(0);
+  return expert_placement::of({e, e + on_.replicas()}, experts_, on_);
+}
+
+GSHARD_INLINE std::vector<traffic> placed_experts::planned_traffic(const expert_placement& to) const {
+  if (const std::string problem = unlike(to); !problem.empty()) throw error(problem);
+  const std::vector<int> before = placement().expert();
+  std::vector<traffic> all(std::size_t(store_.on().size()));
+  for (const std::string& name : tensors_) {
+    const std::vector<traffic> of_tensor = detail::row_moves(store_.on(), entry(name).value, before, to.expert()).planned_traffic();
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      all[d].exchanges += of_tensor[d].exchanges;
+      all[d].exchange_bytes += of_tensor[d].exchange_bytes;
+      all[d].between_nodes += of_tensor[d].between_nodes;
     }
-    on_ = {int(first.extents[0] / slots), int(slots), nodes == 0 ? detail::nodes_of_rows(on, first, slots) : nodes};
-    (void)placement();
   }
+  return all;
+}
 
-  const expert_devices& on() const { return on_; }
-  int experts() const { return experts_; }
-  /// The weights and the optimizer state that move.
-  const std::vector<std::string>& tensors() const { return tensors_; }
-  /// Where the experts are now.
-  expert_placement placement() const {
-    const std::int32_t* const e = entry(variable_).value.as<std::int32_t>(0);
-    return expert_placement::of({e, e + on_.replicas()}, experts_, on_);
-  }
+GSHARD_INLINE std::int64_t placed_experts::move(const expert_placement& to) const {
+  const any_cluster& on = store_.on();
+  const detail::thread_rule::use in_use = on.on().enter();
+  std::string text;
+  for (const int e : to.expert()) text += std::to_string(e) + " ";
+  on.on().begin(std::vector<fact>{{"the call", "a move of the experts of \"" + variable_ + "\""},
+                                  {"the store", detail::store_text(store_.number())},
+                                  {"the placement of \"" + variable_ + "\"", text}},
+                unlike(to));
+  const std::vector<int> before = placement().expert();
+  std::int64_t bytes = 0;
+  for (const std::string& name : tensors_) bytes += detail::row_moves(on, entry(name).value, before, to.expert()).run();
+  const detail::bound_value& variable = entry(variable_).value;
+  for (std::size_t i = 0; i < variable.data.size(); ++i) std::ranges::copy(to.expert(), variable.as<std::int32_t>(i));
+  return bytes;
+}
 
-  /// The traffic of each device in a move to another placement. Every process returns all devices. Bytes are those that `move` sends.
-  /// Communicates: nothing.
-  /// Throws `gshard::error` if the placement has other devices or experts.
-  std::vector<traffic> planned_traffic(const expert_placement& to) const {
-    if (const std::string problem = unlike(to); !problem.empty()) throw error(problem);
-    const std::vector<int> before = placement().expert();
-    std::vector<traffic> all(std::size_t(store_.on().size()));
-    for (const std::string& name : tensors_) {
-      const std::vector<traffic> of_tensor = detail::row_moves(store_.on(), entry(name).value, before, to.expert()).planned_traffic();
-      for (std::size_t d = 0; d < all.size(); ++d) {
-        all[d].exchanges += of_tensor[d].exchanges;
-        all[d].exchange_bytes += of_tensor[d].exchange_bytes;
-        all[d].between_nodes += of_tensor[d].between_nodes;
-      }
-    }
-    return all;
-  }
+GSHARD_INLINE bool placed_experts::balance(std::span<const double> demand, double least_gain) const {
+  const expert_placement before = placement();
+  const expert_placement now = expert_placement(demand, on_).closest_to(before);
+  const bool moves = before.imbalance(demand) > least_gain * now.imbalance(demand);
+  if (moves) move(now);
+  return moves;
+}
 
-  /// Moves weights and optimizer state to another placement. Returns the bytes that the devices of this process received: those of the
-  /// replicas that they lacked. Collective.
-  /// Throws `gshard::error`, on every process, if the placement has other devices or experts, or the processes' calls differ.
-  std::int64_t move(const expert_placement& to) const {
-    const any_cluster& on = store_.on();
-    const detail::thread_rule::use in_use = on.on().enter();
-    std::string text;
-    for (const int e : to.expert()) text += std::to_string(e) + " ";
-    on.on().begin(std::vector<fact>{{"the call", "a move of the experts of \"" + variable_ + "\""},
-                                    {"the store", detail::store_text(store_.number())},
-                                    {"the placement of \"" + variable_ + "\"", text}},
-                  unlike(to));
-    const std::vector<int> before = placement().expert();
-    std::int64_t bytes = 0;
-    for (const std::string& name : tensors_) bytes += detail::row_moves(on, entry(name).value, before, to.expert()).run();
-    const detail::bound_value& variable = entry(variable_).value;
-    for (std::size_t i = 0; i < variable.data.size(); ++i) std::ranges::copy(to.expert(), variable.as<std::int32_t>(i));
-    return bytes;
-  }
+GSHARD_INLINE std::string placed_experts::unlike(const expert_placement& to) const {
+  if (to.on().devices == on_.devices && to.on().slots == on_.slots && to.experts() == experts_) return "";
+  return "placed_experts: the placement has other devices or experts than \"" + variable_ + "\"";
+}
 
-  /// Places the experts by their demand, if that lowers the load of the busiest device by the factor `least_gain`. Returns true if experts
-  /// moved. All processes give the same demand: `nn::moe_result::demand`, or its sum over steps. Collective.
-  /// Throws `gshard::error` as `move` and expert_placement do.
-  bool balance(std::span<const double> demand, double least_gain = 1.05) const {
-    const expert_placement before = placement();
-    const expert_placement now = expert_placement(demand, on_).closest_to(before);
-    const bool moves = before.imbalance(demand) > least_gain * now.imbalance(demand);
-    if (moves) move(now);
-    return moves;
-  }
-
- private:
-  parameter_store store_;
-  std::string variable_;
-  std::vector<std::string> tensors_;
-  int experts_ = 0;
-  expert_devices on_;
-
-  /// The error of a placement of other devices or experts. Empty: it fits.
-  std::string unlike(const expert_placement& to) const {
-    if (to.on().devices == on_.devices && to.on().slots == on_.slots && to.experts() == experts_) return "";
-    return "placed_experts: the placement has other devices or experts than \"" + variable_ + "\"";
-  }
-  const parameter_store::entry& entry(const std::string& name) const { return *store_.find(name); }
-};
+#endif
 
 }}  // namespace gshard::v0

@@ -4,9 +4,12 @@
 // The C++ types of element types, and calls with the type of a tensor.
 
 #include <gshard/base/bf16.hpp>
+#include <gshard/base/compiled.hpp>
 #include <gshard/ir/dtype.hpp>
 
-#include <Eigen/Core>
+#if GSHARD_HAS_BODIES
+#include <Eigen/Core>  // half, bfloat16
+#endif
 
 #include <complex>
 #include <cstdint>

@@ -4,6 +4,7 @@
 // Telemetry of a run: times, waiting, bytes, memory and the program's own values of every step, and stragglers.
 
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/wait_watch.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/run/directory.hpp>

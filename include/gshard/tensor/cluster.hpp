@@ -6,12 +6,15 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/backend.hpp>
-#include <gshard/comm/balanced_extents.hpp>
 #include <gshard/comm/loopback.hpp>
 #include <gshard/comm/simulated.hpp>
 #include <gshard/ir/mesh.hpp>
-#include <gshard/tensor/lru_cache.hpp>
 #include <gshard/trace/call.hpp>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/comm/balanced_extents.hpp>
+#include <gshard/tensor/lru_cache.hpp>
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +32,7 @@ namespace detail {
 std::vector<int> all_extents(const mesh_shape& mesh, const std::vector<int>& given);
 /// The extents of a mesh on `devices` devices. The error names the axes whose static extents do not fit.
 std::vector<int> extents_on(const mesh_shape& mesh, int devices);
+class lru_cache;
 }  // namespace detail
 
 /// A mesh with bound extents on a backend. A handle: copies share the backend.
@@ -56,18 +60,10 @@ class any_cluster {
   /// The cache that all handles of this cluster share, until the last of them is destroyed.
   detail::lru_cache& kept() const { return *kept_; }
   /// A handle that does not keep the cluster alive, for objects in its cache.
-  any_cluster unowned() const {
-    any_cluster here = *this;
-    here.backend_ = std::shared_ptr<backend>(std::shared_ptr<void>(), backend_.get());
-    return here;
-  }
+  any_cluster unowned() const;
 
  private:
-  struct owned {
-    explicit owned(std::shared_ptr<backend> b) : on(std::move(b)) {}
-    std::shared_ptr<backend> on;
-    detail::lru_cache kept;  // destroyed before the backend, which it may use
-  };
+  struct owned;
   mesh_shape mesh_;
   std::shared_ptr<backend> backend_;
   detail::lru_cache* kept_ = nullptr;
@@ -76,6 +72,12 @@ class any_cluster {
 };
 
 #if GSHARD_HAS_BODIES
+
+struct any_cluster::owned {
+  explicit owned(std::shared_ptr<backend> b) : on(std::move(b)) {}
+  std::shared_ptr<backend> on;
+  detail::lru_cache kept;  // destroyed before the backend, which it may use
+};
 
 GSHARD_INLINE std::vector<int> detail::all_extents(const mesh_shape& mesh, const std::vector<int>& given) {
   if (given.size() == std::size_t(mesh.rank())) return given;
@@ -118,6 +120,12 @@ GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<b
   for (int a = 0; a < mesh_.rank(); ++a) axes.append(a ? " x " : "").append(mesh_.name(a));
   backend_->begin(std::vector<fact>{{"the call", "making a cluster"}, {"the axes of the mesh", axes}},
                   detail::problem_of([&] { check_extents(); }));
+}
+
+GSHARD_INLINE any_cluster any_cluster::unowned() const {
+  any_cluster here = *this;
+  here.backend_ = std::shared_ptr<backend>(std::shared_ptr<void>(), backend_.get());
+  return here;
 }
 
 GSHARD_INLINE void any_cluster::check_extents() const {

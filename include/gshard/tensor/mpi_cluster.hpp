@@ -3,7 +3,10 @@
 
 // Makes a cluster from an MPI communicator, with one device per process.
 
-#include <gshard/comm/mpi.hpp>
+#include <gshard/base/compiled.hpp>
+#include <gshard/comm/backend.hpp>
+#include <gshard/comm/mpi_communicator.hpp>
+#include <gshard/comm/mpi_options.hpp>
 #include <gshard/comm/mpi_type.hpp>
 #include <gshard/pass/cost/axis_order.hpp>
 #include <gshard/pass/plan.hpp>
@@ -15,7 +18,18 @@
 #include <string>
 #include <vector>
 
+#if GSHARD_HAS_BODIES
+#include <gshard/comm/mpi.hpp>
+#endif
+
 namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// The backend of these processes. Collective, and throws, as its constructor.
+/// @see mpi_backend
+std::shared_ptr<backend> make_mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
+                                          const std::string& problem);
+}  // namespace detail
 
 /// The processes of a communicator, one device each. The communicator is duplicated once. `extents`: of all axes, or of those without a
 /// static extent. If it is empty, these share the processes as equally as possible. Collective over the communicator.
@@ -30,7 +44,7 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
   const std::string problem = detail::problem_of([&] {
     all = extents.empty() ? extents_on<Mesh>(processes) : detail::all_extents(Mesh::shape, extents);
   });
-  return cluster<Mesh>(std::make_shared<mpi_backend>(comm, all, options, problem));
+  return cluster<Mesh>(detail::make_mpi_backend(comm, all, options, problem));
 }
 
 /// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Each process
@@ -46,5 +60,12 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const s
   };
   return on_mpi<Mesh>(comm, extents, options);
 }
+
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE std::shared_ptr<backend> detail::make_mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
+                                                                const std::string& problem) {
+  return std::make_shared<mpi_backend>(comm, extents, options, problem);
+}
+#endif
 
 }}  // namespace gshard::v0

@@ -3,18 +3,23 @@
 
 // A scope around a training loop. It tells the other processes if this one leaves it by an exception, so that they do not wait.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/error.hpp>
-#include <gshard/comm/failure_hooks.hpp>
-#include <gshard/comm/wait_watch.hpp>
 #include <gshard/tensor/cluster.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/comm/failure_hooks.hpp>
+#include <gshard/comm/wait_watch.hpp>
+
+#include <cstdlib>
+#include <mutex>
 #include <vector>
+#endif
 
 namespace gshard { inline namespace v0 {
 
@@ -31,24 +36,11 @@ namespace gshard { inline namespace v0 {
 /// others of an exception that is not caught, and then calls the handler before it. Event logs of this process get the event "abort".
 class run_scope {
  public:
-  explicit run_scope(any_cluster on) : on_(std::move(on)), exceptions_(std::uncaught_exceptions()) {
-    if (wait_watch* const waits = on_.on().waits()) number_ = waits->open_scope();
-    const std::scoped_lock lock(all().mutex);
-    if (all().scopes.empty()) all().before = std::set_terminate(terminate);
-    all().scopes.push_back(this);
-  }
+  explicit run_scope(any_cluster on);
   run_scope(const run_scope&) = delete;
   run_scope& operator=(const run_scope&) = delete;
   /// Tells the others if an exception is the reason.
-  ~run_scope() {
-    if (std::uncaught_exceptions() > exceptions_) fail_once("it left its run by an exception");
-    {
-      const std::scoped_lock lock(all().mutex);
-      std::erase(all().scopes, this);
-      if (all().scopes.empty() && std::get_terminate() == terminate) std::set_terminate(all().before);
-    }
-    if (wait_watch* const waits = on_.on().waits()) waits->close_scope(number_);
-  }
+  ~run_scope();
 
   /// Calls f(). Tells the others the text of its exception, which is then thrown on.
   template <class F>
@@ -67,10 +59,7 @@ class run_scope {
     }
   }
   /// Tells the others that this process fails, until they confirm it, for at most 3 s. This process's next collective call throws, too.
-  void fail(const std::string& text) {
-    tell(text);
-    detail::failure_hooks::tell_abort(text);
-  }
+  void fail(const std::string& text);
 
  private:
   any_cluster on_;
@@ -78,50 +67,88 @@ class run_scope {
   std::uint64_t number_ = 0;
   bool has_failed_ = false;
 
-  /// The scopes of this process.
-  struct living {
-    std::mutex mutex;
-    std::vector<run_scope*> scopes;
-    std::terminate_handler before = nullptr;
-  };
-  static living& all() {
-    static living one;
-    return one;
-  }
+  struct living;
+  static living& all();
 
-  void tell(const std::string& text) {
-    has_failed_ = true;
-    if (wait_watch* const waits = on_.on().waits()) waits->fail(number_, text);
-  }
-  void fail_once(const std::string& text, bool is_abort = true) noexcept {
-    try {
-      if (has_failed_) return;
-      if (is_abort) fail(text);
-      else tell(text);
-    } catch (const std::exception&) {  // no memory: the deadline remains
-    }
-  }
-  static std::string text_of_exception() {
-    std::string text = "it called std::terminate";
-    try {
-      if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
-    } catch (const std::exception& e) {
-      text = std::string("an exception was not caught: ") + e.what();
-    } catch (...) {
-      text = "an exception was not caught";
-    }
-    return text;
-  }
-  [[noreturn]] static void terminate() {
-    std::terminate_handler before = nullptr;
-    {
-      const std::scoped_lock lock(all().mutex);
-      before = all().before;
-      for (run_scope* const scope : all().scopes) scope->fail_once(text_of_exception());
-    }
-    if (before != nullptr) before();
-    std::abort();
-  }
+  void tell(const std::string& text);
+  void fail_once(const std::string& text, bool is_abort = true) noexcept;
+  static std::string text_of_exception();
+  [[noreturn]] static void terminate();
 };
+
+#if GSHARD_HAS_BODIES
+
+/// The scopes of this process.
+struct run_scope::living {
+  std::mutex mutex;
+  std::vector<run_scope*> scopes;
+  std::terminate_handler before = nullptr;
+};
+
+GSHARD_INLINE run_scope::run_scope(any_cluster on) : on_(std::move(on)), exceptions_(std::uncaught_exceptions()) {
+  if (wait_watch* const waits = on_.on().waits()) number_ = waits->open_scope();
+  const std::scoped_lock lock(all().mutex);
+  if (all().scopes.empty()) all().before = std::set_terminate(terminate);
+  all().scopes.push_back(this);
+}
+
+GSHARD_INLINE run_scope::~run_scope() {
+  if (std::uncaught_exceptions() > exceptions_) fail_once("it left its run by an exception");
+  {
+    const std::scoped_lock lock(all().mutex);
+    std::erase(all().scopes, this);
+    if (all().scopes.empty() && std::get_terminate() == terminate) std::set_terminate(all().before);
+  }
+  if (wait_watch* const waits = on_.on().waits()) waits->close_scope(number_);
+}
+
+GSHARD_INLINE void run_scope::fail(const std::string& text) {
+  tell(text);
+  detail::failure_hooks::tell_abort(text);
+}
+
+GSHARD_INLINE run_scope::living& run_scope::all() {
+  static living one;
+  return one;
+}
+
+GSHARD_INLINE void run_scope::tell(const std::string& text) {
+  has_failed_ = true;
+  if (wait_watch* const waits = on_.on().waits()) waits->fail(number_, text);
+}
+
+GSHARD_INLINE void run_scope::fail_once(const std::string& text, bool is_abort) noexcept {
+  try {
+    if (has_failed_) return;
+    if (is_abort) fail(text);
+    else tell(text);
+  } catch (const std::exception&) {  // no memory: the deadline remains
+  }
+}
+
+GSHARD_INLINE std::string run_scope::text_of_exception() {
+  std::string text = "it called std::terminate";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    text = std::string("an exception was not caught: ") + e.what();
+  } catch (...) {
+    text = "an exception was not caught";
+  }
+  return text;
+}
+
+GSHARD_INLINE void run_scope::terminate() {
+  std::terminate_handler before = nullptr;
+  {
+    const std::scoped_lock lock(all().mutex);
+    before = all().before;
+    for (run_scope* const scope : all().scopes) scope->fail_once(text_of_exception());
+  }
+  if (before != nullptr) before();
+  std::abort();
+}
+
+#endif
 
 }}  // namespace gshard::v0

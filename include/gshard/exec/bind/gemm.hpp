@@ -9,6 +9,7 @@
 #include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/kernel/gemm/attention.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
+#include <gshard/kernel/move/copy.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,7 @@
 
 // The values of a bound plan: element type, sharding, and the place and address of every local shard.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/kernel/element.hpp>
 #include <gshard/kernel/view.hpp>
@@ -99,7 +100,18 @@ struct bound_value {
 };
 
 /// "f32[8@data,4]+model": element type, extents, the mesh axes that shard each dim, and the axes of partial sums.
-inline std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
+std::string layout_text(const bound_value& v, const mesh_shape& mesh);
+
+/// The block of a value that a device of the mesh holds.
+kernel::placement place(const bound_value& v, std::span<const int> mesh, int device);
+
+}  // namespace detail
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
   std::string s = std::string(name(v.type)) + "[";
   for (int d = 0; d < v.rank(); ++d) {
     s.append(d ? "," : "").append(std::to_string(v.extents[std::size_t(d)]));
@@ -116,8 +128,7 @@ inline std::string layout_text(const bound_value& v, const mesh_shape& mesh) {
   return s;
 }
 
-/// The block of a value that a device of the mesh holds.
-inline kernel::placement place(const bound_value& v, std::span<const int> mesh, int device) {
+GSHARD_INLINE kernel::placement place(const bound_value& v, std::span<const int> mesh, int device) {
   device = v.position(device);
   kernel::placement p = gshard::place(v.extents, v.layout, mesh, device);
   for (std::size_t d = 0; d < v.windows.size(); ++d) {
@@ -132,4 +143,6 @@ inline kernel::placement place(const bound_value& v, std::span<const int> mesh, 
 }
 
 }  // namespace detail
+
+#endif
 }}  // namespace gshard::v0

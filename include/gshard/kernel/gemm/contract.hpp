@@ -10,7 +10,7 @@
 #include <gshard/kernel/gemm/gemm.hpp>
 #include <gshard/kernel/gemm/gemm_bf16.hpp>
 #include <gshard/kernel/gemm/nest.hpp>
-#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/move/copy_words.hpp>
 #include <gshard/kernel/threads.hpp>
 
 #include <algorithm>

@@ -7,6 +7,8 @@
 #include <gshard/kernel/element.hpp>
 #include <gshard/kernel/threads.hpp>
 
+#include <Eigen/Core>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
