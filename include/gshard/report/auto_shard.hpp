@@ -3,6 +3,7 @@
 
 // Text about a search of auto_shard: the chosen shardings, their cost, and the alternatives; and the shardings as annotations.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/search/shard_choice.hpp>
 #include <gshard/report/describe.hpp>
@@ -14,7 +15,20 @@
 namespace gshard { inline namespace v0 {
 
 /// "1.5 ms"
-inline std::string describe_seconds(double seconds) {
+std::string describe_seconds(double seconds);
+
+/// The result of a search as text: time and memory of the plan, then one line per input and parameter. A line has the tensor's sharding and
+/// the cost of the best plan in which it has another one.
+std::string describe(const shard_choice_view& choice, const plan_view& plan);
+
+/// The chosen shardings as annotations to paste into a program: one line for each input and parameter, as `wi: P<none, "x">`. Optimizer
+/// state is left out if it takes the sharding of its parameter.
+/// @see search_shardings, describe
+std::string annotations(const shard_choice_view& choice, const mesh_shape& mesh);
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::string describe_seconds(double seconds) {
   const char* const units[] = {"s", "ms", "us", "ns"};
   std::size_t u = 0;
   for (; seconds < 1 && u < 3; ++u) seconds *= 1000;
@@ -23,9 +37,7 @@ inline std::string describe_seconds(double seconds) {
   return text;
 }
 
-/// The result of a search as text: time and memory of the plan, then one line per input and parameter. A line has the tensor's sharding and
-/// the cost of the best plan in which it has another one.
-inline std::string describe(const shard_choice_view& choice, const plan_view& plan) {
+GSHARD_INLINE std::string describe(const shard_choice_view& choice, const plan_view& plan) {
   const step_price& p = choice.price;
   std::string s = "a step takes " + describe_seconds(p.seconds()) + ": " + describe_seconds(p.compute) + " computing, " +
                   describe_seconds(p.communicate) + " sending; as annotated " +
@@ -61,10 +73,7 @@ inline std::string describe(const shard_choice_view& choice, const plan_view& pl
   return s;
 }
 
-/// The chosen shardings as annotations to paste into a program: one line for each input and parameter, as `wi: P<none, "x">`. Optimizer
-/// state is left out if it takes the sharding of its parameter.
-/// @see search_shardings, describe
-inline std::string annotations(const shard_choice_view& choice, const mesh_shape& mesh) {
+GSHARD_INLINE std::string annotations(const shard_choice_view& choice, const mesh_shape& mesh) {
   const auto quoted = [&](int axis) { return "\"" + std::string(mesh.name(axis)) + "\""; };
   std::string s;
   for (const layout_choice& t : choice.tensors) {
@@ -80,5 +89,7 @@ inline std::string annotations(const shard_choice_view& choice, const mesh_shape
   }
   return s;
 }
+
+#endif
 
 }}  // namespace gshard::v0

@@ -7,6 +7,7 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
@@ -22,18 +23,67 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-inline std::string dim_text(const plan_view& plan, int d);
+std::string dim_text(const plan_view& plan, int d);
 
 /// Adds a term to a sum: "2H", "-1".
-inline void add_term(std::string& s, std::int64_t n, const std::string& of = {}) {
+void add_term(std::string& s, std::int64_t n, const std::string& of = {});
+
+/// "2H+W-1", "(H+3)/2"
+std::string linear_text(const plan_view& plan, const dim& d);
+
+/// The elements of a dim that a device holds through a window, for the indices i of its block: "{i-1..i+1}", "{2i..2i+W-1 of H/2}", "{i+3
+/// wrapped}".
+std::string window_text(const plan_view& plan, const window& w, int read_dim);
+
+std::string axes_of_mask(const plan_view& plan, std::uint32_t mask);
+
+/// "3,2,1,0": the devices of a device order.
+std::string order_text(list_view<int> order);
+
+std::string pad(std::string s, std::size_t width);
+
+}  // namespace detail
+
+/// A tensor of a plan as text: `f32[E@expert,G,C,M]` has its dims and the axes that shard them. `+axis`: it is a partial sum over the axis.
+/// `+order(1,0)`: its device order is not the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds these elements of H for the indices i of its
+/// block, that is, the block and a halo. `{2i..2i+2 of O}`: for the indices i of its block of O. `{0>1,1>2}`: index 1 reads element 0, and
+/// index 2 element 1.
+std::string describe(const plan_view& plan, const value& v);
+
+/// "1.5 MiB"
+std::string describe_bytes(std::int64_t bytes);
+
+namespace detail {
+/// ` %11 f32[E,M]`: a value of a plan with its number.
+void put_value(std::string& s, const plan_view& plan, std::int32_t v);
+}  // namespace detail
+
+/// One step as text: `all_to_all over expert %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`. A step that combines moves of several
+/// kinds has all kinds: `all_gather+all_to_all over expert`.
+std::string describe(const plan_view& plan, const node& step);
+
+/// A complete plan as text: one line per step, with the steps of a loop indented. A step that communicates also has the operation and
+/// source line that it serves, and the reason.
+std::string describe(const plan_view& plan);
+
+/// The collectives of a plan by kind: their number, and the bytes that a device receives at these extents, in each step those of the device
+/// that receives most.
+/// Throws: `gshard::error` if extents are missing or negative, or a tensor has more bytes than can be counted.
+/// @see plan_view::bytes_received
+std::string describe_communication(const plan_view& plan, const extents& sizes);
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE void add_term(std::string& s, std::int64_t n, const std::string& of) {
   if (n == 0) return;
   s += n < 0 ? "-" : s.empty() ? "" : "+";
   const std::string count = std::to_string(n < 0 ? -n : n);
   s += of.empty() ? count : (count == "1" ? "" : count) + of;
 }
 
-/// "2H+W-1", "(H+3)/2"
-inline std::string linear_text(const plan_view& plan, const dim& d) {
+GSHARD_INLINE std::string linear_text(const plan_view& plan, const dim& d) {
   std::string s;
   add_term(s, d.first_times, dim_text(plan, d.first));
   if (d.second_times != 0) add_term(s, d.second_times, dim_text(plan, d.second));
@@ -41,9 +91,7 @@ inline std::string linear_text(const plan_view& plan, const dim& d) {
   return d.divisor == 1 ? s : "(" + s + ")/" + std::to_string(d.divisor);
 }
 
-/// The elements of a dim that a device holds through a window, for the indices i of its block: "{i-1..i+1}", "{2i..2i+W-1 of H/2}", "{i+3
-/// wrapped}".
-inline std::string window_text(const plan_view& plan, const window& w, int read_dim) {
+GSHARD_INLINE std::string window_text(const plan_view& plan, const window& w, int read_dim) {
   if (!w.pairs.empty()) {
     std::string s;
     for (int i = 0; i < w.pairs.count; ++i) {
@@ -77,7 +125,7 @@ inline std::string window_text(const plan_view& plan, const window& w, int read_
   return "{" + s + (w.wrap ? " wrapped}" : "}");
 }
 
-inline std::string dim_text(const plan_view& plan, int d) {
+GSHARD_INLINE std::string dim_text(const plan_view& plan, int d) {
   const dim& whole = plan.dims[std::size_t(d)];
   switch (whole.what) {
     case dim::kind::bound: return {whole.letter};
@@ -93,32 +141,27 @@ inline std::string dim_text(const plan_view& plan, int d) {
   return "?";
 }
 
-inline std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
+GSHARD_INLINE std::string axes_of_mask(const plan_view& plan, std::uint32_t mask) {
   std::string s;
   for (int a = 0; a < plan.mesh.rank(); ++a)
     if ((mask >> a) & 1u) s.append(s.empty() ? "" : ",").append(plan.mesh.name(a));
   return s;
 }
 
-/// "3,2,1,0": the devices of a device order.
-inline std::string order_text(list_view<int> order) {
+GSHARD_INLINE std::string order_text(list_view<int> order) {
   std::string s;
   for (const int device : order) s.append(s.empty() ? "" : ",").append(std::to_string(device));
   return s;
 }
 
-inline std::string pad(std::string s, std::size_t width) {
+GSHARD_INLINE std::string pad(std::string s, std::size_t width) {
   s.resize(s.size() < width ? width : s.size(), ' ');
   return s;
 }
 
 }  // namespace detail
 
-/// A tensor of a plan as text: `f32[E@expert,G,C,M]` has its dims and the axes that shard them. `+axis`: it is a partial sum over the axis.
-/// `+order(1,0)`: its device order is not the mesh's. `f32[H@x{i-1..i+1},W]`: a device holds these elements of H for the indices i of its
-/// block, that is, the block and a halo. `{2i..2i+2 of O}`: for the indices i of its block of O. `{0>1,1>2}`: index 1 reads element 0, and
-/// index 2 element 1.
-inline std::string describe(const plan_view& plan, const value& v) {
+GSHARD_INLINE std::string describe(const plan_view& plan, const value& v) {
   std::string s(name(v.type));
   s += '[';
   for (int d = 0; d < v.rank(); ++d) {
@@ -134,8 +177,7 @@ inline std::string describe(const plan_view& plan, const value& v) {
   return s;
 }
 
-/// "1.5 MiB"
-inline std::string describe_bytes(std::int64_t bytes) {
+GSHARD_INLINE std::string describe_bytes(std::int64_t bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto amount = double(bytes);
   std::size_t u = 0;
@@ -146,15 +188,14 @@ inline std::string describe_bytes(std::int64_t bytes) {
 }
 
 namespace detail {
-/// ` %11 f32[E,M]`: a value of a plan with its number.
-inline void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
+
+GSHARD_INLINE void put_value(std::string& s, const plan_view& plan, std::int32_t v) {
   s.append(" %").append(std::to_string(v)).append(" ").append(describe(plan, plan.at(v)));
 }
+
 }  // namespace detail
 
-/// One step as text: `all_to_all over expert %11 f32[E,G@expert,C,M] -> %12 f32[E@expert,G,C,M]`. A step that combines moves of several
-/// kinds has all kinds: `all_gather+all_to_all over expert`.
-inline std::string describe(const plan_view& plan, const node& step) {
+GSHARD_INLINE std::string describe(const plan_view& plan, const node& step) {
   std::string s = kind_text(step);
   if (traits(step.kind).collective || step.kind == op::slice)
     s.append(" over ").append(detail::axes_of_mask(plan, step.attr.axes));
@@ -171,9 +212,7 @@ inline std::string describe(const plan_view& plan, const node& step) {
   return s;
 }
 
-/// A complete plan as text: one line per step, with the steps of a loop indented. A step that communicates also has the operation and
-/// source line that it serves, and the reason.
-inline std::string describe(const plan_view& plan) {
+GSHARD_INLINE std::string describe(const plan_view& plan) {
   std::string s = "mesh";
   for (int a = 0; a < plan.mesh.rank(); ++a) {
     s.append(" ").append(plan.mesh.name(a));
@@ -201,11 +240,7 @@ inline std::string describe(const plan_view& plan) {
   return s;
 }
 
-/// The collectives of a plan by kind: their number, and the bytes that a device receives at these extents, in each step those of the device
-/// that receives most.
-/// Throws: `gshard::error` if extents are missing or negative, or a tensor has more bytes than can be counted.
-/// @see plan_view::bytes_received
-inline std::string describe_communication(const plan_view& plan, const extents& sizes) {
+GSHARD_INLINE std::string describe_communication(const plan_view& plan, const extents& sizes) {
   detail::check_sizes(plan, sizes, "describe_communication");
   std::string s;
   for (const op_traits& t : op_table) {
@@ -215,5 +250,7 @@ inline std::string describe_communication(const plan_view& plan, const extents& 
   }
   return s.empty() ? "  nothing is sent\n" : s;
 }
+
+#endif
 
 }}  // namespace gshard::v0

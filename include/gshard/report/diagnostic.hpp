@@ -7,6 +7,7 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/ir/fault.hpp>
 
 #include <string>
@@ -29,7 +30,20 @@ constexpr std::string_view sentence(fault what) {
 }
 
 /// The details of a diagnostic, which the compiler prints as types.
-inline std::string words(const diagnostic& d) {
+std::string words(const diagnostic& d);
+
+}  // namespace detail
+
+/// A fault as text: the compiler's sentence, then the details: `a partition spec uses one mesh axis twice ("x" in "wi")`. Columns, operands
+/// and dims count from 0. Empty if nothing is wrong.
+/// @see fault
+std::string describe(const diagnostic& d);
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE std::string words(const diagnostic& d) {
   const auto number = [](int n) { return std::to_string(n); };
   const auto quoted = [](std::string_view s) { return "\"" + std::string(s) + "\""; };
   const std::string about = quoted(d.subject.view()), word = quoted(d.word.view());
@@ -92,14 +106,13 @@ inline std::string words(const diagnostic& d) {
 
 }  // namespace detail
 
-/// A fault as text: the compiler's sentence, then the details: `a partition spec uses one mesh axis twice ("x" in "wi")`. Columns, operands
-/// and dims count from 0. Empty if nothing is wrong.
-/// @see fault
-inline std::string describe(const diagnostic& d) {
+GSHARD_INLINE std::string describe(const diagnostic& d) {
   std::string words = detail::words(d);
   if (d.line > 0) words.append(words.empty() ? "" : ", ").append("line ").append(std::to_string(d.line));
   if (!d.scope.empty()) words.append(" in \"").append(d.scope.view()).append("\"");
   return std::string(detail::sentence(d.what)) + (words.empty() ? "" : " (" + words + ")");
 }
+
+#endif
 
 }}  // namespace gshard::v0

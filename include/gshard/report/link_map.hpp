@@ -7,6 +7,7 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
 #include <gshard/sim/run_record.hpp>
@@ -36,24 +37,10 @@ inline constexpr std::array<std::string_view, heat_steps> heat_on_dark{"#2c3d9e"
 namespace detail {
 
 /// Text escaped for the inside of an element or of a quoted attribute of XML or HTML.
-inline std::string markup_text(std::string_view text) {
-  std::string s;
-  for (const char c : text) switch (c) {
-      case '&': s += "&amp;"; break;
-      case '<': s += "&lt;"; break;
-      case '>': s += "&gt;"; break;
-      case '"': s += "&quot;"; break;
-      case '\'': s += "&#39;"; break;
-      default: s += c >= 0 && c < ' ' ? ' ' : c;
-    }
-  return s;
-}
+std::string markup_text(std::string_view text);
 
 /// The shortest text that reads back as the same number.
-inline std::string number_text(double x) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, x).ptr};
-}
+std::string number_text(double x);
 
 /// The position of a chip along the dimensions z, y, x of the network. Missing dimensions come first, as 0.
 using chip_place = std::array<int, 3>;
@@ -76,20 +63,7 @@ struct link_course {
   int way = 0;
   bool wraps = false;
 };
-inline link_course course_of(const chip_grid& grid, const link_load& link, bool second) {
-  if (link.from < 0 || link.to < 0 || link.from >= grid.size() || link.to >= grid.size()) return {};
-  const chip_place from = grid.at(link.from), to = grid.at(link.to);
-  link_course c;
-  for (int d = 0; d < 3; ++d) {
-    const int step = to[std::size_t(d)] - from[std::size_t(d)], n = grid.extent[std::size_t(d)];
-    if (step == 0) continue;
-    if (c.dimension >= 0) return {};
-    const bool around = n > 2 ? std::abs(step) == n - 1 : second;  // two chips may have two links
-    if (std::abs(step) != 1 && !around) return {};
-    c = {d, around ? (step < 0 ? 1 : -1) : step, around};
-  }
-  return c;
-}
+link_course course_of(const chip_grid& grid, const link_load& link, bool second);
 
 /// Calls f(link, course) for every link. If a chip has two links to the same chip, the second wraps around.
 template <class F>
@@ -99,24 +73,11 @@ void for_each_course(const run_record& run, F f) {
   for (const link_load& link : run.links) f(link, course_of(grid, link, !seen.insert({link.from, link.to}).second));
 }
 
-inline double most_bytes(const std::vector<link_load>& links) {
-  double most = 0;
-  for (const link_load& l : links) most = std::max(most, l.bytes);
-  return most;
-}
+double most_bytes(const std::vector<link_load>& links);
 /// The color of a load on the heat scale: 1 to heat_steps, 0 for no load.
-inline int heat_of(double bytes, double most) {
-  if (bytes <= 0 || most <= 0) return 0;
-  return std::clamp(int(std::ceil(heat_steps * bytes / most)), 1, heat_steps);
-}
+int heat_of(double bytes, double most);
 
-inline std::string place_of_chip(const chip_grid& grid, const std::vector<int>& chips, int chip) {
-  const chip_place at = grid.at(chip);
-  std::string s;
-  for (std::size_t d = 3 - std::min<std::size_t>(chips.size(), 3); d < 3; ++d)
-    s.append(s.empty() ? "" : "/").append(std::to_string(at[d]));
-  return s;
-}
+std::string place_of_chip(const chip_grid& grid, const std::vector<int>& chips, int chip);
 
 // Draws the links, in units of pixels.
 class link_drawing {
@@ -236,14 +197,76 @@ class link_drawing {
 /// The bytes over every link of the network as a picture (SVG, for light and dark backgrounds). Chips are drawn in rows, layers of
 /// three-dimensional networks side by side. Each link and direction is a line. Links that wrap around the edge are stubs at both ends.
 /// Links between layers are corners of a chip. Empty if the run has no links.
-inline std::string link_map_svg(const run_record& run) {
+std::string link_map_svg(const run_record& run);
+
+/// The same as a table (CSV): chips, their positions, dimension of the link (-1: none), direction, wrapping around the edge, bytes and busy
+/// seconds.
+std::string link_map_csv(const run_record& run);
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE std::string markup_text(std::string_view text) {
+  std::string s;
+  for (const char c : text) switch (c) {
+      case '&': s += "&amp;"; break;
+      case '<': s += "&lt;"; break;
+      case '>': s += "&gt;"; break;
+      case '"': s += "&quot;"; break;
+      case '\'': s += "&#39;"; break;
+      default: s += c >= 0 && c < ' ' ? ' ' : c;
+    }
+  return s;
+}
+
+GSHARD_INLINE std::string number_text(double x) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x).ptr};
+}
+
+GSHARD_INLINE link_course course_of(const chip_grid& grid, const link_load& link, bool second) {
+  if (link.from < 0 || link.to < 0 || link.from >= grid.size() || link.to >= grid.size()) return {};
+  const chip_place from = grid.at(link.from), to = grid.at(link.to);
+  link_course c;
+  for (int d = 0; d < 3; ++d) {
+    const int step = to[std::size_t(d)] - from[std::size_t(d)], n = grid.extent[std::size_t(d)];
+    if (step == 0) continue;
+    if (c.dimension >= 0) return {};
+    const bool around = n > 2 ? std::abs(step) == n - 1 : second;  // two chips may have two links
+    if (std::abs(step) != 1 && !around) return {};
+    c = {d, around ? (step < 0 ? 1 : -1) : step, around};
+  }
+  return c;
+}
+
+GSHARD_INLINE double most_bytes(const std::vector<link_load>& links) {
+  double most = 0;
+  for (const link_load& l : links) most = std::max(most, l.bytes);
+  return most;
+}
+
+GSHARD_INLINE int heat_of(double bytes, double most) {
+  if (bytes <= 0 || most <= 0) return 0;
+  return std::clamp(int(std::ceil(heat_steps * bytes / most)), 1, heat_steps);
+}
+
+GSHARD_INLINE std::string place_of_chip(const chip_grid& grid, const std::vector<int>& chips, int chip) {
+  const chip_place at = grid.at(chip);
+  std::string s;
+  for (std::size_t d = 3 - std::min<std::size_t>(chips.size(), 3); d < 3; ++d)
+    s.append(s.empty() ? "" : "/").append(std::to_string(at[d]));
+  return s;
+}
+
+}  // namespace detail
+
+GSHARD_INLINE std::string link_map_svg(const run_record& run) {
   if (run.chips.empty() || run.links.empty()) return {};
   return detail::link_drawing(run).text();
 }
 
-/// The same as a table (CSV): chips, their positions, dimension of the link (-1: none), direction, wrapping around the edge, bytes and busy
-/// seconds.
-inline std::string link_map_csv(const run_record& run) {
+GSHARD_INLINE std::string link_map_csv(const run_record& run) {
   const detail::chip_grid grid(run.chips);
   const auto rank = int(std::min<std::size_t>(run.chips.size(), 3));
   std::string s = "from,to,from_at,to_at,dimension,way,wraps,bytes,seconds\n";
@@ -255,5 +278,7 @@ inline std::string link_map_csv(const run_record& run) {
   });
   return s;
 }
+
+#endif
 
 }}  // namespace gshard::v0

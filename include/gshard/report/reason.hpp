@@ -3,6 +3,7 @@
 
 // Text that explains why a step of a plan communicates.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/step_text.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard/move_reason.hpp>
@@ -16,7 +17,11 @@ namespace gshard { inline namespace v0 {
 
 /// Why a step communicates: the operation that it serves, its source line, and the reason: `for einsum at model.hpp:12: reshards operand 1
 /// to match its partitioning`. Empty for steps that do not communicate.
-inline std::string describe_reason(const plan_view& plan, std::size_t i) {
+std::string describe_reason(const plan_view& plan, std::size_t i);
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::string describe_reason(const plan_view& plan, std::size_t i) {
   const node& step = plan.steps[i];
   if (!traits(step.kind).collective) return {};
   if (step.kind == op::looped_einsum)
@@ -51,5 +56,7 @@ inline std::string describe_reason(const plan_view& plan, std::size_t i) {
   }
   return s;
 }
+
+#endif
 
 }}  // namespace gshard::v0

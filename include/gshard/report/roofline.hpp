@@ -3,6 +3,7 @@
 
 // Roofline numbers of a simulated run: work, bytes and limiting resource of every kind of operation.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/sim/run_record.hpp>
@@ -38,23 +39,40 @@ struct roofs {
 
 namespace detail {
 /// Throws `gshard::error` if a record has a step that its plan does not have.
-inline const node& step_of(const plan_view& plan, std::int32_t step) {
+const node& step_of(const plan_view& plan, std::int32_t step);
+/// Throws `gshard::error` if a span has a row that its record does not have.
+const step_record& row_of(const run_record& run, const time_span& span);
+}  // namespace detail
+
+/// The kinds of operations in a run, in the order of falling time. A step that combines moves of several kinds counts as an all_to_all,
+/// because it is priced as one. Throws `gshard::error` if the record is not of this plan.
+std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan);
+
+roofs roofs_of(const run_record& run);
+
+/// The sum of the seconds of all steps, each alone: the base of their shares.
+double seconds_of_steps(const run_record& run);
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE const node& step_of(const plan_view& plan, std::int32_t step) {
   if (step < 0 || std::size_t(step) >= plan.steps.size())
     throw error("report: the run has a step " + std::to_string(step) + ", its plan has " + std::to_string(plan.steps.size()) +
                 " steps: the run is of another plan");
   return plan.steps[std::size_t(step)];
 }
-/// Throws `gshard::error` if a span has a row that its record does not have.
-inline const step_record& row_of(const run_record& run, const time_span& span) {
+
+GSHARD_INLINE const step_record& row_of(const run_record& run, const time_span& span) {
   if (span.row < 0 || std::size_t(span.row) >= run.steps.size())
     throw error("report: a span is of row " + std::to_string(span.row) + ", the run has " + std::to_string(run.steps.size()) + " rows");
   return run.steps[std::size_t(span.row)];
 }
+
 }  // namespace detail
 
-/// The kinds of operations in a run, in the order of falling time. A step that combines moves of several kinds counts as an all_to_all,
-/// because it is priced as one. Throws `gshard::error` if the record is not of this plan.
-inline std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan) {
+GSHARD_INLINE std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan) {
   std::array<kind_record, std::size_t(op::count_)> all{};
   std::array<std::array<double, 5>, std::size_t(op::count_)> bound_seconds{};
   for (const step_record& s : run.steps) {
@@ -81,7 +99,7 @@ inline std::vector<kind_record> kinds_of(const run_record& run, const plan_view&
   return kinds;
 }
 
-inline roofs roofs_of(const run_record& run) {
+GSHARD_INLINE roofs roofs_of(const run_record& run) {
   roofs r;
   const auto raise = [](double& roof, double amount, double seconds) {
     if (seconds > 0) roof = std::max(roof, amount / seconds);
@@ -94,11 +112,12 @@ inline roofs roofs_of(const run_record& run) {
   return r;
 }
 
-/// The sum of the seconds of all steps, each alone: the base of their shares.
-inline double seconds_of_steps(const run_record& run) {
+GSHARD_INLINE double seconds_of_steps(const run_record& run) {
   double sum = 0;
   for (const step_record& s : run.steps) sum += s.seconds;
   return sum;
 }
+
+#endif
 
 }}  // namespace gshard::v0

@@ -3,6 +3,7 @@
 
 // A simulated run as tables for a terminal.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/report/auto_shard.hpp>
 #include <gshard/report/describe.hpp>
@@ -21,7 +22,47 @@
 namespace gshard { inline namespace v0 {
 
 /// "1.5 Tflop"
-inline std::string describe_flops(double flops) {
+std::string describe_flops(double flops);
+
+namespace detail {
+
+/// "0-3,8": devices, ascending; at most the first eight ranges.
+std::string devices_text(const std::vector<int>& devices);
+
+/// The program's name of a value: the name of a parameter, the letters of an input, or nothing.
+std::string_view name_of_value(const plan_view& plan, std::int32_t v);
+
+std::int64_t devices_of(const run_record& run);
+
+/// "data=4, expert=8"
+std::string mesh_text(const run_record& run);
+
+std::string percent_text(double part, double whole);
+
+std::string left_pad(const std::string& s, std::size_t width);
+
+/// The parts of a step on the first devices, and how long these wait.
+void put_parts(std::string& s, const run_record& run);
+
+void put_kinds(std::string& s, const run_record& run, const plan_view& plan);
+
+/// The predicted and the measured seconds of each kind of operation.
+void put_measured(std::string& s, const run_record& run, const plan_view& plan);
+
+void put_memory(std::string& s, const run_record& run, const plan_view& plan);
+
+}  // namespace detail
+
+/// A simulated run as tables for a terminal. First: the seconds of its step, and the bytes received by devices if they were counted. Then:
+/// the parts of the step on the devices of the first track, with their waiting time. Parts that overlap add up to more than the step. Then:
+/// the work and the limit of each kind of operation (a roofline), the memory peak of the device that holds most, and the assumptions. Times
+/// of operations and their shares are those of all steps, each alone on a device without faults. Throws `gshard::error` if the record is
+/// not of this plan.
+std::string describe(const run_record& run, const plan_view& plan);
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE std::string describe_flops(double flops) {
   const char* const units[] = {"flop", "kflop", "Mflop", "Gflop", "Tflop", "Pflop"};
   std::size_t u = 0;
   for (; flops >= 1000 && u < 5; ++u) flops /= 1000;
@@ -32,8 +73,7 @@ inline std::string describe_flops(double flops) {
 
 namespace detail {
 
-/// "0-3,8": devices, ascending; at most the first eight ranges.
-inline std::string devices_text(const std::vector<int>& devices) {
+GSHARD_INLINE std::string devices_text(const std::vector<int>& devices) {
   std::string s;
   int ranges = 0;
   for (std::size_t i = 0; i < devices.size(); ++ranges) {
@@ -47,8 +87,7 @@ inline std::string devices_text(const std::vector<int>& devices) {
   return s;
 }
 
-/// The program's name of a value: the name of a parameter, the letters of an input, or nothing.
-inline std::string_view name_of_value(const plan_view& plan, std::int32_t v) {
+GSHARD_INLINE std::string_view name_of_value(const plan_view& plan, std::int32_t v) {
   const std::int32_t root = plan.lifetimes[std::size_t(v)].root;
   for (const parameter& p : plan.parameters)
     if (p.value == v || p.value == root) return p.name.view();
@@ -57,32 +96,30 @@ inline std::string_view name_of_value(const plan_view& plan, std::int32_t v) {
   return {};
 }
 
-inline std::int64_t devices_of(const run_record& run) {
+GSHARD_INLINE std::int64_t devices_of(const run_record& run) {
   std::int64_t n = 1;
   for (const int extent : run.extents) n *= extent;
   return n;
 }
 
-/// "data=4, expert=8"
-inline std::string mesh_text(const run_record& run) {
+GSHARD_INLINE std::string mesh_text(const run_record& run) {
   std::string s;
   for (std::size_t a = 0; a < run.axes.size() && a < run.extents.size(); ++a)
     s.append(a ? ", " : "").append(run.axes[a]).append("=").append(std::to_string(run.extents[a]));
   return s;
 }
 
-inline std::string percent_text(double part, double whole) {
+GSHARD_INLINE std::string percent_text(double part, double whole) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0);
   return text;
 }
 
-inline std::string left_pad(const std::string& s, std::size_t width) {
+GSHARD_INLINE std::string left_pad(const std::string& s, std::size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
 
-/// The parts of a step on the first devices, and how long these wait.
-inline void put_parts(std::string& s, const run_record& run) {
+GSHARD_INLINE void put_parts(std::string& s, const run_record& run) {
   double whole = run.tracks.empty() ? 0 : run.tracks[0].wait;
   for (const double part : run.parts) whole += part;
   s += "parts";
@@ -98,7 +135,7 @@ inline void put_parts(std::string& s, const run_record& run) {
   if (!run.tracks.empty()) put("waiting", run.tracks[0].wait);
 }
 
-inline void put_kinds(std::string& s, const run_record& run, const plan_view& plan) {
+GSHARD_INLINE void put_kinds(std::string& s, const run_record& run, const plan_view& plan) {
   const double whole = seconds_of_steps(run);
   s.append("operations, each alone on a device that is not slow and does not wait: together ").append(describe_seconds(whole)).append("\n");
   s += "  operation              steps         work      memory     network  flop/B  bound           time    share\n";
@@ -113,8 +150,7 @@ inline void put_kinds(std::string& s, const run_record& run, const plan_view& pl
   }
 }
 
-/// The predicted and the measured seconds of each kind of operation.
-inline void put_measured(std::string& s, const run_record& run, const plan_view& plan) {
+GSHARD_INLINE void put_measured(std::string& s, const run_record& run, const plan_view& plan) {
   if (run.measured_seconds <= 0) return;
   const auto put = [&](std::string_view what, double predicted, double measured) {
     s.append("  ").append(pad(std::string(what), 22)).append(left_pad(describe_seconds(predicted), 12));
@@ -127,7 +163,7 @@ inline void put_measured(std::string& s, const run_record& run, const plan_view&
   put("the run", run.seconds, run.measured_seconds);
 }
 
-inline void put_memory(std::string& s, const run_record& run, const plan_view& plan) {
+GSHARD_INLINE void put_memory(std::string& s, const run_record& run, const plan_view& plan) {
   const memory_record& m = run.memory;
   s.append("memory of the fullest device: ").append(describe_bytes(m.peak));
   if (m.capacity > 0)
@@ -151,12 +187,7 @@ inline void put_memory(std::string& s, const run_record& run, const plan_view& p
 
 }  // namespace detail
 
-/// A simulated run as tables for a terminal. First: the seconds of its step, and the bytes received by devices if they were counted. Then:
-/// the parts of the step on the devices of the first track, with their waiting time. Parts that overlap add up to more than the step. Then:
-/// the work and the limit of each kind of operation (a roofline), the memory peak of the device that holds most, and the assumptions. Times
-/// of operations and their shares are those of all steps, each alone on a device without faults. Throws `gshard::error` if the record is
-/// not of this plan.
-inline std::string describe(const run_record& run, const plan_view& plan) {
+GSHARD_INLINE std::string describe(const run_record& run, const plan_view& plan) {
   std::string s = run.program.empty() ? std::string("a step") : "a step of " + run.program;
   s.append(" takes ").append(describe_seconds(run.seconds)).append(" on ").append(std::to_string(detail::devices_of(run)));
   s.append(" devices (").append(detail::mesh_text(run)).append(")");
@@ -191,5 +222,7 @@ inline std::string describe(const run_record& run, const plan_view& plan) {
   if (!run.source.empty()) s.append("source: ").append(run.source).append("\n");
   return s;
 }
+
+#endif
 
 }}  // namespace gshard::v0
