@@ -7,25 +7,32 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/testing/all_shardings.hpp>
 #include <gshard/testing/run_program.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace gshard { inline namespace v0 { namespace testing {
+#if GSHARD_HAS_BODIES
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#endif
+
+namespace gshard { inline namespace v0 {
+
+namespace testing {
 
 inline const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}};
 
@@ -43,7 +50,53 @@ struct sweep {
 
 /// Runs a traced program with every sharding of its free values on every mesh, and compares with one device. Returns what differs: a line
 /// for each of the first three failures with mesh, extents and shardings. Empty if nothing does.
-inline std::string differences(const traced& t, const sweep& how) {
+std::string differences(const traced& t, const sweep& how);
+/// Compares the gradients of a traced program on one device with central differences. Its results are a tensor, a loss, and the gradient of
+/// each input. Returns what differs.
+std::string wrong_gradients(const traced& t, const std::vector<gshard::dims>& sizes);
+
+}  // namespace testing
+
+/// What `check_shardings` tries.
+struct sharding_check {
+  std::vector<gshard::dims> sizes;  ///< extents of all letters of the inputs; try even, uneven and small ones
+  double tolerance = 1e-12;         ///< of the relative difference between a mesh and one device; all runs are in double
+  bool gradients = true;            ///< with gradients of all inputs, compared with finite differences, too
+};
+
+/// check_shardings(model, {"BM", "NM"}, {.sizes = {{{'B', 4}, {'M', 6}, {'N', 2}}}}): runs model(m, x...) with every sharding of its inputs
+/// and of its result on simulated meshes of 1 to 6 devices, and compares result and gradients with one device. On one device it compares
+/// the gradients with central differences. `model`: as of a program; its result is one tensor.
+/// Returns what is wrong, a line each; empty if nothing is. For tests of models and of custom operations.
+/// Throws: `gshard::error` if the model cannot be traced.
+/// @see custom
+template <class Model, std::size_t N>
+std::string check_shardings(const Model& model, const char* const (&inputs)[N], const sharding_check& how) {
+  std::vector<testing::input> letters;
+  for (const char* const text : inputs) letters.push_back({.letters = text});
+  const auto apply = [&](const parameter_scope& m, std::span<const symbol> x) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return model(m, x[I]...); }(std::make_index_sequence<N>{});
+  };
+  // Its slope is not constant, and does not vanish where results are large.
+  const auto loss_of = [](symbol y) { return sum(map<[](auto v) { return gshard::sqrt(v * v + 1.0); }>(y)); };
+  const testing::traced program = testing::trace(letters, [&](const parameter_scope& m, std::span<const symbol> x) {
+    const symbol y = testing::lay_out(apply(m, x));
+    list<symbol> results{y};
+    if (!how.gradients) return results;
+    results.push_back(loss_of(y));
+    for (const symbol& g : gshard::gradients(results.back(), list_view(x.data(), x.size()))) results.push_back(g);
+    return results;
+  });
+  std::string wrong = testing::differences(program, {.dims = how.sizes, .tolerance = how.tolerance, .most = 300});
+  if (how.gradients) wrong += testing::wrong_gradients(program, how.sizes);
+  return wrong;
+}
+
+#if GSHARD_HAS_BODIES
+
+namespace testing {
+
+GSHARD_INLINE std::string differences(const traced& t, const sweep& how) {
   std::int64_t runs = 0, wrong = 0;
   std::string text;
   for (const gshard::dims& dims : how.dims) {
@@ -84,48 +137,16 @@ inline std::string differences(const traced& t, const sweep& how) {
   return runs > 0 ? text : "nothing was run\n";
 }
 
-}  // namespace testing
-
-/// What `check_shardings` tries.
-struct sharding_check {
-  std::vector<gshard::dims> sizes;  ///< extents of all letters of the inputs; try even, uneven and small ones
-  double tolerance = 1e-12;         ///< of the relative difference between a mesh and one device; all runs are in double
-  bool gradients = true;            ///< with gradients of all inputs, compared with finite differences, too
-};
-
-/// check_shardings(model, {"BM", "NM"}, {.sizes = {{{'B', 4}, {'M', 6}, {'N', 2}}}}): runs model(m, x...) with every sharding of its inputs
-/// and of its result on simulated meshes of 1 to 6 devices, and compares result and gradients with one device. On one device it compares
-/// the gradients with central differences. `model`: as of a program; its result is one tensor.
-/// Returns what is wrong, a line each; empty if nothing is. For tests of models and of custom operations.
-/// Throws: `gshard::error` if the model cannot be traced.
-/// @see custom
-template <class Model, std::size_t N>
-std::string check_shardings(const Model& model, const char* const (&inputs)[N], const sharding_check& how) {
-  std::vector<testing::input> letters;
-  for (const char* const text : inputs) letters.push_back({.letters = text});
-  const auto apply = [&](const parameter_scope& m, std::span<const symbol> x) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return model(m, x[I]...); }(std::make_index_sequence<N>{});
-  };
-  // Its slope is not constant, and does not vanish where results are large.
-  const auto loss_of = [](symbol y) { return sum(map<[](auto v) { return gshard::sqrt(v * v + 1.0); }>(y)); };
-  const testing::traced program = testing::trace(letters, [&](const parameter_scope& m, std::span<const symbol> x) {
-    const symbol y = testing::lay_out(apply(m, x));
-    list<symbol> results{y};
-    if (!how.gradients) return results;
-    results.push_back(loss_of(y));
-    for (const symbol& g : gshard::gradients(results.back(), list_view(x.data(), x.size()))) results.push_back(g);
-    return results;
-  });
-  std::string wrong = testing::differences(program, {.dims = how.sizes, .tolerance = how.tolerance, .most = 300});
-  for (const gshard::dims& sizes : how.sizes) {
-    if (!how.gradients) break;
-    const testing::setting alone = testing::serial(program, sizes);
-    const testing::arrays at = testing::random_sources(program, sizes, 1), results = testing::run(program, alone, at);
-    for (std::size_t i = 0; i < N; ++i) {
+GSHARD_INLINE std::string wrong_gradients(const traced& t, const std::vector<gshard::dims>& sizes) {
+  std::string wrong;
+  for (const gshard::dims& dims : sizes) {
+    const setting alone = serial(t, dims);
+    const arrays at = random_sources(t, dims, 1), results = run(t, alone, at);
+    for (std::size_t i = 0; i < t.inputs.size(); ++i) {
       // Along one random direction: (loss(x + h d) - loss(x - h d)) / 2h = <gradient, d>.
       constexpr double h = 1e-5;
       std::mt19937 gen(std::uint32_t(i + 1));
-      testing::arrays up = at, down = at;
+      arrays up = at, down = at;
       double slope = 0, scale = 1;
       for (std::size_t e = 0; e < at[i].size(); ++e) {
         const double d = double(int(gen() % 9) - 4) / 4;
@@ -134,7 +155,7 @@ std::string check_shardings(const Model& model, const char* const (&inputs)[N], 
         slope += results[2 + i][e] * d;
         scale += std::abs(results[2 + i][e] * d);
       }
-      const double measured = (testing::run(program, alone, up)[1][0] - testing::run(program, alone, down)[1][0]) / (2 * h);
+      const double measured = (run(t, alone, up)[1][0] - run(t, alone, down)[1][0]) / (2 * h);
       if (!(std::abs(measured - slope) <= 1e-6 * scale))
         wrong += "the gradient of input " + std::to_string(i) + " along a direction is " + std::to_string(slope) +
                  ", central differences give " + std::to_string(measured) + "\n";
@@ -142,5 +163,9 @@ std::string check_shardings(const Model& model, const char* const (&inputs)[N], 
   }
   return wrong;
 }
+
+}  // namespace testing
+
+#endif
 
 }}  // namespace gshard::v0

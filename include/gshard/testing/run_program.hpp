@@ -3,30 +3,37 @@
 
 // Runs a model that is traced at run time, with any sharding of its tensors on any simulated mesh, and collects complete results.
 
-#include <gshard/comm/device_group.hpp>
-#include <gshard/comm/combine.hpp>
-#include <gshard/base/hash.hpp>
-#include <gshard/comm/simulated.hpp>
+#include <gshard/base/compiled.hpp>
 #include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/executor.hpp>
-#include <gshard/kernel/move/cast.hpp>
 #include <gshard/pass/compile.hpp>
-#include <gshard/report/diagnostic.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/base/hash.hpp>
+#include <gshard/comm/combine.hpp>
+#include <gshard/comm/device_group.hpp>
+#include <gshard/comm/simulated.hpp>
+#include <gshard/kernel/element.hpp>
+#include <gshard/kernel/move/cast.hpp>
+#include <gshard/report/diagnostic.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <utility>
+#endif
 
 namespace gshard { inline namespace v0 {
 
@@ -35,32 +42,12 @@ namespace detail {
 /// Part k of the `count` from which a pending reduction makes the element. Parts of a sum are made up for all but the first device of the
 /// group, if their sum is the element to the last bit. Of a maximum, minimum or product, one device has the element, up to the sign.
 /// `unit`: made-up parts are multiples of it.
-inline double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count, double unit) {
-  const auto made_up = [&](int j) { return (int(element % 7) - 3 + j % 5) * unit; };
-  const bool has_it = k == int(element % std::size_t(count));
-  switch (what) {
-    case reduction::max: return has_it ? whole[element] : whole[element] - std::abs(made_up(k));
-    case reduction::min: return has_it ? whole[element] : whole[element] + std::abs(made_up(k));
-    case reduction::prod: return has_it ? (count % 2 ? 1 : -1) * whole[element] : -1;
-    case reduction::sum: break;
-  }
-  double first = whole[element], sum = 0;
-  for (int j = 1; j < count; ++j) first -= made_up(j);
-  for (int j = 0; j < count; ++j) sum += j == 0 ? first : made_up(j);
-  if (sum != whole[element]) return k == 0 ? whole[element] : 0;
-  return k == 0 ? first : made_up(k);
-}
+double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count, double unit);
 
-inline std::int64_t element_count_of(const bound_value& v) {
-  std::int64_t n = 1;
-  for (const std::int64_t e : v.extents) n *= e;
-  return n;
-}
+std::int64_t element_count_of(const bound_value& v);
 
 /// Throws `gshard::error` if a caller of the checks is wrong.
-inline void require(bool holds, const char* otherwise) {
-  if (!holds) throw error(std::string("check_shardings: ") + otherwise);
-}
+void require(bool holds, const char* otherwise);
 
 }  // namespace detail
 
@@ -89,25 +76,112 @@ struct traced {
 };
 
 inline constexpr std::string_view axis_letters = "xyzw";
-inline mesh_shape mesh_of_rank(std::size_t rank) {
+mesh_shape mesh_of_rank(std::size_t rank);
+
+/// Throws `gshard::error` if something was reported.
+void check(const diagnostic& problem, const std::string& during);
+
+/// Marks a tensor whose sharding a test chooses: an `annotate` that gets its sharding later.
+symbol lay_out(symbol x);
+
+traced trace(std::vector<input> inputs, const model& f, trace_options options = {});
+
+/// A sharding of every free value, a mesh, and the extents of the dims.
+struct setting {
+  std::vector<int> mesh;
+  gshard::dims dims;
+  std::vector<sharding> layouts;
+  std::string known_axes{};  // to the compiler
+  compile_options options{};
+  run_context context{.seed = 5, .step = 3};
+  /// Is shown the program after every pass. @see compile
+  std::function<void(std::string_view, const plan_view&)> observer = no_observer;
+};
+
+plan_tables plan(const traced& t, const setting& s);
+
+/// Writes the shards of a whole tensor. A partial one gets parts that its pending reduction combines to the tensor.
+void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole);
+
+/// The whole tensor from its shards. Copies of an element must be the same bits, and every element must be
+/// somewhere.
+array collect(const any_cluster& on, const detail::bound_value& from);
+
+std::string text_of(const sharding& s);
+std::string text_of(const setting& s);
+
+/// One node, or up to three nodes with any of the devices. The same for the same setting.
+node_map some_nodes(const setting& s);
+
+/// Plans and runs the program once: its outputs, then its parameters after the run.
+arrays run(const traced& t, const setting& s, const arrays& sources);
+
+/// Extents of a value's dims; derived ones included.
+std::vector<std::int64_t> extents_of(const traced& t, std::int32_t v, const gshard::dims& bound);
+
+std::size_t element_count(const traced& t, std::int32_t v, const gshard::dims& bound);
+
+/// Values for the inputs and parameters. Multiples of 1/4, so that sums of products are exact in any order.
+arrays random_sources(const traced& t, const gshard::dims& bound, std::uint32_t seed);
+
+/// The largest difference of two lists of tensors, relative to the largest element of each tensor; infinite if only one is not finite.
+double distance(const arrays& a, const arrays& b);
+
+setting serial(const traced& t, const gshard::dims& dims);
+
+}  // namespace testing
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+
+GSHARD_INLINE double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count, double unit) {
+  const auto made_up = [&](int j) { return (int(element % 7) - 3 + j % 5) * unit; };
+  const bool has_it = k == int(element % std::size_t(count));
+  switch (what) {
+    case reduction::max: return has_it ? whole[element] : whole[element] - std::abs(made_up(k));
+    case reduction::min: return has_it ? whole[element] : whole[element] + std::abs(made_up(k));
+    case reduction::prod: return has_it ? (count % 2 ? 1 : -1) * whole[element] : -1;
+    case reduction::sum: break;
+  }
+  double first = whole[element], sum = 0;
+  for (int j = 1; j < count; ++j) first -= made_up(j);
+  for (int j = 0; j < count; ++j) sum += j == 0 ? first : made_up(j);
+  if (sum != whole[element]) return k == 0 ? whole[element] : 0;
+  return k == 0 ? first : made_up(k);
+}
+
+GSHARD_INLINE std::int64_t element_count_of(const bound_value& v) {
+  std::int64_t n = 1;
+  for (const std::int64_t e : v.extents) n *= e;
+  return n;
+}
+
+GSHARD_INLINE void require(bool holds, const char* otherwise) {
+  if (!holds) throw error(std::string("check_shardings: ") + otherwise);
+}
+
+}  // namespace detail
+
+namespace testing {
+
+GSHARD_INLINE mesh_shape mesh_of_rank(std::size_t rank) {
   mesh_shape m;
   for (std::size_t a = 0; a < rank; ++a) m.push_back({&axis_letters[a], 1}, dynamic);
   return m;
 }
 
-/// Throws `gshard::error` if something was reported.
-inline void check(const diagnostic& problem, const std::string& during) {
+GSHARD_INLINE void check(const diagnostic& problem, const std::string& during) {
   if (problem) throw error(during + ": " + describe(problem));
 }
 
-/// Marks a tensor whose sharding a test chooses: an `annotate` that gets its sharding later.
-inline symbol lay_out(symbol x) {
+GSHARD_INLINE symbol lay_out(symbol x) {
   sharding_rule rule;
   rule.in[0] = rule.out[0] = detail::counting(x.rank());
   return {x.owner, x.owner->add_node(op::annotate, {x.id}, rule, {}, {{x.get().dims, x.get().type}})};
 }
 
-inline traced trace(std::vector<input> inputs, const model& f, trace_options options = {}) {
+GSHARD_INLINE traced trace(std::vector<input> inputs, const model& f, trace_options options) {
   builder b;
   b.mesh = mesh_of_rank(4);
   b.options = options;
@@ -127,19 +201,7 @@ inline traced trace(std::vector<input> inputs, const model& f, trace_options opt
   return t;
 }
 
-/// A sharding of every free value, a mesh, and the extents of the dims.
-struct setting {
-  std::vector<int> mesh;
-  gshard::dims dims;
-  std::vector<sharding> layouts;
-  std::string known_axes{};  // to the compiler
-  compile_options options{};
-  run_context context{.seed = 5, .step = 3};
-  /// Is shown the program after every pass. @see compile
-  std::function<void(std::string_view, const plan_view&)> observer = no_observer;
-};
-
-inline plan_tables plan(const traced& t, const setting& s) {
+GSHARD_INLINE plan_tables plan(const traced& t, const setting& s) {
   graph g = t.graph;
   for (std::size_t i = 0; i < t.free.size(); ++i) g.at(t.free[i]).layout = s.layouts[i];
   mesh_shape mesh = mesh_of_rank(s.mesh.size());
@@ -150,8 +212,7 @@ inline plan_tables plan(const traced& t, const setting& s) {
   return p;
 }
 
-/// Writes the shards of a whole tensor. A partial one gets parts that its pending reduction combines to the tensor.
-inline void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole) {
+GSHARD_INLINE void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole) {
   gshard::detail::require(std::int64_t(whole.size()) == detail::element_count_of(to), "an array has another size than its tensor");
   for (std::size_t i = 0; i < to.data.size(); ++i) {
     const device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
@@ -165,9 +226,7 @@ inline void scatter(const any_cluster& on, const detail::bound_value& to, const 
   }
 }
 
-/// The whole tensor from its shards. Copies of an element must be the same bits, and every element must be
-/// somewhere.
-inline array collect(const any_cluster& on, const detail::bound_value& from) {
+GSHARD_INLINE array collect(const any_cluster& on, const detail::bound_value& from) {
   const auto size = std::size_t(detail::element_count_of(from));
   const auto addends = std::size_t(device_group(on.on().extents(), from.layout.partial, 0).size());
   std::vector<array> parts(addends, array(size));
@@ -198,7 +257,7 @@ inline array collect(const any_cluster& on, const detail::bound_value& from) {
   return parts[0];
 }
 
-inline std::string text_of(const sharding& s) {
+GSHARD_INLINE std::string text_of(const sharding& s) {
   std::string t = "[";
   for (int d = 0; d < s.rank; ++d) {
     t += d ? "," : "";
@@ -209,7 +268,8 @@ inline std::string text_of(const sharding& s) {
     if (s.is_partial(a)) t += std::string("+") + axis_letters[std::size_t(a)];
   return t + "]";
 }
-inline std::string text_of(const setting& s) {
+
+GSHARD_INLINE std::string text_of(const setting& s) {
   std::string t = "mesh " + detail::mesh_text(s.mesh) + ", dims";
   for (std::size_t i = 0; i < s.dims.count; ++i)
     t += std::string(" ") + s.dims.entries[i].letter + "=" + std::to_string(s.dims.entries[i].extent);
@@ -218,8 +278,7 @@ inline std::string text_of(const setting& s) {
   return t;
 }
 
-/// One node, or up to three nodes with any of the devices. The same for the same setting.
-inline node_map some_nodes(const setting& s) {
+GSHARD_INLINE node_map some_nodes(const setting& s) {
   std::mt19937 gen(std::uint32_t(fnv1a<std::uint64_t>().add(text_of(s)).value()));
   node_map nodes;
   if (gen() % 2 == 0) return nodes;
@@ -228,8 +287,7 @@ inline node_map some_nodes(const setting& s) {
   return nodes;
 }
 
-/// Plans and runs the program once: its outputs, then its parameters after the run.
-inline arrays run(const traced& t, const setting& s, const arrays& sources) {
+GSHARD_INLINE arrays run(const traced& t, const setting& s, const arrays& sources) {
   const plan_tables tables = plan(t, s);
   const any_cluster on(mesh_of_rank(s.mesh.size()), std::make_shared<simulated>(s.mesh, some_nodes(s)));
   executor e(tables.view(), all_kernels, on, s.dims, parameter_store(on));
@@ -246,8 +304,7 @@ inline arrays run(const traced& t, const setting& s, const arrays& sources) {
   return results;
 }
 
-/// Extents of a value's dims; derived ones included.
-inline std::vector<std::int64_t> extents_of(const traced& t, std::int32_t v, const gshard::dims& bound) {
+GSHARD_INLINE std::vector<std::int64_t> extents_of(const traced& t, std::int32_t v, const gshard::dims& bound) {
   plan_view p{};
   p.dims = t.graph.dims;
   const extents e = p.bind(bound, {});
@@ -256,14 +313,13 @@ inline std::vector<std::int64_t> extents_of(const traced& t, std::int32_t v, con
   return found;
 }
 
-inline std::size_t element_count(const traced& t, std::int32_t v, const gshard::dims& bound) {
+GSHARD_INLINE std::size_t element_count(const traced& t, std::int32_t v, const gshard::dims& bound) {
   std::int64_t n = 1;
   for (const std::int64_t e : extents_of(t, v, bound)) n *= e;
   return std::size_t(n);
 }
 
-/// Values for the inputs and parameters. Multiples of 1/4, so that sums of products are exact in any order.
-inline arrays random_sources(const traced& t, const gshard::dims& bound, std::uint32_t seed) {
+GSHARD_INLINE arrays random_sources(const traced& t, const gshard::dims& bound, std::uint32_t seed) {
   std::mt19937 gen(seed);
   arrays made;
   for (std::size_t i = 0; i < t.sources(); ++i) {
@@ -277,8 +333,7 @@ inline arrays random_sources(const traced& t, const gshard::dims& bound, std::ui
   return made;
 }
 
-/// The largest difference of two lists of tensors, relative to the largest element of each tensor; infinite if only one is not finite.
-inline double distance(const arrays& a, const arrays& b) {
+GSHARD_INLINE double distance(const arrays& a, const arrays& b) {
   gshard::detail::require(a.size() == b.size(), "runs have different numbers of results");
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -295,12 +350,14 @@ inline double distance(const arrays& a, const arrays& b) {
   return worst;
 }
 
-inline setting serial(const traced& t, const gshard::dims& dims) {
+GSHARD_INLINE setting serial(const traced& t, const gshard::dims& dims) {
   setting s{.mesh = {1}, .dims = dims, .layouts = {}};
   for (const std::int32_t v : t.free) s.layouts.push_back(sharding::replicated(t.graph.at(v).rank()));
   return s;
 }
 
 }  // namespace testing
+
+#endif
 
 }}  // namespace gshard::v0
