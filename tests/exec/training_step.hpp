@@ -47,7 +47,8 @@ inline void write_inputs(const gs::executor& step) {
     const auto& to = step.input(input);
     for (std::size_t d = 0; d < to.places.size(); ++d) {
       const gs::kernel::placement& at = to.places[d];
-      gs::detail::copy_shard_of(whole.data(), gs::kernel::row_major_strides(at.rank, at.global), to.template as<T>(d), at);
+      gs::detail::copy_shard_of(reinterpret_cast<const std::byte*>(whole.data()), gs::kernel::row_major_strides(at.rank, at.global),
+                                to.data[d], at, sizeof(T));
     }
   };
   const auto words = [](std::int64_t length, std::int64_t first) {

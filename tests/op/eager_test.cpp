@@ -33,11 +33,14 @@ static_assert(gs::detail::letters_of_factors<gs::detail::counting(3, 1)>().view(
 TEST_CASE("letters are bound to extents, each to one") {
   const auto on = gs::simulate<gs::mesh<gs::axis<"a">>>(2);
   const gs::tensor<float, P<none, none>> s(on, {2, 3}), t(on, {3, 5}), u(on, {4, 5});
-  const gs::dims d = gs::detail::bind_letters("op", std::array<std::string_view, 2>{"AB", "BC"}, s, t);
+  const auto bind = [](const auto& x, const auto& y) {
+    return gs::detail::bind_letters("op", std::array{gs::detail::operand_of("AB", x), gs::detail::operand_of("BC", y)});
+  };
+  const gs::dims d = bind(s, t);
   CHECK(d.find('A') == 2);
   CHECK(d.find('B') == 3);
   CHECK(d.find('C') == 5);
-  CHECK_THROWS_WITH_AS(gs::detail::bind_letters("op", std::array<std::string_view, 2>{"AB", "BC"}, s, u),
+  CHECK_THROWS_WITH_AS(bind(s, u),
                        "op: dim 0 of operand 1 has extent 4, an earlier operand has 3 there", gs::error);
 }
 

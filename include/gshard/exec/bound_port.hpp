@@ -3,25 +3,28 @@
 
 // Inputs and outputs of a program in memory of the caller.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/executor.hpp>
-#include <gshard/kernel/move/copy.hpp>
-#include <gshard/kernel/view.hpp>
-#include <gshard/pass/plan.hpp>
-#include <gshard/tensor/tensor.hpp>
+#include <gshard/tensor/tensor_origin.hpp>
+#include <gshard/tensor/untyped_tensor.hpp>
 #include <gshard/tensor/whole_array.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/kernel/view.hpp>
+#include <gshard/tensor/buffer.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#endif
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -35,70 +38,72 @@ struct bound_port {
   std::function<bool()> has_moved{};               // in debug builds, of a std::vector
 };
 
-template <class T>
-std::byte* address_of(const T* p) {
-  return reinterpret_cast<std::byte*>(const_cast<T*>(p));
-}
-
 /// The shards of a tensor. Throws `gshard::error` if it is on another cluster or has other extents than the program's value.
-template <class T, class Tensor>
-bound_port bind_tensor(const any_cluster& on, const bound_value& value, const std::string& name, Tensor& memory) {
+bound_port bind_tensor(const any_cluster& on, const bound_value& value, const std::string& name, const untyped_tensor& memory);
+
+/// An array that has the shard of this process's device. Throws `gshard::error` if it has other extents than the shard, or if the process
+/// has several devices.
+bound_port bind_array(const bound_value& value, const std::string& name, const untyped_array& memory, bool is_input, bool column_major);
+
+/// Throws `gshard::error` if a std::vector has moved its elements since it was bound.
+void check_in_place(std::span<const bound_port> ports, const char* what);
+
+/// The memory of all bound inputs and outputs. Throws `gshard::error` if the memory of an output overlaps other memory that the program
+/// uses directly.
+std::vector<lent_value> lent_values(const executor& run, std::span<const bound_port> inputs, std::span<const bound_port> outputs);
+
+#if GSHARD_HAS_BODIES
+
+inline std::byte* writable(const std::byte* p) { return const_cast<std::byte*>(p); }
+
+GSHARD_INLINE bound_port bind_tensor(const any_cluster& on, const bound_value& value, const std::string& name,
+                                     const untyped_tensor& memory) {
   if (!memory.on().same_as(on)) throw error("program: the memory of " + name + " belongs to another cluster");
   if (!std::equal(memory.extents().begin(), memory.extents().end(), value.extents.begin(), value.extents.end()))
     throw error("program: the memory of " + name + " has extents " + extents_text(memory.extents()) + ", its dims make " +
                 extents_text(value.extents));
   bound_port made{true, {}};
-  for (std::size_t d = 0; d < memory.local_shards(); ++d) made.shards.push_back(address_of(memory.local_shard(d).data));
+  for (std::size_t d = 0; d < memory.local_shards(); ++d) made.shards.push_back(writable(memory.shard(d)));
   made.origin = memory.origin();
   return made;
 }
 
-/// An array that has the shard of this process's device. Throws `gshard::error` if it has other extents than the shard, or if the process
-/// has several devices.
-template <class T, bool IsInput, bool ColumnMajor, class Array>
-bound_port bind_array(const bound_value& value, const std::string& name, Array& memory) {
+GSHARD_INLINE bound_port bind_array(const bound_value& value, const std::string& name, const untyped_array& memory, bool is_input,
+                                    bool column_major) {
   if (value.data.size() != 1)
     throw error("program: the memory of " + name + " is one array, and this process has " + std::to_string(value.data.size()) +
                 " devices; bind a tensor");
   const kernel::placement& at = value.places[0];
-  const std::span<const std::int64_t> extents(at.extent.data(), std::size_t(at.rank));
+  const std::vector<std::int64_t> extents(at.extent.begin(), at.extent.begin() + at.rank);
+  const auto stride = memory.layout.strides_in(extents, column_major);
+  if (!stride) throw error(text_of_misfit(memory.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
   bound_port made{true, {}};
-  read_whole<T>(memory, [&](const whole_array<T>& given) {
-    const auto stride = given.layout.strides_in(extents, ColumnMajor);
-    if (!stride) throw error(text_of_misfit(given.layout, extents, "program: the memory of " + name + " has ", ", its shard has "));
-    if constexpr (IsInput)
-      made.add_elements = [given, name, stride = *stride, extents = std::vector(extents.begin(), extents.end())](std::vector<fact>& facts) {
-        buffer room;
-        detail::add_elements(facts, name, row_major_elements(given, stride, extents, room));
-      };
-    if (kernel::is_row_major(at.rank, at.extent, *stride)) {
-      made.shards.push_back(address_of(given.data));
-      return;
-    }
-    made.copy = [data = address_of(given.data), stride = *stride](const bound_value& v) {
-      const kernel::placement& shard = v.places[0];
-      const kernel::index_array row_major = kernel::row_major_strides(shard.rank, shard.extent);
-      if constexpr (IsInput) kernel::copy_block(data, stride, v.data[0], row_major, shard.extent, shard.rank, sizeof(T));
-      else kernel::copy_block(v.data[0], row_major, data, stride, shard.extent, shard.rank, sizeof(T));
+  if (is_input)
+    made.add_elements = [memory, name, stride = *stride, extents](std::vector<fact>& facts) {
+      buffer room;
+      detail::add_elements(facts, name, memory.type, row_major_elements(memory, stride, extents, room));
     };
-  });
-#ifndef NDEBUG
-  if constexpr (requires { memory.capacity(); })
-    made.has_moved = [&memory, data = memory.data(), size = memory.size()] { return memory.data() != data || memory.size() != size; };
-#endif
+  if (kernel::is_row_major(at.rank, at.extent, *stride)) {
+    made.shards.push_back(writable(memory.data));
+    return made;
+  }
+  made.copy = [data = writable(memory.data), stride = *stride, is_input, width = size_of(memory.type)](const bound_value& v) {
+    const kernel::placement& shard = v.places[0];
+    const kernel::index_array row_major = kernel::row_major_strides(shard.rank, shard.extent);
+    if (is_input) kernel::copy_block(data, stride, v.data[0], row_major, shard.extent, shard.rank, width);
+    else kernel::copy_block(v.data[0], row_major, data, stride, shard.extent, shard.rank, width);
+  };
   return made;
 }
 
-/// Throws `gshard::error` if a std::vector has moved its elements since it was bound.
-inline void check_in_place(std::span<const bound_port> ports, const char* what) {
+GSHARD_INLINE void check_in_place(std::span<const bound_port> ports, const char* what) {
   for (std::size_t i = 0; i < ports.size(); ++i)
     if (ports[i].has_moved && ports[i].has_moved())
       throw error("program: the std::vector that " + std::string(what) + std::to_string(i) + " is bound to has moved its elements");
 }
 
-/// The memory of all bound inputs and outputs. Throws `gshard::error` if the memory of an output overlaps other memory that the program
-/// uses directly.
-inline std::vector<lent_value> lent_values(const executor& run, std::span<const bound_port> inputs, std::span<const bound_port> outputs) {
+GSHARD_INLINE std::vector<lent_value> lent_values(const executor& run, std::span<const bound_port> inputs,
+                                                  std::span<const bound_port> outputs) {
   struct range {
     const std::byte *begin, *end;
     const lent_value* of;
@@ -123,5 +128,7 @@ inline std::vector<lent_value> lent_values(const executor& run, std::span<const 
   }
   return lent;
 }
+
+#endif
 
 }}}  // namespace gshard::v0::detail

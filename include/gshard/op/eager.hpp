@@ -3,8 +3,8 @@
 
 // Runs a verb on tensors outside of programs: plans a program of this verb at compile time, and runs it once by an executable.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
-#include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/ir/dim.hpp>
@@ -14,7 +14,6 @@
 #include <gshard/tensor/lru_cache.hpp>
 #include <gshard/tensor/tensor.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +21,14 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/base/hash.hpp>
+
+#include <algorithm>
+#endif
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -67,38 +70,50 @@ inline constexpr auto letters_with_own_dim = [] {
   return letters_of_factors<factors>();
 }();
 
-/// Binds the letters of the operands to their extents; one letter must have one extent.
-template <class... Tensors, std::size_t N>
-dims bind_letters(std::string_view operation, const std::array<std::string_view, N>& letters, const Tensors&... operands) {
-  dims bound;
-  std::size_t i = 0;
-  const auto bind = [&](const auto& t) {
-    if (t.extents().size() != letters[i].size())
-      throw error(std::string(operation) + ": " + std::to_string(t.extents().size()) + " extents for a spec of " +
-                  std::to_string(letters[i].size()) + " dims");
-    for (std::size_t d = 0; d < letters[i].size(); ++d) {
-      const char letter = letters[i][d];
-      const std::int64_t known = bound.find(letter), given = t.extent(int(d));
-      if (given < 0) throw error(std::string(operation) + ": a new dim has extent " + std::to_string(given));
-      if (known >= 0 && known != given)
-        throw error(std::string(operation) + ": dim " + std::to_string(d) + " of operand " + std::to_string(i) + " has extent " +
-                    std::to_string(given) + ", an earlier operand has " + std::to_string(known) + " there");
-      bound.set(letter, given);
-    }
-    ++i;
-  };
-  (bind(operands), ...);
-  return bound;
+/// An operand of an operation, with the letters of its dims in the operation's program.
+struct operand {
+  std::string_view letters;
+  const any_cluster* on;
+  std::span<const std::int64_t> extents;
+  const tensor_origin* origin;
+};
+template <class Tensor>
+operand operand_of(std::string_view letters, const Tensor& t) {
+  return {letters, &t.on(), t.extents(), &t.origin()};
 }
+
+/// Binds the letters of the operands to their extents; one letter must have one extent.
+dims bind_letters(std::string_view operation, std::span<const operand> operands);
+
+/// What processes compare of the operands: that all pass the same tensors, in the same order.
+struct operand_facts {
+  std::span<const operand> operands;
+
+  std::uint64_t hash() const;
+  std::vector<fact> operator()() const;
+};
+
+/// What a program is bound to, for its constructor.
+struct binding {
+  any_cluster on;
+  dims bound;
+  std::vector<std::int64_t> extents;  // of all operands
+  std::string problem;
+};
+/// The binding of a new program for these operands. `problem`: an error on every process if they do not fit.
+binding bind_operands(const mesh_shape& mesh, std::string_view operation, std::span<const operand> operands);
+bool have_extents(std::span<const operand> operands, std::span<const std::int64_t> extents);
+bool are_on(const any_cluster& on, std::span<const operand> operands);
 
 /// A program that is bound to a cluster, in the cluster's cache.
 template <class Program>
 struct kept_program : kept {
-  kept_program(const any_cluster& on, const dims& bound, std::vector<std::int64_t> given, std::string problem, std::string_view operation,
-               const collective_call& operands)
-      : kept(its_kind(), 0), run(on, bound, parameter_store(on), std::move(problem), operation, operands), extents(std::move(given)) {
+  kept_program(binding to, std::string_view operation, const collective_call& operands)
+      : kept(its_kind(), 0),
+        run(to.on, to.bound, parameter_store(to.on), std::move(to.problem), operation, operands),
+        extents(std::move(to.extents)) {
     run.engine().agreed_by_caller();  // by its making or reuse
-    bytes = run.engine().arena_bytes() * std::int64_t(on.devices().size());
+    bytes = run.engine().arena_bytes() * std::int64_t(to.on.devices().size());
   }
   executable<Program> run;
   std::vector<std::int64_t> extents;  // of all operands
@@ -107,62 +122,22 @@ struct kept_program : kept {
     static constexpr char here = 0;
     return &here;
   }
-  template <class... Tensors>
-  bool fits(const Tensors&... operands) const {
-    std::vector<std::int64_t> given;
-    (given.insert(given.end(), operands.extents().begin(), operands.extents().end()), ...);
-    return given == extents;
-  }
 };
-
-/// What processes compare of the operands: that all pass the same tensors, in the same order.
-template <class... Tensors>
-struct operand_facts {
-  std::tuple<const Tensors&...> operands;
-
-  std::uint64_t hash() const {
-    fnv1a<std::uint64_t> h;
-    std::apply([&](const auto&... t) { (h.add(t.origin().hash()), ...); }, operands);
-    return h.value();
-  }
-  std::vector<fact> operator()() const {
-    std::vector<fact> facts;
-    int i = 0;
-    std::apply([&](const auto&... t) { (t.origin().add_to(facts, "operand " + std::to_string(i++)), ...); }, operands);
-    return facts;
-  }
-};
-
-/// A new program for these operands. An error on every process if they do not fit. Collective.
-template <class Bound, class Mesh, fixed_string... Letters, class... Tensors>
-std::unique_ptr<Bound> bind_program(const any_cluster& on, std::string_view operation, const Tensors&... operands) {
-  dims bound;
-  std::vector<std::int64_t> given;
-  std::string problem = problem_of([&] {
-    if (!(... && operands.on().same_as(on))) throw error(std::string(operation) + ": the operands belong to different clusters");
-    for (int a = 0; a < Mesh::shape.rank(); ++a)
-      if (on.mesh().find(Mesh::shape.name(a)) < 0)
-        throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(Mesh::shape.name(a)) + "\"");
-    bound = bind_letters(operation, std::array{Letters.view()...}, operands...);
-    (given.insert(given.end(), operands.extents().begin(), operands.extents().end()), ...);
-  });
-  const operand_facts<Tensors...> facts{{operands...}};
-  return std::make_unique<Bound>(on.unowned(), bound, std::move(given), std::move(problem), operation,
-                                 collective_call(facts.hash(), facts));
-}
 
 template <class Program, fixed_string... Letters, class Call, class... Tensors>
-auto run_kept_program(std::string_view operation, const Call& call, const Tensors&... operands) {
+auto run_kept_program(std::string_view operation, const Call& call, const Tensors&... tensors) {
   using bound_program = kept_program<Program>;
-  const any_cluster& on = std::get<0>(std::tie(operands...)).on();
+  const std::array<operand, sizeof...(Tensors)> operands{operand_of(Letters.view(), tensors)...};
+  const any_cluster& on = *operands[0].on;
   const thread_rule::use in_use = on.on().enter();
   std::unique_ptr<bound_program> bound;
   const bool keeps = !on.on().shares_memory();  // with shared memory, binding needs several agreements: all must bind together
-  if (keeps && (... && operands.on().same_as(on)))
-    bound = on.kept().take<bound_program>([&](const bound_program& p) { return p.fits(operands...); });
-  const operand_facts<Tensors...> facts{{operands...}};
-  if (bound) bound->run.engine().use_again({facts.hash(), facts});
-  else bound = bind_program<bound_program, typename Program::mesh, Letters...>(on, operation, operands...);
+  if (keeps && are_on(on, operands))
+    bound = on.kept().take<bound_program>([&](const bound_program& p) { return have_extents(operands, p.extents); });
+  const operand_facts facts{operands};
+  const collective_call the_same{facts.hash(), facts};
+  if (bound) bound->run.engine().use_again(the_same);
+  else bound = std::make_unique<bound_program>(bind_operands(Program::mesh::shape, operation, operands), operation, the_same);
   auto results = call(bound->run, on);
   if (keeps) on.kept().put_back(std::move(bound));
   return results;
@@ -261,5 +236,66 @@ auto run_verb(std::string_view operation, const tensor<T, Specs>&... operands) {
   require_complete<tensor<T, Specs>...>();
   return run_eager<Model, spec<>, Letters...>(operation, operands...);
 }
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE dims bind_letters(std::string_view operation, std::span<const operand> operands) {
+  dims bound;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const operand& t = operands[i];
+    if (t.extents.size() != t.letters.size())
+      throw error(std::string(operation) + ": " + std::to_string(t.extents.size()) + " extents for a spec of " +
+                  std::to_string(t.letters.size()) + " dims");
+    for (std::size_t d = 0; d < t.letters.size(); ++d) {
+      const std::int64_t known = bound.find(t.letters[d]), given = t.extents[d];
+      if (given < 0) throw error(std::string(operation) + ": a new dim has extent " + std::to_string(given));
+      if (known >= 0 && known != given)
+        throw error(std::string(operation) + ": dim " + std::to_string(d) + " of operand " + std::to_string(i) + " has extent " +
+                    std::to_string(given) + ", an earlier operand has " + std::to_string(known) + " there");
+      bound.set(t.letters[d], given);
+    }
+  }
+  return bound;
+}
+
+GSHARD_INLINE std::uint64_t operand_facts::hash() const {
+  fnv1a<std::uint64_t> h;
+  for (const operand& t : operands) h.add(t.origin->hash());
+  return h.value();
+}
+
+GSHARD_INLINE std::vector<fact> operand_facts::operator()() const {
+  std::vector<fact> facts;
+  for (std::size_t i = 0; i < operands.size(); ++i) operands[i].origin->add_to(facts, "operand " + std::to_string(i));
+  return facts;
+}
+
+GSHARD_INLINE binding bind_operands(const mesh_shape& mesh, std::string_view operation, std::span<const operand> operands) {
+  const any_cluster& on = *operands[0].on;
+  binding to{on.unowned(), {}, {}, {}};
+  to.problem = problem_of([&] {
+    if (!are_on(on, operands)) throw error(std::string(operation) + ": the operands belong to different clusters");
+    for (int a = 0; a < mesh.rank(); ++a)
+      if (on.mesh().find(mesh.name(a)) < 0)
+        throw error(std::string(operation) + ": the cluster has no mesh axis called \"" + std::string(mesh.name(a)) + "\"");
+    to.bound = bind_letters(operation, operands);
+    for (const operand& t : operands) to.extents.insert(to.extents.end(), t.extents.begin(), t.extents.end());
+  });
+  return to;
+}
+
+GSHARD_INLINE bool have_extents(std::span<const operand> operands, std::span<const std::int64_t> extents) {
+  for (const operand& t : operands) {
+    if (extents.size() < t.extents.size() || !std::ranges::equal(t.extents, extents.first(t.extents.size()))) return false;
+    extents = extents.subspan(t.extents.size());
+  }
+  return extents.empty();
+}
+
+GSHARD_INLINE bool are_on(const any_cluster& on, std::span<const operand> operands) {
+  return std::ranges::all_of(operands, [&](const operand& t) { return t.on->same_as(on); });
+}
+
+#endif
 
 }}}  // namespace gshard::v0::detail

@@ -9,18 +9,14 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
-#include <gshard/ir/device_order.hpp>
 #include <gshard/ir/spec.hpp>
-#include <gshard/tensor/buffer.hpp>
+#include <gshard/kernel/view.hpp>
 #include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/placement.hpp>
-#include <gshard/tensor/tensor_origin.hpp>
+#include <gshard/tensor/untyped_tensor.hpp>
 #include <gshard/tensor/whole_array.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -50,24 +46,13 @@ std::vector<std::byte*> as_addresses(std::span<T* const> memory) {
   for (T* const p : memory) all.push_back(reinterpret_cast<std::byte*>(p));
   return all;
 }
-
-/// The shards of a tensor on the devices of this process, uninitialized.
-struct local_shards {
-  /// `named`: the tensor's spec. `width`: bytes of an element. `lent`: see the constructors of `tensor`, which throw the same.
-  local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named, std::int64_t width,
-               std::optional<std::span<std::byte* const>> lent = {});
-
-  sharding layout;
-  std::vector<kernel::placement> places;
-  std::vector<buffer> memory;
-};
 }  // namespace detail
 
 /// A distributed tensor: `tensor<float, P<"data", none>>`. The type has the element type and the sharding. Extents and cluster are bound at
 /// construction. All processes make the tensors of a cluster in the same order. A tensor owns the shards of this process's devices. A
 /// tensor with a `device_order` can only be an input or output of programs. The operations on tensors (op/) do not take it.
 template <class T, class Spec>
-class tensor {
+class tensor : public untyped_tensor {
  public:
   using value_type = T;
   using layout_type = Spec;
@@ -77,38 +62,16 @@ class tensor {
   /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
   /// the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
-      : cluster_(std::move(on)), extents_(std::move(extents)), shards_(cluster_, extents_, Spec::named, sizeof(T)),
-        origin_(cluster_.on()) {}
+      : untyped_tensor(std::move(on), std::move(extents), Spec::named, dtype_of<T>) {}
 
   /// A tensor whose shards are the caller's memory: an address for each device of this process, contiguous and row-major. The memory must
   /// stay valid as long as the tensor and all tensors that were moved from it. A null pointer: the tensor allocates this shard.
   /// Throws also if the number of addresses is another than the number of local devices.
   tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
-      : cluster_(std::move(on)),
-        extents_(std::move(extents)),
-        shards_(cluster_, extents_, Spec::named, sizeof(T), detail::as_addresses<T>(memory)),
-        origin_(cluster_.on()) {}
+      : untyped_tensor(std::move(on), std::move(extents), Spec::named, dtype_of<T>, detail::as_addresses<T>(memory)) {}
 
-  const any_cluster& on() const { return cluster_; }
-  std::span<const std::int64_t> extents() const { return extents_; }
-  std::int64_t extent(int d) const { return extents_[std::size_t(d)]; }
-  std::int64_t size() const {
-    std::int64_t n = 1;
-    for (std::int64_t e : extents_) n *= e;
-    return n;
-  }
-  /// On the axes of the cluster, in the mesh's order of devices. If `layout_type::named.order` is another order, it gives the devices of
-  /// these shards.
-  const sharding& layout() const { return shards_.layout; }
-
-  /// The number of shards of this process, one per device of on().devices().
-  std::size_t local_shards() const { return shards_.memory.size(); }
-  shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shards_.memory[i].data()), shards_.places[i]}; }
-  shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shards_.memory[i].data()), shards_.places[i]}; }
-
-  /// What processes compare, so that all pass the same tensor to a collective call.
-  const detail::tensor_origin& origin() const { return origin_; }
-  void set_origin(const detail::tensor_origin& origin) { origin_ = origin; }
+  shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shard(i)), place(i)}; }
+  shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shard(i)), place(i)}; }
 
   /// The value of a scalar that is complete on every device.
   T item() const {
@@ -123,12 +86,6 @@ class tensor {
     return false;
   }();
   static_assert(!is_partial || has_sums(dtype_of<T>), "gshard: a partial sum of masks or half precision, which are not added");
-
- private:
-  any_cluster cluster_;
-  std::vector<std::int64_t> extents_;
-  detail::local_shards shards_;
-  detail::tensor_origin origin_;
 };
 
 namespace detail {
@@ -152,6 +109,10 @@ void for_each_local_shard(const tensor<T, Spec>& t, F f) {
   for (std::size_t i = 0; i < t.local_shards(); ++i) f(t.local_shard(i));
 }
 
+namespace detail {
+void fill_from_global(untyped_tensor& t, const untyped_array& given);
+}
+
 /// A tensor filled from a complete array on every process. The array is a contiguous row-major range of T, an Eigen matrix or vector, or an
 /// xtensor array (with <gshard/tensor/xtensor.hpp>). Each device copies its shard from its own process's array. Matrices have the last dim
 /// as columns and all others as rows. Matrices and xtensor arrays may have any memory order. Communicates nothing. Compile time: element
@@ -173,74 +134,20 @@ tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> e
   detail::check_whole_array<T, Whole>();
   tensor<T, Spec> t(on, std::move(extents));
   if constexpr (detail::is_whole_array<Whole, T>)
-    detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) {
-      const auto stride = given.layout.strides_in(t.extents());
-      if (!stride) throw error(detail::text_of_misfit(given.layout, t.extents(), "from_global: ", " for a tensor of "));
-      for_each_local_shard(t, [&](shard_view<T> s) { detail::copy_shard_of(given.data, *stride, s.data, s.at); });
-      if (detail::tensor_origin origin = t.origin(); origin.number != 0) {
-        origin.array = detail::hash_of_samples(given, *stride, t.extents());
-        t.set_origin(origin);
-      }
-    });
+    detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) { detail::fill_from_global(t, given); });
   return t;
 }
 
 #if GSHARD_HAS_BODIES
-namespace detail {
-
-/// Resolves the axis names of a spec on a mesh. A name that the mesh lacks is found at run time, because the type of a tensor does not
-/// contain its mesh.
-inline sharding resolve_on(const named_sharding& named, const mesh_shape& mesh) {
-  diagnostic problem;
-  const sharding s = resolve(named, mesh, "tensor", problem);
-  if (problem)
-    throw error("tensor: its partition spec " +
-                std::string(problem.what == fault::unknown_axis
-                                ? "names an axis that the mesh does not have: \""
-                                : "uses twice the axis \"") +
-                std::string(problem.word.view()) + "\"");
-  return s;
-}
-
-/// The positions of the cluster's devices in the device order of a spec.
-class device_positions {
- public:
-  device_positions(const named_sharding& named, const any_cluster& on) : order_{named.order, named.order.empty() ? 0 : on.size()} {
-    if (!named.order.empty() && !is_order(order_.rows, order_.devices))
-      throw error("tensor: its order of devices does not have each of the cluster's " + std::to_string(order_.devices) + " once");
-  }
-  int operator()(int device) const { return order_.position(order_.rows.empty() ? 0 : 1, device); }
-
- private:
-  device_orders order_;
-};
-
-/// Throws `gshard::error` unless a tensor may have these extents.
-inline void check_extents(std::span<const std::int64_t> extents, const named_sharding& named, std::int64_t width) {
-  if (int(extents.size()) != named.rank)
-    throw error("tensor: " + std::to_string(extents.size()) + " extents for a spec of " + std::to_string(named.rank) + " dims");
-  for (std::size_t d = 0; d < extents.size(); ++d)
-    if (extents[d] < 0) throw error("tensor: extent " + std::to_string(extents[d]) + " of dim " + std::to_string(d));
-  bytes_of(extents, width, "tensor");
-}
-
-GSHARD_INLINE local_shards::local_shards(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& named,
-                                         std::int64_t width, std::optional<std::span<std::byte* const>> lent)
-    : layout(resolve_on(named, on.mesh())) {
-  check_extents(extents, named, width);
-  if (lent && lent->size() != on.devices().size())
-    throw error("tensor: the memory of " + std::to_string(lent->size()) + " shards for " + std::to_string(on.devices().size()) +
-                " local devices");
-  const device_positions position(named, on);
-  for (std::size_t i = 0; i < on.devices().size(); ++i) {
-    places.push_back(place(extents, layout, on.on().extents(), position(on.devices()[i])));
-    const std::int64_t bytes = kernel::element_count(places.back().rank, places.back().extent) * width;
-    if (lent && (*lent)[i] != nullptr) memory.emplace_back((*lent)[i], bytes);
-    else memory.emplace_back(bytes);
+GSHARD_INLINE void detail::fill_from_global(untyped_tensor& t, const untyped_array& given) {
+  const auto stride = given.layout.strides_in(t.extents());
+  if (!stride) throw error(text_of_misfit(given.layout, t.extents(), "from_global: ", " for a tensor of "));
+  for (std::size_t i = 0; i < t.local_shards(); ++i) copy_shard_of(given.data, *stride, t.shard(i), t.place(i), size_of(given.type));
+  if (tensor_origin origin = t.origin(); origin.number != 0) {
+    origin.array = hash_of_samples(given, *stride, t.extents());
+    t.set_origin(origin);
   }
 }
-
-}  // namespace detail
 #endif
 
 }}  // namespace gshard::v0

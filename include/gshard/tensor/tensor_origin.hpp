@@ -4,16 +4,17 @@
 // Where a tensor comes from: processes compare it, so that all of them pass the same tensor to a collective call.
 
 #include <gshard/base/compiled.hpp>
-#include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/base/hash.hpp>
+#endif
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -33,23 +34,15 @@ struct tensor_origin {
 };
 
 /// Calls f(i) for the elements by which complete arrays are compared: all of small arrays, else 64 runs of 16.
+inline constexpr std::int64_t most_samples = 2048;
 template <class F>
 void for_each_sample(std::int64_t elements, F f) {
-  constexpr std::int64_t most = 2048, runs = 64, in_run = 16;
-  if (elements <= most)
+  constexpr std::int64_t runs = 64, in_run = 16;
+  if (elements <= most_samples)
     for (std::int64_t i = 0; i < elements; ++i) f(i);
   else
     for (std::int64_t run = 0; run < runs; ++run)
       for (std::int64_t i = 0; i < in_run; ++i) f((elements - in_run) / (runs - 1) * run + i);
-}
-
-/// A hash of samples of n elements; at(i) is element i.
-template <class T, class At>
-std::uint64_t hash_of_samples(std::int64_t n, At at) {
-  std::array<T, 2048> samples;
-  std::size_t count = 0;
-  for_each_sample(n, [&](std::int64_t i) { samples[count++] = at(i); });
-  return hash_of_bytes(std::as_bytes(std::span(samples.data(), count)));
 }
 
 #if GSHARD_HAS_BODIES

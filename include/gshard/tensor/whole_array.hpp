@@ -8,12 +8,10 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
-#include <gshard/kernel/move/copy.hpp>
+#include <gshard/ir/dtype.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/buffer.hpp>
-#include <gshard/tensor/tensor_origin.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -23,6 +21,17 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/kernel/element.hpp>
+#include <gshard/kernel/move/copy.hpp>
+#include <gshard/tensor/tensor_origin.hpp>
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstring>
+#endif
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -38,11 +47,20 @@ struct array_layout {
   std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor, bool reversed = false) const;
 };
 
+/// A complete array in memory, whose element type is known at run time.
+struct untyped_array {
+  const std::byte* data = nullptr;
+  dtype type = dtype::f32;
+  array_layout layout{};
+};
+
 /// A complete array in memory.
 template <class T>
 struct whole_array {
   const T* data = nullptr;
   array_layout layout;
+
+  operator untyped_array() const { return {reinterpret_cast<const std::byte*>(data), dtype_of<T>, layout}; }
 };
 
 /// Reads arrays of another library: `value_type`, and read(array, f), which calls f(whole_array<value_type>). `owns`: true if the array's
@@ -122,49 +140,20 @@ void read_whole(const Given& given, F f) {
 std::string text_of_misfit(const array_layout& given, std::span<const std::int64_t> tensor, const std::string& before,
                            const std::string& between);
 
-/// Copies the elements of a shard from a complete array.
-template <class T>
-void copy_shard_of(const T* whole, const kernel::index_array& stride, T* shard, const kernel::placement& at) {
-  if (kernel::element_count(at.rank, at.extent) == 0) return;
-  std::int64_t begin = 0;
-  for (int d = 0; d < at.rank; ++d) begin += at.offset[std::size_t(d)] * stride[std::size_t(d)];
-  kernel::copy_block(reinterpret_cast<const std::byte*>(whole + begin), stride, reinterpret_cast<std::byte*>(shard),
-                     kernel::row_major_strides(at.rank, at.extent), at.extent, at.rank, std::int64_t(sizeof(T)));
-}
+/// Copies the elements of a shard from a complete array. `width`: bytes of an element.
+void copy_shard_of(const std::byte* whole, const kernel::index_array& stride, std::byte* shard, const kernel::placement& at,
+                   std::int64_t width);
 
 /// The elements in row-major order, copied to `room` unless the array is a row-major range.
-template <class T>
-std::span<const T> row_major_elements(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor,
-                                      buffer& room) {
-  if (given.layout.rank < 0) return {given.data, std::size_t(given.layout.size)};
-  kernel::index_array extent{};
-  std::copy(tensor.begin(), tensor.end(), extent.begin());
-  room = buffer(given.layout.size * std::int64_t(sizeof(T)));
-  T* const copy = reinterpret_cast<T*>(room.data());
-  copy_shard_of(given.data, stride, copy, kernel::whole(int(tensor.size()), extent));
-  return {copy, std::size_t(given.layout.size)};
-}
+std::span<const std::byte> row_major_elements(const untyped_array& given, const kernel::index_array& stride,
+                                              std::span<const std::int64_t> tensor, buffer& room);
 
-/// Element i, in row-major order, of an array for a tensor with these extents.
-template <class T>
-T element_of_array(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor, std::int64_t i) {
-  if (given.layout.rank < 0) return given.data[i];
-  std::int64_t at = 0;
-  for (std::size_t d = tensor.size(); d-- > 0; i /= tensor[d]) at += i % tensor[d] * stride[d];
-  return given.data[at];
-}
 /// A hash of samples of an array, and facts about them.
-template <class T>
-std::uint64_t hash_of_samples(const whole_array<T>& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor) {
-  return hash_of_samples<T>(given.layout.size, [&](std::int64_t i) { return element_of_array(given, stride, tensor, i); });
-}
-template <class T>
-void add_samples(std::vector<fact>& facts, const std::string& array, const whole_array<T>& given, const kernel::index_array& stride,
-                 std::span<const std::int64_t> tensor) {
-  for_each_sample(given.layout.size, [&](std::int64_t i) {
-    facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(element_of_array(given, stride, tensor, i))});
-  });
-}
+std::uint64_t hash_of_samples(const untyped_array& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor);
+void add_samples(std::vector<fact>& facts, const std::string& array, const untyped_array& given, const kernel::index_array& stride,
+                 std::span<const std::int64_t> tensor);
+/// Facts about all elements, which are in row-major order. @see agreement.hpp
+void add_elements(std::vector<fact>& facts, const std::string& array, dtype type, std::span<const std::byte> elements);
 
 #if GSHARD_HAS_BODIES
 
@@ -197,6 +186,61 @@ GSHARD_INLINE std::string text_of_misfit(const array_layout& given, std::span<co
   for (const std::int64_t e : tensor) elements *= e;
   if (given.rank < 0) return before + std::to_string(given.size) + " elements" + between + std::to_string(elements);
   return before + "an array " + extents_text({given.extent.data(), std::size_t(given.rank)}) + between + extents_text(tensor);
+}
+
+GSHARD_INLINE void copy_shard_of(const std::byte* whole, const kernel::index_array& stride, std::byte* shard, const kernel::placement& at,
+                                 std::int64_t width) {
+  if (kernel::element_count(at.rank, at.extent) == 0) return;
+  std::int64_t begin = 0;
+  for (int d = 0; d < at.rank; ++d) begin += at.offset[std::size_t(d)] * stride[std::size_t(d)];
+  kernel::copy_block(whole + begin * width, stride, shard, kernel::row_major_strides(at.rank, at.extent), at.extent, at.rank, width);
+}
+
+GSHARD_INLINE std::span<const std::byte> row_major_elements(const untyped_array& given, const kernel::index_array& stride,
+                                                            std::span<const std::int64_t> tensor, buffer& room) {
+  const std::int64_t width = size_of(given.type), bytes = given.layout.size * width;
+  if (given.layout.rank < 0) return {given.data, std::size_t(bytes)};
+  kernel::index_array extent{};
+  std::copy(tensor.begin(), tensor.end(), extent.begin());
+  room = buffer(bytes);
+  copy_shard_of(given.data, stride, room.data(), kernel::whole(int(tensor.size()), extent), width);
+  return {room.data(), std::size_t(bytes)};
+}
+
+/// Element i, in row-major order, of an array for a tensor with these extents.
+inline const std::byte* element_of_array(const untyped_array& given, const kernel::index_array& stride,
+                                         std::span<const std::int64_t> tensor, std::int64_t i) {
+  std::int64_t at = given.layout.rank < 0 ? i : 0;
+  for (std::size_t d = given.layout.rank < 0 ? 0 : tensor.size(); d-- > 0; i /= tensor[d]) at += i % tensor[d] * stride[d];
+  return given.data + at * size_of(given.type);
+}
+
+GSHARD_INLINE std::uint64_t hash_of_samples(const untyped_array& given, const kernel::index_array& stride,
+                                            std::span<const std::int64_t> tensor) {
+  const auto width = std::size_t(size_of(given.type));
+  std::array<std::byte, most_samples * sizeof(std::complex<double>)> samples;
+  std::size_t bytes = 0;
+  for_each_sample(given.layout.size, [&](std::int64_t i) {
+    std::memcpy(samples.data() + bytes, element_of_array(given, stride, tensor, i), width);
+    bytes += width;
+  });
+  return hash_of_bytes({samples.data(), bytes});
+}
+
+GSHARD_INLINE void add_samples(std::vector<fact>& facts, const std::string& array, const untyped_array& given,
+                               const kernel::index_array& stride, std::span<const std::int64_t> tensor) {
+  with_element(given.type, [&]<class T>(T*) {
+    for_each_sample(given.layout.size, [&](std::int64_t i) {
+      const T* const element = reinterpret_cast<const T*>(element_of_array(given, stride, tensor, i));
+      facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(*element)});
+    });
+  });
+}
+
+GSHARD_INLINE void add_elements(std::vector<fact>& facts, const std::string& array, dtype type, std::span<const std::byte> elements) {
+  with_element(type, [&]<class T>(T*) {
+    add_elements(facts, array, std::span(reinterpret_cast<const T*>(elements.data()), elements.size() / sizeof(T)));
+  });
 }
 
 #endif
