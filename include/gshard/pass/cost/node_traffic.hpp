@@ -150,9 +150,9 @@ constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, co
   for (int t = 0; t < step.inputs; ++t) {
     const value& v = plan.at(step.input(t));
     replicas.add(v.layout, plan.at(step.output(t)).layout);
-    if (is_all_reduce(step.kind)) bytes += shard_elements(v, plan.windows, e) * size_of(v.type);
+    if (is_all_reduce(step.kind)) bytes = detail::saturating_sum(bytes, shard_elements(v, plan.windows, e) * size_of(v.type));
   }
-  if (is_all_reduce(step.kind) && bytes * e.devices(step.attr.axes) <= small_sum_bytes) return 0;
+  if (is_all_reduce(step.kind) && detail::saturating_product(bytes, e.devices(step.attr.axes)) <= small_sum_bytes) return 0;
   std::uint32_t many = 0;
   for (int a = 0; a < max_axes; ++a)
     if (e.axis(a) > 1) many |= 1u << a;
@@ -310,7 +310,7 @@ struct group_traffic {
   constexpr std::int64_t gathered() const {
     std::int64_t total = 0;
     for (std::int64_t m = 0; m < size; ++m)
-      for (int t = 0; t < step.inputs; ++t) total += bytes(before(t), m) * (spread().nodes - 1);
+      for (int t = 0; t < step.inputs; ++t) total = saturating_sum(total, saturating_product(bytes(before(t), m), spread().nodes - 1));
     return total;
   }
   /// True if a group before this one along the axes of a mask has its members on the same nodes. Then that group and this one divide a sum.
@@ -334,12 +334,12 @@ struct group_traffic {
     if (const op_traits& kind = traits(step.kind); !kind.sums) return kind.in_rings && gathers_whole_shards() ? gathered() : moved();
     std::int64_t total = 0, most = 0;
     for (int t = 0; t < step.inputs; ++t) {
-      most += shard_elements(before(t), plan.windows, e) * size_of(before(t).type);
-      if (is_all_reduce(step.kind)) total += bytes(before(t), 0);
-      else for (std::int64_t m = 0; m < size; ++m) total += bytes(after(t), m);
+      most = saturating_sum(most, shard_elements(before(t), plan.windows, e) * size_of(before(t).type));
+      if (is_all_reduce(step.kind)) total = saturating_sum(total, bytes(before(t), 0));
+      else for (std::int64_t m = 0; m < size; ++m) total = saturating_sum(total, bytes(after(t), m));
     }
-    if (!is_all_reduce(step.kind)) return total * (g.nodes - 1);
-    return total * (most * size <= small_sum_bytes ? g.pairs : 2 * (g.nodes - 1));
+    if (!is_all_reduce(step.kind)) return saturating_product(total, g.nodes - 1);
+    return saturating_product(total, saturating_product(most, size) <= small_sum_bytes ? g.pairs : 2 * (g.nodes - 1));
   }
 };
 }  // namespace detail
