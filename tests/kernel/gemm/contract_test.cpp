@@ -142,10 +142,13 @@ void check_pieces(const std::string& a, const std::string& b, const std::string&
     std::vector<T> pieces(size, std::numeric_limits<T>::quiet_NaN());
     for (std::int64_t at = 0; at < all; at += some) {
       const std::int64_t n = std::min(some, all - at);
-      const auto place = [&](const std::string& letters) { return at * (*indices_of_batch(letters, sizes, n).stride)[letters.find('a')]; };
+      const auto from = [&](auto& of, const std::string& letters) {
+        const std::int64_t stride = (*indices_of_batch(letters, sizes, n).stride)[letters.find('a')];
+        return of.empty() ? of.data() : of.data() + at * stride;
+      };
       ks::contraction<T>(indices_of_batch(a, sizes, n), indices_of_batch(b, sizes, n), indices_of_batch(out, sizes, n), 1, false, precision,
                          batch)
-          .run(x.data() + place(a), y.data() + place(b), pieces.data() + place(out));
+          .run(from(x, a), from(y, b), from(pieces, out));
     }
     CHECK(pieces == whole);
   }

@@ -48,8 +48,9 @@ T sum_of_squares(const T* x, std::int64_t n) {
 /// Asks for the first KiB of what is read next, while something else is computed.
 template <class T>
 void prefetch(const T* next) {
-  constexpr int line = 64;
-  for (int i = 0; i < 1024; i += line) __builtin_prefetch(reinterpret_cast<const char*>(next) + i);
+  constexpr std::uintptr_t line = 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(next);  // null for no elements
+  for (std::uintptr_t i = 0; i < 1024; i += line) __builtin_prefetch(reinterpret_cast<const void*>(first + i));
 }
 
 /// The index of the first element that is not finite, or -1.
