@@ -144,6 +144,9 @@ class untyped_executable {
 
   void execute_here(std::string problem);
   void check_not_started() const;
+  void check_not_bound(std::size_t input) const;
+  static std::string name_of_port(bool is_input, std::size_t i);  // "input 0"
+  void set_port(bool is_input, std::size_t i, detail::bound_port port);
   /// True if an input must be the same on all processes: a complete array for a replicated input.
   bool is_compared(const detail::bound_value& v) const { return on().on().processes() > 1 && v.layout.used() == 0; }
   /// True if samples of an input must be: a complete array for a sharded input.
@@ -265,8 +268,7 @@ GSHARD_INLINE void untyped_executable::write_bound(std::size_t i) {
 
 GSHARD_INLINE void untyped_executable::write_tensor(input_name at, const untyped_tensor& given) {
   const detail::bound_value& to = input(at.number);
-  if (bound_inputs_[at.number].is_bound)
-    throw error("program: input " + std::to_string(at.number) + " is bound to memory; pass gshard::bound");
+  check_not_bound(at.number);
   if (!given.on().same_as(on())) throw error("program: input " + std::to_string(at.number) + " belongs to another cluster");
   if (!std::ranges::equal(given.extents(), to.extents))
     throw error("program: input " + std::to_string(at.number) + " has extents " + detail::extents_text(given.extents()) +
@@ -278,8 +280,7 @@ GSHARD_INLINE void untyped_executable::write_tensor(input_name at, const untyped
 
 GSHARD_INLINE void untyped_executable::write_array(input_name at, const detail::untyped_array& given, bool column_major) {
   const detail::bound_value& to = input(at.number);
-  if (bound_inputs_[at.number].is_bound)
-    throw error("program: input " + std::to_string(at.number) + " is bound to memory; pass gshard::bound");
+  check_not_bound(at.number);
   const auto stride = given.layout.strides_in(to.extents, column_major);
   if (!stride) throw error(detail::text_of_misfit(given.layout, to.extents, "program: " + at.text() + " has ", ", its dims make "));
   for (std::size_t d = 0; d < to.data.size(); ++d)
@@ -316,19 +317,28 @@ GSHARD_INLINE void untyped_executable::copy_output(std::size_t i, untyped_tensor
 
 GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const untyped_tensor& memory) {
   check_not_started();
-  const std::string name = (is_input ? "input " : "output ") + std::to_string(i);
-  (is_input ? bound_inputs_ : bound_outputs_)[i] = detail::bind_tensor(on(), is_input ? input(i) : output(i), name, memory);
-  binds_ = rebinds_ = true;
+  set_port(is_input, i, detail::bind_tensor(on(), is_input ? input(i) : output(i), name_of_port(is_input, i), memory));
 }
 
 GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major,
                                             std::function<bool()> has_moved) {
   check_not_started();
-  const std::string name = (is_input ? "input " : "output ") + std::to_string(i);
-  detail::bound_port& port = (is_input ? bound_inputs_ : bound_outputs_)[i];
-  port = detail::bind_array(is_input ? input(i) : output(i), name, memory, is_input, column_major);
+  detail::bound_port port = detail::bind_array(is_input ? input(i) : output(i), name_of_port(is_input, i), memory, is_input, column_major);
   port.has_moved = std::move(has_moved);
+  set_port(is_input, i, std::move(port));
+}
+
+GSHARD_INLINE std::string untyped_executable::name_of_port(bool is_input, std::size_t i) {
+  return (is_input ? "input " : "output ") + std::to_string(i);
+}
+
+GSHARD_INLINE void untyped_executable::set_port(bool is_input, std::size_t i, detail::bound_port port) {
+  (is_input ? bound_inputs_ : bound_outputs_)[i] = std::move(port);
   binds_ = rebinds_ = true;
+}
+
+GSHARD_INLINE void untyped_executable::check_not_bound(std::size_t i) const {
+  if (bound_inputs_[i].is_bound) throw error("program: input " + std::to_string(i) + " is bound to memory; pass gshard::bound");
 }
 
 GSHARD_INLINE void untyped_executable::check_not_started() const {

@@ -65,8 +65,8 @@ struct sharding_check {
 };
 
 /// check_shardings(model, {"BM", "NM"}, {.sizes = {{{'B', 4}, {'M', 6}, {'N', 2}}}}): runs model(m, x...) with every sharding of its inputs
-/// and of its result on simulated meshes of 1 to 6 devices, and compares result and gradients with one device. On one device it compares
-/// the gradients with central differences. `model`: as of a program; its result is one tensor.
+/// and of its result, on simulated meshes of 1 to 6 devices. It compares result and gradients with one device. There it compares the
+/// gradients with central differences. `model`: as of a program; its result is one tensor.
 /// Returns what is wrong, a line each; empty if nothing is. For tests of models and of custom operations.
 /// Throws: `gshard::error` if the model cannot be traced.
 /// @see custom
