@@ -42,7 +42,7 @@ int main() {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(phase + 1.7f * float(i));
     return x;
   };
-  gs::executable<forward> f(gs::simulate<ring>({4}), sizes);
+  gs::executable<forward> f(gs::simulate<ring>(4), sizes);
   gs::executable<on_one_device> g(gs::on_one_device<one>(), sizes);
   const std::vector<float> y = gs::to_global(f(numbers(0), numbers(1), numbers(2)));
   const std::vector<float> expected = gs::to_global(g(numbers(0), numbers(1), numbers(2)));

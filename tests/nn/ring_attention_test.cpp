@@ -6,8 +6,8 @@
 using namespace ring;
 
 TEST_CASE("ring attention equals attention on one device") {
-  check<one<false>, around<false>>(gs::simulate<mesh>({4}));
-  check<one<true>, around<true>>(gs::simulate<mesh>({4}));
+  check<one<false>, around<false>>(gs::simulate<mesh>(4));
+  check<one<true>, around<true>>(gs::simulate<mesh>(4));
 }
 
 TEST_CASE("ring attention with padding, and heads over another axis") {
