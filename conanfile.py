@@ -110,7 +110,7 @@ class GshardConan(ConanFile):
         plan = component("plan")
         plan.builddirs = [os.path.join("share", "cmake", "gshard")]
         if self.settings.compiler == "gcc":
-            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000"]
+            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000", "-ftoplevel-reorder"]
         else:
             plan.cxxflags = ["-fconstexpr-steps=2000000000"]
 

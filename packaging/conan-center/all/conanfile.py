@@ -130,7 +130,7 @@ endif()
 
         plan = component("plan", [])
         if self.settings.compiler == "gcc":
-            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000"]
+            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000", "-ftoplevel-reorder"]
         else:
             plan.cxxflags = ["-fconstexpr-steps=2000000000"]
 

@@ -37,7 +37,7 @@ namespace gs = gshard;
 using gs::none;
 using gs::P;
 
-inline constexpr auto dense = [](auto& m, auto x) {
+constexpr auto dense = [](auto& m, auto x) {  // with internal linkage: build.cmake tests how large the program gets
   return gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", P<"x", none>{}, gs::init::constant(1)));
 };
 using mesh = gs::mesh<gs::axis<"x">>;
