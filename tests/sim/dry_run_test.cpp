@@ -379,8 +379,8 @@ TEST_CASE("dry run: extents that are missing, negative or too large are errors")
 
 TEST_CASE("dry run: a scan has as many iterations as its rows, its gradient too") {
   static constexpr auto gradient_of_scan = [](auto&, auto xs, auto h, auto w) {
-    const auto step = [w](auto, auto now, auto x) { return gs::einsum<"AC,BC->AB">(gs::einsum<"AB,BC->AC">(now, w), w) + x; };
-    return gs::gradients(gs::sum(gs::scan(step, h, xs)), std::array{w})[0];
+    const auto body = [w](auto, auto now, auto x) { return gs::einsum<"AC,BC->AB">(gs::einsum<"AB,BC->AC">(now, w), w) + x; };
+    return gs::gradients(gs::sum(gs::scan(body, h, xs)), std::array{w})[0];
   };
   static const gs::plan_tables plan = gs::detail::build_program<gradient_of_scan, mesh, gs::in<"TAB", P<none, "expert", none>>,
                                                                 gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
