@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Headers to include/, CMake's package to share/cmake/gshard, pkg-config's files to share/pkgconfig.
-# Nothing installed depends on the architecture.
+# Nothing installed depends on the architecture, but gshard::compiled: its files are in lib/, and the package config finds them there.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 
@@ -39,8 +39,17 @@ install(FILES
   "${PROJECT_BINARY_DIR}/gshardConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/gshardDependencies.cmake"
   DESTINATION "${package_dir}" ${all})
-install(FILES "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/gshard" ${all})
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/engine.cpp" "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/gshard" ${all})
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/gshard" ${all})
+if(GSHARD_COMPILED)
+  set(compiled COMPONENT gshard_compiled)
+  if(NOT GSHARD_INSTALL)
+    list(APPEND compiled EXCLUDE_FROM_ALL)
+  endif()
+  install(TARGETS gshard_compiled EXPORT gshard_compiled_targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${compiled})
+  install(EXPORT gshard_compiled_targets NAMESPACE gshard:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/gshard" ${compiled})
+  export(EXPORT gshard_compiled_targets NAMESPACE gshard:: FILE "${PROJECT_BINARY_DIR}/gshard_compiled_targets.cmake")
+endif()
 include(gshardPkgConfig)
 if(CMAKE_VERSION VERSION_GREATER_EQUAL 4.3)
   include(gshardPackageInfo)

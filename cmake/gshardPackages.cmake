@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cpack: libgshard-dev holds headers and package files, gshard-tools the planning commands where they are built.
+# cpack: libgshard-dev holds headers and package files; where they are built, libgshard-compiled-dev the library and gshard-tools the commands.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR gshard)
 set(CPACK_PACKAGE_CONTACT "The gshard maintainers" CACHE STRING "Name and address of who makes the packages")
@@ -45,6 +45,15 @@ set(CPACK_COMPONENT_GSHARD_DESCRIPTION "Header-only C++20 library: programs over
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libgshard-dev" RENAME copyright
   COMPONENT gshard EXCLUDE_FROM_ALL)
 
+if(GSHARD_COMPILED)
+  list(APPEND CPACK_COMPONENTS_ALL gshard_compiled)
+  set(CPACK_DEBIAN_GSHARD_COMPILED_PACKAGE_NAME libgshard-compiled-dev)
+  set(CPACK_DEBIAN_GSHARD_COMPILED_PACKAGE_SECTION libdevel)
+  set(CPACK_DEBIAN_GSHARD_COMPILED_PACKAGE_DEPENDS "libgshard-dev (= ${PROJECT_VERSION})")
+  set(CPACK_COMPONENT_GSHARD_COMPILED_DESCRIPTION "gshard's backends, engine and kernels as a static library")
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libgshard-compiled-dev" RENAME copyright
+    COMPONENT gshard_compiled EXCLUDE_FROM_ALL)
+endif()
 if(GSHARD_INSTALL_COMMANDS)
   list(APPEND CPACK_COMPONENTS_ALL gshard_tools)
   set(CPACK_DEBIAN_GSHARD_TOOLS_PACKAGE_NAME gshard-tools)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# gshard-plan.pc and gshard.pc, for users without CMake. They name the libraries that this copy was configured with, and hold no path.
+# gshard-plan.pc, gshard.pc and gshard-compiled.pc, for users without CMake. They name the libraries that this copy was configured with, and hold no path.
 set(pc_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")
 file(RELATIVE_PATH up "/prefix/${pc_dir}" "/prefix")
 string(REGEX REPLACE "/$" "" up "${up}")
@@ -61,3 +61,15 @@ foreach(name IN ITEMS gshard-plan gshard)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${pc_dir}" ${all})
 endforeach()
+if(GSHARD_COMPILED)
+  set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  file(RELATIVE_PATH up "/prefix/${pc_dir}" "/prefix")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(gshard_pc_prefix "\${pcfiledir}/${up}")
+  set(gshard_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(gshard_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+  endif()
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/gshard-compiled.pc.in" "${PROJECT_BINARY_DIR}/gshard-compiled.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/gshard-compiled.pc" DESTINATION "${pc_dir}" ${compiled})
+endif()

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Backends, engine and all kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
+// All kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
+// gshard::compiled has them for higher levels of the instruction set, too: as GSHARD_KERNEL_TABLE, one name each. GSHARD_KERNEL_LEVELS tells
+// the table of the base level that there are such.
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
-#define GSHARD_COMPILES_KERNELS
-#include <gshard/gshard.hpp>
-#include <gshard/report.hpp>
+#ifndef GSHARD_KERNEL_TABLE
+#define GSHARD_KERNEL_TABLE compiled_kernels
+#endif
+#include <Eigen/Core>
+#include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/bind/make_kernel_table.hpp>
-#include <gshard/exec/collective/replicate.hpp>
-#include <gshard/exec/engine.hpp>
-#include <gshard/testing/check_shardings.hpp>
 
 namespace gshard { inline namespace v0 {
 
-constinit const kernel_table compiled_kernels = detail::make_kernel_table<detail::every_kernel>();
+extern const kernel_table kernels_x86_64_v3, kernels_x86_64_v4;
+
+constinit const kernel_table GSHARD_KERNEL_TABLE = [] {
+  kernel_table made = detail::make_kernel_table<detail::every_kernel>();
+#ifdef GSHARD_KERNEL_LEVELS
+  made.higher = {&kernels_x86_64_v3, &kernels_x86_64_v4};
+#endif
+  return made;
+}();
 
 }}  // namespace gshard::v0

@@ -5,6 +5,7 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/cpu_level.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/float_environment.hpp>
@@ -98,6 +99,8 @@ class backend {
   std::span<const int> devices() const { return devices_; }
   /// The same on all processes.
   const node_map& nodes() const { return nodes_; }
+  /// The lowest level of the processors on which the processes run: that of the kernels. The same on all processes.
+  cpu_level level() const { return level_; }
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
   /// pairwise; empty blocks cost nothing. `all`: bounds for the group. Communicates: each device sends its blocks,
@@ -200,6 +203,7 @@ class backend {
   backend(std::vector<int> extents, std::vector<int> devices, node_map nodes = {});
   backend(std::vector<int> extents, std::vector<int> devices, node_map nodes, detail::thread_rule::allows threads);
   void watch_waits(std::unique_ptr<wait_watch> by);
+  void lower_level(cpu_level agreed) { level_ = agreed; }
 
  private:
   friend pending_exchange;
@@ -221,6 +225,7 @@ class backend {
   std::atomic<std::uint64_t> calls_ = 0;  // atomic: several threads may use one device
   std::atomic<std::uint64_t> last_call_ = 0, objects_ = 0;
   detail::thread_rule threads_;
+  cpu_level level_ = detail::this_cpu_level();
   detail::float_environment made_in_ = detail::float_environment::here();
   std::string untold_;                    // an error of this process that the next call reports
   std::unique_ptr<wait_watch> waits_;

@@ -168,6 +168,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std:
       group_(std::size_t(1) << extents.size()),
       along_(std::size_t(1) << extents.size()),
       routes_(std::size_t(1) << extents.size()) {
+  lower_level(made.level);
   watch_waits(std::move(made.waits));
   const auto waiting = waits_in("making a cluster");
   processes_here_ = detail::processes_on_cores(world_);

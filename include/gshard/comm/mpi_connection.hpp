@@ -25,6 +25,7 @@ struct mpi_connection {
   std::unique_ptr<wait_watch> waits;
   communicator world;
   node_map nodes;
+  cpu_level level = cpu_level::base;  ///< The lowest of all processes.
 };
 /// Collective over `comm`. Throws as the constructor of mpi_backend does.
 mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
@@ -69,6 +70,8 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
         problem_of([&] { made.waits = std::make_unique<wait_watch>(rank, options.deadlines); });
     if (first_problem.empty()) first_problem = unwatched;
   }
+  const std::string unknown_level = problem_of([&] { made.level = this_cpu_level(); });
+  if (first_problem.empty()) first_problem = unknown_level;
   const wait_watch::wait waiting(made.waits.get(), "making a cluster");
   world = duplicate(comm);
   agree(world, backend_facts(extents, options), first_problem);
@@ -98,6 +101,7 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
     placed.nodes.node = in_order_of(nodes, ranks);
     return placed;
   }
+  world.check(MPI_Allreduce(MPI_IN_PLACE, &made.level, 1, MPI_UNSIGNED_CHAR, MPI_MIN, world.get()), "MPI_Allreduce");
   made.nodes = {std::move(nodes), options.sums, options.by_node != node_routing::never};
   if (made.waits) {
     const wait_watch::endpoint mine = made.waits->mine();

@@ -81,7 +81,7 @@ class engine {
     }
     if (problem_.empty()) place_values();
     if (shares) find_everywhere();
-    if (problem_.empty()) note([&] { bind_memory(kernels, made); });
+    if (problem_.empty()) note([&] { bind_memory(kernels.at(on.on().level()), made); });
     try {
       if (shares) agree();
       else begin_making(operands);

@@ -3,6 +3,7 @@
 
 // Interludes: short calls that a thread makes between pieces of its kernels, for example to advance communication.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/compiler.hpp>
 
 #include <algorithm>
@@ -20,10 +21,13 @@ struct interlude {
   void* with = nullptr;
   std::chrono::steady_clock::time_point next{};
 };
-inline interlude& interlude_here() {
+interlude& interlude_here();
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE interlude& interlude_here() {
   thread_local interlude here;
   return here;
 }
+#endif
 }  // namespace detail
 
 /// During its lifetime, kernels that this thread calls also call f() between pieces of their work, at most every `interlude_period`. f must

@@ -3,6 +3,7 @@
 
 // Threads of the kernels: by OpenMP if compiled with it, else everything runs on the calling thread.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/compiler.hpp>
 #include <gshard/kernel/interludes.hpp>
 
@@ -18,10 +19,13 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
-inline int& threads_here() {
+int& threads_here();
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE int& threads_here() {
   thread_local int threads = 1;
   return threads;
 }
+#endif
 }  // namespace detail
 
 /// The number of threads of kernels that this thread calls: 1, except during the lifetime of a use_threads.

@@ -101,13 +101,14 @@ class GshardConan(ConanFile):
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
-        copy(self, "kernels.cpp", os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))
-        # A target with a source, which each target that links it compiles, as upstream's
+        for source in ("engine.cpp", "kernels.cpp"):
+            copy(self, source, os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))
+        # A target with sources, which each target that links it compiles, as upstream's
         save(self, os.path.join(self.package_folder, self._kernels_module), """\
 if(NOT TARGET gshard::kernels)
   add_library(gshard::kernels INTERFACE IMPORTED)
   set_target_properties(gshard::kernels PROPERTIES
-    INTERFACE_SOURCES "${CMAKE_CURRENT_LIST_DIR}/../../res/kernels.cpp"
+    INTERFACE_SOURCES "${CMAKE_CURRENT_LIST_DIR}/../../res/engine.cpp;${CMAKE_CURRENT_LIST_DIR}/../../res/kernels.cpp"
     INTERFACE_COMPILE_DEFINITIONS GSHARD_COMPILED_KERNELS=1
     INTERFACE_LINK_LIBRARIES gshard::gshard)
 endif()

@@ -3,6 +3,7 @@
 
 // The table of kernels by operation and element type, to which an executor binds steps.
 
+#include <gshard/comm/cpu_level.hpp>
 #include <gshard/ir/op.hpp>
 #include <gshard/pass/plan.hpp>
 
@@ -50,8 +51,16 @@ class kernel_table {
   }
 
   std::array<binder, size> binders{};
+  /// The same kernels for the levels above `cpu_level::base`, in their order: in gshard::compiled only, else null.
+  std::array<const kernel_table*, 2> higher{};
 
   constexpr binder operator()(op kind, dtype type) const { return binders[index(kind, type)]; }
+  /// The table for the highest level up to this one.
+  constexpr const kernel_table& at(cpu_level level) const {
+    for (std::size_t i = std::size_t(level); i > 0; --i)
+      if (higher[i - 1] != nullptr) return *higher[i - 1];
+    return *this;
+  }
 };
 
 }}  // namespace gshard::v0

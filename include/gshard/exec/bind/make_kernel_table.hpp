@@ -50,7 +50,8 @@ inline constexpr kernel_table::binder chosen_binder = [] {
 template <class Selection>
 constexpr kernel_table make_kernel_table() {
   return []<std::size_t... K>(std::index_sequence<K...>) {
-    return kernel_table{{chosen_binder<Selection::has[K], op(K / std::size_t(element_types)), dtype(K % std::size_t(element_types))>...}};
+    constexpr std::size_t types = std::size_t(element_types);
+    return kernel_table{{chosen_binder<Selection::has[K], op(K / types), dtype(K % types)>...}, {}};
   }(std::make_index_sequence<kernel_table::size>{});
 }
 

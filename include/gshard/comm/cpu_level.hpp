@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Levels of a processor's instruction set, for which the compiled library has kernels.
+
+#include <gshard/base/compiled.hpp>
+
+#include <cstdint>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/comm/error.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <string_view>
+#endif
+
+namespace gshard { inline namespace v0 {
+
+/// `base` is what the compiler's flags allow. The others are x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512).
+enum class cpu_level : std::uint8_t { base, x86_64_v3, x86_64_v4 };
+
+namespace detail {
+
+/// The level of this processor, or a lower one that the environment variable GSHARD_CPU_LEVEL names: base, v3 or v4.
+/// Throws `gshard::error` if it names another.
+cpu_level this_cpu_level();
+
+#if GSHARD_HAS_BODIES
+
+GSHARD_INLINE cpu_level this_cpu_level() {
+  cpu_level here = cpu_level::base;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
+    here = cpu_level::x86_64_v3;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      here = cpu_level::x86_64_v4;
+  }
+#endif
+  const char* const wanted = std::getenv("GSHARD_CPU_LEVEL");
+  if (wanted == nullptr || *wanted == 0) return here;
+  const std::string_view names[] = {"base", "v3", "v4"};
+  const auto* const found = std::find(std::begin(names), std::end(names), wanted);
+  if (found == std::end(names)) throw error("GSHARD_CPU_LEVEL is base, v3 or v4, not '" + std::string(wanted) + "'");
+  return std::min(here, cpu_level(found - std::begin(names)));
+}
+
+#endif
+
+}}}  // namespace gshard::v0::detail
