@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A user's program: trains a layer for some steps, and prints the level of its kernels and the bits of what they made.
+// A user's program: trains a layer for some steps, and prints the level of its kernels, the bits of what they made, and an error of theirs.
 #include <gshard/gshard.hpp>
 
 #include <bit>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 namespace gs = gshard;
@@ -21,6 +22,8 @@ constexpr auto step = [](auto& m, auto x, auto rate) {
 };
 using mesh = gs::mesh<gs::axis<"x">>;
 using program = gs::program<step, mesh, gs::in<"BM">, gs::in<"">>;
+constexpr auto lookup = [](auto& m, auto ids) { return gs::gather(m.param("table", "VM", P<none, "x">{}, gs::init::fan_in("V")), ids); };
+using lookups = gs::program<lookup, mesh, gs::in<"B", void, std::int32_t>>;
 
 int main(int argc, char** argv) {
 #if GSHARD_HAS_MPI
@@ -38,7 +41,14 @@ int main(int argc, char** argv) {
     std::uint64_t bits = 14695981039346656037u;  // FNV-1a
     for (int i = 0; i < 5; ++i)
       for (const float y : gs::to_global(train(x, rate))) bits = (bits ^ std::bit_cast<std::uint32_t>(y)) * 1099511628211u;
-    if (on.on().devices()[0] == 0) std::printf("level %d, bits %016llx\n", int(on.on().level()), static_cast<unsigned long long>(bits));
+    std::string error;
+    try {
+      gs::executable<lookups>(on, {{'B', 3}, {'V', 5}, {'M', 4}})(std::vector<std::int32_t>{1, 9, 2});
+    } catch (const gs::error& e) {
+      error = e.what();
+    }
+    if (on.on().devices()[0] == 0)
+      std::printf("level %d, bits %016llx, %s\n", int(on.on().level()), static_cast<unsigned long long>(bits), error.c_str());
   }
 #if GSHARD_HAS_MPI
   MPI_Finalize();
