@@ -99,7 +99,8 @@ class backend {
   std::span<const int> devices() const { return devices_; }
   /// The same on all processes.
   const node_map& nodes() const { return nodes_; }
-  /// The lowest level of the processors on which the processes run: that of the kernels. The same on all processes.
+  /// The lowest level of the processors on which the processes run. The same on all processes. Programs that link gshard::compiled have
+  /// kernels of this level, others those that their flags allow.
   cpu_level level() const { return level_; }
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
