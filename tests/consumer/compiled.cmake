@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DPKG_CONFIG=<command> -P compiled.cmake
+# cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DEIGEN=<folder> -DMPI_INCLUDES=<folder>|... -DPKG_CONFIG=<command> -P compiled.cmake
 # Builds and installs gshard::compiled without MPI, once, and uses it as users do: by CMake, by pkg-config, with too few flags and with wrong
 # ones. Its kernels of each level make the bits of a header-only program that is compiled for this level.
 cmake_minimum_required(VERSION 3.24)
@@ -28,8 +28,7 @@ set(flags_of_0)
 set(flags_of_1 -march=x86-64-v3)
 set(flags_of_2 -march=x86-64-v4)
 set(names base v3 v4)
-find_path(eigen Eigen/Core PATH_SUFFIXES eigen3 REQUIRED)
-set(header_only "${COMPILER}" -std=c++20 -O2 -DGSHARD_HAS_MPI=0 "-I${SOURCE}/include" "-isystem${eigen}" "${SCRATCH}/compiled/levels.cpp" -pthread)
+set(header_only "${COMPILER}" -std=c++20 -O2 -DGSHARD_HAS_MPI=0 "-I${SOURCE}/include" "-isystem${EIGEN}" "${SCRATCH}/compiled/levels.cpp" -pthread)
 foreach(level RANGE ${highest})
   list(GET names ${level} name)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E env GSHARD_CPU_LEVEL=${name} "${levels}" OUTPUT_VARIABLE compiled COMMAND_ERROR_IS_FATAL ANY)
@@ -43,7 +42,7 @@ endforeach()
 
 # A program that was compiled for another library does not link, and the linker names what differs.
 function(does_not_link sentence)
-  execute_process(COMMAND "${COMPILER}" -std=c++20 -DGSHARD_COMPILED_KERNELS=1 ${ARGN} "-I${SCRATCH}/prefix/include" "-isystem${eigen}"
+  execute_process(COMMAND "${COMPILER}" -std=c++20 -DGSHARD_COMPILED_KERNELS=1 ${ARGN} "-I${SCRATCH}/prefix/include" "-isystem${EIGEN}"
     "${SCRATCH}/compiled/levels.cpp" "${library}" -pthread -o "${SCRATCH}/other" RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(code EQUAL 0 OR NOT said MATCHES "${sentence}")
     message(FATAL_ERROR "'${sentence}' was not said: ${said}")
