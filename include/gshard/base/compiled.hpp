@@ -34,22 +34,30 @@
 #endif
 #endif
 
-// Every source refers to a symbol whose name tells for what it was compiled, and cmake/engine.cpp defines its own. So the linker refuses an
-// engine of another version, or one with MPI for programs without.
-#if GSHARD_COMPILED_KERNELS
+// GSHARD_NEEDS(symbol): every source refers to a symbol whose name tells for what it was compiled, and cmake/engine.cpp defines its own. So
+// the linker refuses an engine of another version, or one without MPI for programs with MPI.
+#if GSHARD_HEADER_ONLY
+#define GSHARD_NEEDS(symbol) static_assert(true)
+#else
 #include <gshard/base/version.hpp>
-#define GSHARD_BUILD_NAME_EXPANDED(major, minor, patch, mpi) \
-  needs_gshard_##major##_##minor##_##patch##_compiled_with_GSHARD_HAS_MPI_##mpi
-#define GSHARD_BUILD_NAME(major, minor, patch, mpi) GSHARD_BUILD_NAME_EXPANDED(major, minor, patch, mpi)
-#define GSHARD_BUILD GSHARD_BUILD_NAME(GSHARD_VERSION_MAJOR, GSHARD_VERSION_MINOR, GSHARD_VERSION_PATCH, GSHARD_HAS_MPI)
-extern "C" const char GSHARD_BUILD;
 #ifdef GSHARD_COMPILES_ENGINE
-const char GSHARD_BUILD = 0;
+#define GSHARD_NEEDED_DEFINITION(symbol) const char symbol = 0;
+#else
+#define GSHARD_NEEDED_DEFINITION(symbol)
 #endif
-namespace gshard { inline namespace v0 { namespace detail {
-[[gnu::used]] inline const char* const build_in_use = &GSHARD_BUILD;
-}}}  // namespace gshard::v0::detail
-#undef GSHARD_BUILD
-#undef GSHARD_BUILD_NAME
-#undef GSHARD_BUILD_NAME_EXPANDED
+#define GSHARD_NEEDS(symbol)                                                          \
+  extern "C" {                                                                        \
+  extern const char symbol;                                                           \
+  GSHARD_NEEDED_DEFINITION(symbol)                                                    \
+  }                                                                                   \
+  namespace gshard { inline namespace v0 { namespace detail {                         \
+  [[gnu::used]] inline const char* const symbol_of_##symbol = &symbol;                \
+  }}}                                                                                 \
+  static_assert(true)
+#define GSHARD_NEEDS_BUILD(major, minor, patch, mpi) \
+  GSHARD_NEEDS(needs_gshard_##major##_##minor##_##patch##_compiled_with_GSHARD_HAS_MPI_##mpi)
+#define GSHARD_NEEDS_BUILD_EXPANDED(major, minor, patch, mpi) GSHARD_NEEDS_BUILD(major, minor, patch, mpi)
+GSHARD_NEEDS_BUILD_EXPANDED(GSHARD_VERSION_MAJOR, GSHARD_VERSION_MINOR, GSHARD_VERSION_PATCH, GSHARD_HAS_MPI);
+#undef GSHARD_NEEDS_BUILD
+#undef GSHARD_NEEDS_BUILD_EXPANDED
 #endif

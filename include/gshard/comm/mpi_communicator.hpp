@@ -26,23 +26,10 @@
 #include <utility>
 #include <vector>
 
-// As in compiled.hpp: a symbol whose name tells the MPI library.
-#if GSHARD_COMPILED_KERNELS
 #if defined(OPEN_MPI)
-#define GSHARD_BUILD needs_gshard_compiled_with_Open_MPI
+GSHARD_NEEDS(needs_gshard_compiled_with_Open_MPI);
 #elif defined(MPICH_VERSION)
-#define GSHARD_BUILD needs_gshard_compiled_with_MPICH
-#else
-#define GSHARD_BUILD needs_gshard_compiled_with_this_MPI
-#endif
-extern "C" const char GSHARD_BUILD;
-#ifdef GSHARD_COMPILES_ENGINE
-const char GSHARD_BUILD = 0;
-#endif
-namespace gshard { inline namespace v0 { namespace detail {
-[[gnu::used]] inline const char* const mpi_in_use = &GSHARD_BUILD;
-}}}  // namespace gshard::v0::detail
-#undef GSHARD_BUILD
+GSHARD_NEEDS(needs_gshard_compiled_with_MPICH);
 #endif
 
 namespace gshard { inline namespace v0 {
