@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs on MPI ranks: the same bits as simulated, several of them interleaved on one cluster; and where one rank runs another
 // program than the others, an error on every rank, after which all go on.
-#include "../mpi_world.hpp"
+#include "on_ranks.hpp"
 #include "random_program_failure.hpp"
 #include "random_program_remat.hpp"
 #include "random_program_seeds.hpp"
@@ -9,14 +9,9 @@
 #include "random_program_text.hpp"
 #include "random_program_writer.hpp"
 
-#include <gshard/comm/mpi.hpp>
-#include <gshard/kernel/move/cast.hpp>
-
 #include <Eigen/Core>
 
 #include <algorithm>
-#include <cstring>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -44,14 +39,6 @@ std::vector<int> any_mesh(std::mt19937& gen) {
   return mesh;
 }
 
-/// Communicators take long to make: one backend for every mesh, sending messages or sharing memory.
-std::shared_ptr<gs::backend> backend_on(const std::vector<int>& mesh, bool shared_memory) {
-  static std::map<std::pair<std::vector<int>, bool>, std::shared_ptr<gs::backend>> known;
-  std::shared_ptr<gs::backend>& b = known[{mesh, shared_memory}];
-  if (!b) b = std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, mesh, gs::mpi_options{.shared_memory = shared_memory});
-  return b;
-}
-
 /// A program, in every second case with remat scopes.
 on_mesh::prepared maybe_with_remat(const recipe& r) {
   on_mesh::prepared p = on_mesh::prepare(r.on, random_program::inputs_of(r), random_program::model_of(r));
@@ -60,82 +47,12 @@ on_mesh::prepared maybe_with_remat(const recipe& r) {
   return p;
 }
 
-/// By all programs so far.
-std::int64_t received_on_rank = 0;
-
-/// A program, bound to ranks and to as many simulated devices.
-class both {
- public:
-  both(const recipe& r, bool shared_memory)
-      : program_(maybe_with_remat(r)),
-        plan_(run_graph::plan(program_.program, program_.setting)),
-        real_(plan_, backend_on(r.on.mesh, shared_memory), r.on.dims),
-        simulated_(plan_, std::make_shared<gs::simulated>(r.on.mesh), r.on.dims) {}
-
-  void run() { real_.run(program_); }
-
-  /// How the results of the last run differ from simulated ones on this rank, or nothing. A NaN is as any other NaN. A rank receives the
-  /// bytes that are counted for its simulated device, which those of the plan are compared with elsewhere (random_program_prices.hpp).
-  std::string difference() {
-    simulated_.run(program_);
-    const auto device = std::size_t(real_.on.devices()[0]);
-    const std::int64_t received = real_.engine.received_in_run()[0], counted = simulated_.engine.received_in_run()[device];
-    received_on_rank += received;
-    if (received != counted)
-      return "device " + std::to_string(device) + " receives " + std::to_string(received) + " bytes, simulated " + std::to_string(counted);
-    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
-      const auto here = elements(real_.engine.output(i), 0), there = elements(simulated_.engine.output(i), device);
-      if (const std::string said = on_mesh::difference(here, there, on_mesh::same_bits); !said.empty())
-        return "device " + std::to_string(device) + ", result " + std::to_string(i) + ": " + said;
-    }
-    return {};
-  }
-
- private:
-  struct bound {
-    gs::any_cluster on;
-    gs::executor engine;
-
-    bound(const gs::plan_tables& p, std::shared_ptr<gs::backend> b, const gs::dims& dims)
-        : on(p.mesh, std::move(b)), engine(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on)) {}
-    void run(const on_mesh::prepared& p) {
-      for (std::size_t i = 0; i < p.sources.size(); ++i) run_graph::scatter(on, engine.input(i), p.sources[i]);
-      engine.run(p.setting.context);
-    }
-  };
-
-  on_mesh::prepared program_;
-  gs::plan_tables plan_;
-  bound real_, simulated_;
-
-  static run_graph::array elements(const gs::detail::bound_value& v, std::size_t i) {
-    run_graph::array list;
-    gs::detail::with_element(v.type, [&]<class T>(T*) {
-      for (std::int64_t e = 0; e < v.elements(i); ++e) list.push_back(gs::kernel::detail::converted<double>(v.as<T>(i)[e]));
-    });
-    return list;
-  }
-};
-
-/// The first rank's text that is not empty, on all ranks.
-std::string of_all_ranks(const std::string& mine) {
-  int first = mine.empty() ? ranks() : mpi_world::rank();
-  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (first == ranks()) return {};
-  std::string text = mine;
-  int size = int(text.size());
-  MPI_Bcast(&size, 1, MPI_INT, first, MPI_COMM_WORLD);
-  text.resize(std::size_t(size));
-  MPI_Bcast(text.data(), size, MPI_CHAR, first, MPI_COMM_WORLD);
-  return "rank " + std::to_string(first) + ": " + text;
-}
-
 /// How the program differs from a simulated run on some rank, or nothing; the same on all ranks.
 std::string failure_on_ranks(const recipe& r, bool shared_memory) {
   if (!random_program::analysed(r)) throw on_mesh::ill_formed("its results depend on rounding");
   std::string said;
   try {
-    both program(r, shared_memory);
+    on_ranks::both program(maybe_with_remat(r), shared_memory);
     program.run();
     said = program.difference();
   } catch (const on_mesh::ill_formed&) {
@@ -143,7 +60,7 @@ std::string failure_on_ranks(const recipe& r, bool shared_memory) {
   } catch (const std::exception& e) {
     said = e.what();
   }
-  return of_all_ranks(said);
+  return on_ranks::of_all_ranks(said);
 }
 
 std::string codes_of(const std::vector<recipe>& programs) {
@@ -175,7 +92,7 @@ TEST_CASE("mpi: random programs compute the same bits as simulated") {
                        << "\n"
                        << random_program::code_of(small));
   }
-  CHECK((ranks() == 1 || received_on_rank > 0));
+  CHECK((ranks() == 1 || on_ranks::received > 0));
 }
 
 TEST_CASE("mpi: random programs interleaved, and in another order on one rank") {
@@ -186,10 +103,10 @@ TEST_CASE("mpi: random programs interleaved, and in another order on one rank") 
     const std::vector<int> mesh = any_mesh(gen);
     const bool shared_memory = gen() % 4 == 0;
     std::vector<recipe> recipes;
-    std::vector<std::unique_ptr<both>> programs;
+    std::vector<std::unique_ptr<on_ranks::both>> programs;
     for (std::uint32_t i = 0; i < 2 + seed % 2; ++i) {
       recipes.push_back(random_program::written(seed + 100000 * i, mesh));
-      programs.push_back(std::make_unique<both>(recipes.back(), shared_memory));
+      programs.push_back(std::make_unique<on_ranks::both>(maybe_with_remat(recipes.back()), shared_memory));
     }
     std::string said;
     for (int turn = 0; turn < 6 && said.empty(); ++turn) {
@@ -207,7 +124,7 @@ TEST_CASE("mpi: random programs interleaved, and in another order on one rank") 
       if (!differs && !threw) said = programs[i]->difference();
       if (!said.empty())
         said = "turn " + std::to_string(turn) + ", program " + std::to_string(i) + (shared_memory ? ", shared memory: " : ": ") + said;
-      said = of_all_ranks(said);
+      said = on_ranks::of_all_ranks(said);
     }
     if (said.empty()) continue;
     ++failures;
