@@ -94,6 +94,7 @@ struct setting {
   std::string known_axes{};  // to the compiler
   compile_options options{};
   run_context context{.seed = 5, .step = 3};
+  int steps = 1;  // runs, one after another
   /// Is shown the program after every pass. @see compile
   std::function<void(std::string_view, const plan_view&)> observer = no_observer;
 };
@@ -113,7 +114,7 @@ std::string text_of(const setting& s);
 /// One node, or up to three nodes with any of the devices. The same for the same setting.
 node_map some_nodes(const setting& s);
 
-/// Plans and runs the program once: its outputs, then its parameters after the run.
+/// Plans and runs the program, `steps` times: its outputs of the last run, then its parameters after it.
 arrays run(const traced& t, const setting& s, const arrays& sources);
 
 /// Extents of a value's dims; derived ones included.
@@ -293,10 +294,13 @@ GSHARD_INLINE arrays run(const traced& t, const setting& s, const arrays& source
   executor e(tables.view(), all_kernels, on, s.dims, parameter_store(on));
   const std::size_t inputs = tables.inputs.size();
   gshard::detail::require(sources.size() == t.sources(), "one array is needed for each input and parameter");
-  for (std::size_t i = 0; i < inputs; ++i) scatter(on, e.input(i), sources[i]);
   for (std::size_t i = 0; i < tables.parameters.size(); ++i)
     scatter(on, e.store().find(tables.parameters[i].name.view())->value, sources[inputs + i]);
-  e.run(s.context);
+  run_context context = s.context;
+  for (int step = 0; step < s.steps; ++step, ++context.step) {
+    for (std::size_t i = 0; i < inputs; ++i) scatter(on, e.input(i), sources[i]);
+    e.run(context);
+  }
   arrays results;
   for (std::size_t i = 0; i < tables.outputs.size(); ++i) results.push_back(collect(on, e.output(i)));
   for (const parameter& p : tables.parameters)
