@@ -39,7 +39,8 @@ constexpr symbol emit_blocks(symbol x, int at, int axis) {
   builder& b = *x.owner;
   const int devices = device_dim(b, axis);
   const sharding whole = sharded_only(x.rank(), at, axis);
-  const symbol y = emit_split(emit_annotate(x, whole), at, devices, part_dim(b, devices, x.get().dims[at]));
+  const symbol sharded = emit_annotate(x, whole);
+  const symbol y = emit_split(sharded, at, devices, part_dim(b, devices, x.get().dims[at]));
   if (b.failed()) return y;
   sharding blocks = with_dim(whole, at, one_axis(axis));
   blocks[at + 1] = {};

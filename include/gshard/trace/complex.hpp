@@ -43,7 +43,8 @@ constexpr symbol imag(here z) {
 constexpr symbol complex(here x, symbol y) {
   if (!detail::require_real(*x.owner, "complex", {x, y})) return x.owner->nothing();
   const dtype type = complex_of(x.get().type);
-  return here(detail::emit_cast(x, type), x) + detail::emit_cast(y, type, true);
+  const symbol real = detail::emit_cast(x, type), imaginary = detail::emit_cast(y, type, true);
+  return here(real, x) + imaginary;
 }
 /// conj(z): the complex conjugate. An einsum with conjugation is einsum<"NI,NJ->IJ">(conj(x), y).
 /// Shapes: any -> the same.

@@ -46,7 +46,8 @@ constexpr bool check_start(symbol x, symbol start, int dim, std::string_view ope
 /// The start, clamped as XLA clamps it: a slice of the extent of `size` lies inside of x.
 constexpr symbol emit_start(symbol x, symbol start, int dim, int size) {
   builder& b = *x.owner;
-  return emit_clamped(start, here(emit_last_index(b, x.get().dims[dim])) - emit_last_index(b, size));
+  const symbol last = emit_last_index(b, x.get().dims[dim]), last_taken = emit_last_index(b, size);
+  return emit_clamped(start, here(last) - last_taken);
 }
 
 }  // namespace detail

@@ -202,7 +202,8 @@ constexpr symbol split_dim(here x, int at, std::int64_t first, std::int64_t seco
   builder& b = *x.owner;
   if (first < 0) b.fail_range("split_dim", "first", first);
   if (second < 0) b.fail_range("split_dim", "second", second);
-  return b.failed() ? b.nothing() : detail::emit_split(x, at, b.fixed_dim(first), b.fixed_dim(second));
+  const int outer = b.fixed_dim(first), inner = b.fixed_dim(second);
+  return b.failed() ? b.nothing() : detail::emit_split(x, at, outer, inner);
 }
 
 /// expand_dims<1>(x), expand_dims(x, 1): x with a dim of extent 1 before dim 1.
