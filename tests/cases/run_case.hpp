@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "case_text.hpp"
+#include "case_verbs.hpp"
+
+#include <gshard/testing/check_shardings.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Runs a case: its right numbers on one device, and the results of one device on every mesh with every sharding.
+namespace cases {
+
+namespace gt = gshard::testing;
+
+/// What a line says of a result: its numbers, that it is another result, or nothing but that it is the result of one device.
+struct comparison {
+  int line = 0;
+  bool exact = false;   // to the last bit
+  bool same = false;    // the bits of one device
+  int left = -1, right = -1;  // results; right -1: numbers, if given
+  bool given = false;
+  gt::array numbers{};
+  int varied = -1;  // an input of which the result does not depend
+};
+
+/// A case with the extents of its dims: the traced program and its numbers.
+struct prepared_case {
+  gt::traced program;
+  gs::dims dims;
+  gt::arrays sources;
+  std::vector<comparison> comparisons;
+};
+
+namespace detail {
+
+inline gt::array numbers_of(const expression& e) {
+  if (e.what == expression::kind::number) return {e.number};
+  gt::array list;
+  for (const expression& p : e.parts) {
+    const gt::array inner = numbers_of(p);
+    list.insert(list.end(), inner.begin(), inner.end());
+  }
+  return list;
+}
+inline bool is_number(const expression& e) {
+  return e.what == expression::kind::number ||
+         (e.what == expression::kind::list && std::all_of(e.parts.begin(), e.parts.end(), is_number));
+}
+inline const expression* parameter_after(const expression& e) {
+  return e.what == expression::kind::call && e.word == "after" && e.parts.size() == 1 ? e.parts.data() : nullptr;
+}
+
+/// The given numbers of an input, repeated, or random ones.
+inline gt::array elements_of(const declared& in, std::size_t count, const gs::dims& dims) {
+  gt::array a(count);
+  if (in.given) {
+    const gt::array given = numbers_of(in.data);
+    if (given.size() > 1 && given.size() != count)
+      throw bad_case(in.name + " has " + std::to_string(count) + " elements, " + std::to_string(given.size()) + " are given");
+    for (std::size_t i = 0; i < count; ++i) a[i] = given[i % given.size()];
+    return a;
+  }
+  std::mt19937 gen(std::uint32_t(in.name[0]));
+  const bool ids = in.type == "i32";
+  std::uniform_int_distribution<int> pick(ids ? in.least : -8, ids ? (in.below ? int(dims.find(in.below)) - 1 : 8) : 8);
+  for (double& v : a) v = ids ? pick(gen) : double(pick(gen)) / 4;
+  return a;
+}
+
+}  // namespace detail
+
+/// Throws `bad_case`, and `gshard::error` if the program is refused.
+inline prepared_case prepare(const text_case& c, const std::vector<std::pair<char, long>>& sizes) {
+  prepared_case p;
+  for (const auto& [letter, extent] : sizes) p.dims.set(letter, extent);
+  std::vector<gt::input> inputs;
+  std::vector<const declared*> given, parameters;
+  for (const line& l : c.lines) {
+    if (l.what != line::kind::input) continue;
+    (l.in.parameter ? parameters : given).push_back(&l.in);
+    if (!l.in.parameter) inputs.push_back({.letters = l.in.letters, .type = dtype_called(l.in.type)});
+  }
+  p.program = gt::trace(inputs, [&](const gs::parameter_scope& m, std::span<const symbol> x) {
+    evaluator evaluate(m, c);
+    gs::list<symbol> results;
+    const auto result = [&](const term& t) {
+      if (t.what != term::kind::tensor) throw bad_case("a result is not a tensor");
+      results.push_back(gt::lay_out(t.tensor));
+      return int(results.size()) - 1;
+    };
+    for (std::size_t i = 0; i < x.size(); ++i) evaluate.set(given[i]->name, x[i]);
+    for (const declared* d : parameters)
+      evaluate.set(d->name, m.param(d->name, d->letters, gs::init::zeros(), dtype_called(d->type)));
+    for (const line& l : c.lines) {
+      try {
+        switch (l.what) {
+          case line::kind::assign: evaluate.set(l.name, evaluate(l.left)); break;
+          case line::kind::update: evaluate(l.left); break;
+          case line::kind::show:
+          case line::kind::same:
+          case line::kind::unaffected:
+          case line::kind::equal:
+          case line::kind::near: {
+            comparison q{.line = l.number, .exact = l.what == line::kind::equal, .same = l.what == line::kind::same};
+            if (const expression* parameter = detail::parameter_after(l.left)) {
+              for (std::size_t i = 0; i < parameters.size(); ++i)
+                if (parameters[i]->name == parameter->word) q.left = -2 - int(i);
+              if (q.left == -1) throw bad_case("no parameter " + parameter->word);
+            } else {
+              q.left = result(evaluate(l.left));
+            }
+            if (l.what == line::kind::equal || l.what == line::kind::near) {
+              q.given = detail::is_number(l.right);
+              if (q.given) q.numbers = detail::numbers_of(l.right);
+              else q.right = result(evaluate(l.right));
+            }
+            for (std::size_t i = 0; i < given.size(); ++i)
+              if (l.what == line::kind::unaffected && given[i]->name == l.name) q.varied = int(i);
+            p.comparisons.push_back(q);
+            break;
+          }
+          case line::kind::input:
+          case line::kind::function:
+          case line::kind::error: break;
+        }
+      } catch (const bad_case& e) {
+        throw bad_case("line " + std::to_string(l.number) + ": " + e.what());
+      }
+    }
+    for (comparison& q : p.comparisons)
+      if (q.left <= -2) q.left = int(results.size()) - 2 - q.left;
+    return results;
+  });
+  for (std::size_t i = 0; i < p.program.sources(); ++i) {
+    const std::size_t count = gt::element_count(p.program, p.program.free[i], p.dims), first = given.size();
+    const declared* of = i < first ? given[i] : i - first < parameters.size() ? parameters[i - first] : nullptr;
+    p.sources.push_back(of ? detail::elements_of(*of, count, p.dims) : gt::array(count, 0.0));
+  }
+  return p;
+}
+
+/// How two tensors differ, or nothing. A NaN is as any other NaN.
+inline std::string difference(const gt::array& a, const gt::array& b, bool exact, double tolerance) {
+  if (a.size() != b.size() && b.size() != 1) return std::to_string(a.size()) + " elements, expected " + std::to_string(b.size());
+  double scale = 1;
+  for (const double v : b)
+    if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double right = b[b.size() == 1 ? 0 : i];
+    if (a[i] == right || (std::isnan(a[i]) && std::isnan(right))) continue;
+    if (!exact && std::abs(a[i] - right) <= tolerance * scale) continue;
+    char text[120];
+    std::snprintf(text, sizeof text, "element %zu is %.17g, expected %.17g", i, a[i], right);
+    return text;
+  }
+  return {};
+}
+
+/// Relative, of a result in its element type.
+inline double tolerance_of(const prepared_case& p, int result) {
+  if (std::size_t(result) >= p.program.graph.outputs.size()) return 1e-12;
+  switch (p.program.graph.at(p.program.graph.outputs[std::size_t(result)].value).type) {
+    case gs::dtype::f64: return 1e-12;
+    case gs::dtype::f32: return 1e-5;
+    default: return 1e-2;
+  }
+}
+
+/// What is wrong with the results of a run, or nothing.
+inline std::string difference(const prepared_case& p, const gt::arrays& made, const gt::arrays& expected) {
+  for (const comparison& q : p.comparisons) {
+    const gt::array& left = made[std::size_t(q.left)];
+    const double tolerance = tolerance_of(p, q.left);
+    std::string said = difference(left, expected[std::size_t(q.left)], q.same, tolerance);
+    if (said.empty() && q.given) said = difference(left, q.numbers, q.exact, tolerance);
+    if (said.empty() && q.right >= 0) said = difference(left, made[std::size_t(q.right)], q.exact, tolerance);
+    if (!said.empty()) return "line " + std::to_string(q.line) + ": " + said;
+  }
+  for (std::size_t i = p.program.graph.outputs.size(); i < made.size(); ++i)  // parameters after the run
+    if (const std::string said = difference(made[i], expected[i], false, tolerance_of(p, int(i))); !said.empty())
+      return "parameter " + std::to_string(i - p.program.graph.outputs.size()) + ": " + said;
+  return {};
+}
+
+/// A run of a case has its steps from step 0 on.
+inline void run_steps(const text_case& c, gt::setting& s) {
+  s.steps = c.steps;
+  s.context.step = 0;
+}
+
+/// The shardings of a case that are tried on a mesh: all, or a sample.
+inline std::vector<gt::setting> settings(const text_case& c, const prepared_case& p, const std::vector<int>& mesh) {
+  const gt::traced& t = p.program;
+  std::vector<std::vector<gs::sharding>> choices;
+  std::size_t all = 1;
+  for (std::size_t i = 0; i < t.free.size(); ++i) {
+    const bool pending = i < t.inputs.size() && gs::has_sums(t.inputs[i].type);
+    choices.push_back(gt::all_shardings(t.graph.at(t.free[i]).rank(), int(mesh.size()), pending));
+    all = all > 1000000 ? all : all * choices.back().size();
+  }
+  std::mt19937 gen(7);
+  std::vector<gt::setting> list;
+  const std::size_t most = mesh.size() == 1 && mesh[0] == 1 ? 1 : std::size_t(c.most);
+  for (std::size_t n = 0; n < std::min(all, most); ++n) {
+    gt::setting s{.mesh = mesh, .dims = p.dims, .layouts = {}};
+    std::size_t rest = n;
+    for (const auto& of : choices) {
+      s.layouts.push_back(of[all <= most ? rest % of.size() : gen() % of.size()]);
+      rest /= of.size();
+    }
+    run_steps(c, s);
+    if (n % 2) s.options.known = p.dims;
+    list.push_back(std::move(s));
+  }
+  return list;
+}
+
+/// The results that depend on an input though they must not, or nothing.
+inline std::string influence(const prepared_case& p, const gt::setting& s, const gt::arrays& made) {
+  for (const comparison& q : p.comparisons) {
+    if (q.varied < 0) continue;
+    gt::arrays others = p.sources;
+    std::reverse(others[std::size_t(q.varied)].begin(), others[std::size_t(q.varied)].end());
+    for (double& v : others[std::size_t(q.varied)]) v = 1 - v;
+    const gt::arrays again = gt::run(p.program, s, others);
+    if (const std::string said = difference(again[std::size_t(q.left)], made[std::size_t(q.left)], true, 0); !said.empty())
+      return "line " + std::to_string(q.line) + ": with another input, " + said;
+  }
+  return {};
+}
+
+inline const std::vector<std::vector<int>> usual_meshes{{1}, {2}, {3}, {4}, {8}, {2, 2}, {2, 3}};
+
+/// The text that an error of this case must hold, or nothing.
+inline std::string expected_error(const text_case& c) {
+  for (const line& l : c.lines)
+    if (l.what == line::kind::error) return l.name;
+  return {};
+}
+
+/// What is wrong with a case, a line each; nothing if all is right. `runs` counts the sharded runs.
+inline std::string wrong(const text_case& c, std::size_t& runs) {
+  std::string text;
+  const std::string refused = expected_error(c);
+  const auto say = [&](const std::string& where, const std::string& what) {
+    if (std::count(text.begin(), text.end(), '\n') < 4) text += c.place() + ": " + where + ": " + what + "\n";
+  };
+  for (const auto& sizes : c.sizes) {
+    prepared_case p;
+    gt::arrays expected;
+    try {
+      p = prepare(c, sizes);
+      gt::setting alone = gt::serial(p.program, p.dims);
+      run_steps(c, alone);
+      expected = gt::run(p.program, alone, p.sources);
+      if (!refused.empty()) say("one device", "no error");
+    } catch (const std::exception& e) {
+      if (refused.empty() || std::string_view(e.what()).find(refused) == std::string_view::npos) say("one device", e.what());
+      continue;
+    }
+    for (const std::vector<int>& mesh : c.meshes.empty() ? usual_meshes : c.meshes)
+      for (const gt::setting& s : settings(c, p, mesh)) {
+        ++runs;
+        try {
+          const gt::arrays made = gt::run(p.program, s, p.sources);
+          std::string said = difference(p, made, expected);
+          if (said.empty()) said = influence(p, s, made);
+          if (!said.empty()) say(gt::text_of(s), said);
+        } catch (const std::exception& e) {
+          say(gt::text_of(s), e.what());
+        }
+      }
+  }
+  return text;
+}
+
+}  // namespace cases
