@@ -20,6 +20,8 @@ foreach(option IN LISTS OPTIONS)
   must_say(packaging/spack/package.py "\"${option}\"")
   must_say(CMakePresets.json "\"GSHARD_${upper}\": \"O")  # ON or OFF, in the preset packages
 endforeach()
+# The build preset of the same name builds all that cpack puts into packages.
+must_say(CMakePresets.json "\"targets\": [\"gshard_compiled\", \"gshard_commands\"]")
 foreach(flag IN LISTS FLAGS)
   must_say(conanfile.py "\"${flag}\"")
   must_say(packaging/conan-center/all/conanfile.py "\"${flag}\"")
