@@ -59,7 +59,9 @@ class executable : public untyped_executable {
   /// `problem`, `operation`, `operands`: as in `executor`.
   executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {},
              const collective_call& operands = {})
-      : untyped_executable(Program::plan, kernels_of<Program>, on, extents, std::move(store), std::move(problem), operation, operands) {}
+      : untyped_executable(Program::plan, kernels_of<Program>, on, extents, std::move(store), std::move(problem), operation, operands) {
+    check_replicas_every = detail::steps_between_replica_checks;
+  }
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
   template <class... Given>
     requires(!detail::call<2, any_cluster, dims, parameter_store, std::string, std::string_view>::fits<Given...>)

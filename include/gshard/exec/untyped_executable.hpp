@@ -54,8 +54,8 @@ class untyped_executable {
   std::uint64_t seed;
 
   /// A program that updates parameters compares the copies of its store's tensors after every so many steps, by `check_replicas`; 0: never.
-  /// Default: 100, or 0 if compiled with NDEBUG. The same on all processes.
-  std::uint32_t check_replicas_every = detail::steps_between_replica_checks;
+  /// Default: 100, or 0 if the program is compiled with NDEBUG. The same on all processes.
+  std::uint32_t check_replicas_every = 0;  // `executable` sets it: gshard::compiled has an NDEBUG of its own
 
   /// Sets the number of threads of this process for later runs. @see executor::threads
   void threads(int n) { run_->threads = n; }
