@@ -40,6 +40,13 @@ foreach(level RANGE ${highest})
   endif()
 endforeach()
 
+# Eigen's inline functions differ by -march, such as how they align. The library has its own, whatever a program brings.
+if(highest GREATER 0)
+  run("${COMPILER}" -std=c++20 -march=x86-64-v3 -DGSHARD_HAS_MPI=0 -DGSHARD_COMPILED_KERNELS=1 "-I${SCRATCH}/prefix/include" "-isystem${EIGEN}"
+    "${SCRATCH}/compiled/eigen.cpp" "${library}" -pthread -o "${SCRATCH}/eigen")
+  run("${CMAKE_COMMAND}" -E env GSHARD_CPU_LEVEL=base "${SCRATCH}/eigen")
+endif()
+
 # A program that was compiled for another library does not link, and the linker names what differs.
 function(does_not_link sentence)
   execute_process(COMMAND "${COMPILER}" -std=c++20 -DGSHARD_COMPILED_KERNELS=1 ${ARGN} "-I${SCRATCH}/prefix/include" "-isystem${EIGEN}"
