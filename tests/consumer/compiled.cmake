@@ -40,6 +40,13 @@ foreach(level RANGE ${highest})
   endif()
 endforeach()
 
+# A checkpoint names the kernels that the program ran, so that a program with others warns.
+execute_process(COMMAND "${CMAKE_COMMAND}" -E env GSHARD_CPU_LEVEL=base "${levels}" "${SCRATCH}/run" ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${levels}" "${SCRATCH}/run" ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+if(EXISTS "${SCRATCH}/run" AND highest GREATER 0 AND NOT said MATCHES "saved by Eigen, this run has Eigen, AVX.*not with the same bits")
+  message(FATAL_ERROR "a checkpoint of other kernels was loaded without a warning: ${said}")
+endif()
+
 # Eigen's inline functions differ by -march, such as how they align. The library has its own, whatever a program brings.
 if(highest GREATER 0)
   run("${COMPILER}" -std=c++20 -march=x86-64-v3 -DGSHARD_HAS_MPI=0 -DGSHARD_COMPILED_KERNELS=1 "-I${SCRATCH}/prefix/include" "-isystem${EIGEN}"

@@ -9,6 +9,7 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/standard_error.hpp>
+#include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
@@ -438,8 +439,9 @@ class checkpointer {
   }
 
   /// What decides on the bits of matrix products, and of all numbers.
-  static std::string products() {
+  std::string products() const {
     std::string text(kernel::gemm_libraries);
+#if GSHARD_HEADER_ONLY
 #ifdef __AVX512F__
     text += ", AVX-512";
 #elif defined(__AVX__)
@@ -447,6 +449,11 @@ class checkpointer {
 #endif
 #ifdef __FMA__
     text += ", FMA";
+#endif
+#else
+    // The kernels are those of the compiled library, whatever the flags of this source.
+    if (&compiled_kernels.at(on_.level()) != &compiled_kernels)
+      text += on_.level() == cpu_level::x86_64_v4 ? ", AVX-512, FMA" : ", AVX, FMA";
 #endif
     if (const auto here = detail::float_environment::here(); here != detail::float_environment()) text += ", " + here.text();
     return text;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A user's program: trains a layer for some steps, and prints the level of its kernels, the bits of what they made, and an error of theirs.
+// With an argument, it resumes from the checkpoints in this directory, and saves one.
 #include <gshard/gshard.hpp>
+#if defined(WITH_RUN)
+#include <gshard/run.hpp>
+#endif
 
 #include <bit>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,18 +42,26 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
 #else
-  static_cast<void>(argc), static_cast<void>(argv);
   const auto on = gs::simulate<mesh>(2);
 #endif
   {
     gs::executable<program> train(on, {{'B', 24}, {'M', 40}, {'H', 72}});
     if (train.check_replicas_every != expected_check_replicas_every) return 2;
+#if defined(WITH_RUN)
+    std::optional<gs::checkpointer> checkpoints;
+    if (argc > 1) checkpoints.emplace(train.engine().store(), argv[1]).resume();
+#else
+    static_cast<void>(argc), static_cast<void>(argv);
+#endif
     std::vector<float> x(24 * 40);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i * 7919 % 1000) / 1000;
     const std::vector<float> rate{0.01f};
     std::uint64_t bits = 14695981039346656037u;  // FNV-1a
     for (int i = 0; i < 5; ++i)
       for (const float y : gs::to_global(train(x, rate))) bits = (bits ^ std::bit_cast<std::uint32_t>(y)) * 1099511628211u;
+#if defined(WITH_RUN)
+    if (checkpoints) checkpoints->save();
+#endif
     std::string error;
     try {
       gs::executable<lookups>(on, {{'B', 3}, {'V', 5}, {'M', 4}})(std::vector<std::int32_t>{1, 9, 2});
