@@ -19,11 +19,10 @@ class GshardConan(ConanFile):
     description = "SPMD partitioner as a C++20 library: programs over whole tensors, planned at compile time"
     license = "Apache-2.0 WITH LLVM-exception"
     topics = ("mpi", "tensor", "sharding", "spmd", "mixture-of-experts", "header-only")
-    package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
     # Off unless asked for, MPI as well: a cluster brings its own (a profile's [platform_requires] names it).
-    # oneDNN is the system's, OpenMP the compiler's; the others are packages.
-    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "run", "blas", "onednn", "openmp")}
+    # oneDNN is the system's, OpenMP the compiler's; the others are packages. `compiled` builds the library gshard::compiled.
+    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "run", "blas", "onednn", "openmp", "compiled")}
     default_options = {name: False for name in options}
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
@@ -33,6 +32,7 @@ class GshardConan(ConanFile):
         self.version = ".".join(re.findall(r"^#define GSHARD_VERSION_[A-Z]+ (\d+)$", header, re.MULTILINE))
 
     def configure(self):
+        self.package_type = "static-library" if self.options.compiled else "header-library"
         if self.options.boost_mpi:
             self.options["boost"].without_mpi = False
         if self.options.hdf5 and self.options.mpi:
@@ -43,27 +43,31 @@ class GshardConan(ConanFile):
         cmake_layout(self)
 
     def requirements(self):
-        self.requires("eigen/[>=3.4 <6]")
+        def requires(reference):
+            self.requires(reference, transitive_headers=True, transitive_libs=True)  # public headers include them
+
+        requires("eigen/[>=3.4 <6]")
         if self.options.mpi:
-            self.requires("openmpi/[>=4.1 <6]")
+            requires("openmpi/[>=4.1 <6]")
         if self.options.boost_mpi:
-            self.requires("boost/[>=1.74 <2]")
+            requires("boost/[>=1.74 <2]")
         if self.options.xtensor:
-            self.requires("xtensor/[>=0.24 <1]")
+            requires("xtensor/[>=0.24 <1]")
         if self.options.io:
-            self.requires("nlohmann_json/[>=3.9 <4]")
-            self.requires("xxhash/[>=0.8 <1]")
+            requires("nlohmann_json/[>=3.9 <4]")
+            requires("xxhash/[>=0.8 <1]")
         if self.options.hdf5:
-            self.requires("hdf5/[>=1.10 <2]")
+            requires("hdf5/[>=1.10 <2]")
         if self.options.run:
-            self.requires("openssl/[>=1.1 <4]")
+            requires("openssl/[>=1.1 <4]")
         if self.options.blas:
-            self.requires("openblas/[>=0.3.20 <1]")
+            requires("openblas/[>=0.3.20 <1]")
 
     def package_id(self):
         # Headers serve any compiler. The package config differs with the options.
-        self.info.settings.clear()
-        self.info.requires.clear()
+        if not self.info.options.compiled:
+            self.info.settings.clear()
+            self.info.requires.clear()
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -88,11 +92,15 @@ class GshardConan(ConanFile):
         CMakeDeps(self).generate()
 
     def build(self):
-        CMake(self).configure()
+        cmake = CMake(self)
+        cmake.configure()
+        if self.options.compiled:
+            cmake.build(target="gshard_compiled")
 
     def package(self):
         CMake(self).install()
-        rmdir(self, os.path.join(self.package_folder, "share", "pkgconfig"))  # PkgConfigDeps writes them from package_info()
+        for folder in ("share", "lib"):
+            rmdir(self, os.path.join(self.package_folder, folder, "pkgconfig"))  # PkgConfigDeps writes them from package_info()
 
     def package_info(self):
         self.cpp_info.set_property("cmake_find_mode", "none")
@@ -125,6 +133,10 @@ class GshardConan(ConanFile):
         if self.options.openmp:
             core.cxxflags = core.sharedlinkflags = core.exelinkflags = ["-fopenmp"]
 
+        if self.options.compiled:
+            compiled = component("compiled", "gshard")
+            compiled.libs, compiled.libdirs = ["gshard"], ["lib"]
+            compiled.defines = ["GSHARD_COMPILED_KERNELS=1"]
         if self.options.boost_mpi:
             component("boost_mpi", "gshard", "boost::mpi", "boost::serialization")
         if self.options.xtensor:

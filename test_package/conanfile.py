@@ -21,7 +21,7 @@ class TestPackageConan(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["WITH_MPI"] = self._has("mpi")
-        toolchain.cache_variables["PARTS"] = ";".join(part for part in ("boost_mpi", "xtensor", "io") if self._has(part))
+        toolchain.cache_variables["PARTS"] = ";".join(part for part in ("compiled", "boost_mpi", "xtensor", "io") if self._has(part))
         toolchain.generate()
         CMakeDeps(self).generate()
 

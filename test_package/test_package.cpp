@@ -18,6 +18,9 @@ using gs::none;
 using gs::P;
 
 static_assert(GSHARD_HAS_MPI == EXPECTED_MPI, "the package has MPI if it was asked for");
+#if defined(TEST_COMPILED)
+static_assert(GSHARD_COMPILED_KERNELS == 1, "gshard::compiled says that the library has the kernels");
+#endif
 
 inline constexpr auto dense = [](auto& m, auto x) {
   return gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", P<"x", none>{}, gs::init::constant(1)));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DCONAN= -DPKG_CONFIG= -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DCOMPILER_ID=GNU|Clang -DCOMPILER_VERSION= -DVERSION=
-#       -DRECIPE=own|center|system -DOPTIONS=mpi|io|... -P conan.cmake
+#       -DRECIPE=own|center|system -DOPTIONS=mpi|io|compiled|... -P conan.cmake
 # Creates the package as a user would, without a remote, and with it test_package/. Its dependencies are stubs of Conan Center's recipes, or
 # the system's by [platform_requires] (RECIPE=system). Environment: see stubs/conan/conanfile.py.
 cmake_minimum_required(VERSION 3.24)
@@ -32,6 +32,11 @@ set(arch ${machine})
 if(machine STREQUAL "aarch64")
   set(arch armv8)
 endif()
+string(REPLACE "|" ";" names "${OPTIONS}")
+set(flags)
+if("compiled" IN_LIST names)
+  set(flags "gshard/*:tools.build:cxxflags=[\"-march=native\"]")  # kernels for one level: consumer/compiled tests the others
+endif()
 set(profile "${SCRATCH}/profile")
 file(WRITE "${profile}" "[settings]
 os=Linux
@@ -45,6 +50,7 @@ build_type=Debug
 tools.cmake.cmaketoolchain:generator=${GENERATOR}
 tools.build:jobs=1
 tools.build:compiler_executables={\"cpp\": \"${COMPILER}\"}
+${flags}
 [platform_tool_requires]
 cmake/${CMAKE_VERSION}
 ")
@@ -74,7 +80,6 @@ set(create "${CONAN}" create "${recipe}" --version ${VERSION} --no-remote --prof
 if(RECIPE STREQUAL "own")
   set(create "${CONAN}" create "${recipe}" --no-remote --profile:all "${profile}" --build=missing)  # the header has the version
 endif()
-string(REPLACE "|" ";" names "${OPTIONS}")
 set(options)
 foreach(name IN LISTS names)
   list(APPEND options -o "gshard/*:${name}=True")
@@ -83,10 +88,17 @@ refused("cppstd \\(17\\)" ${create} -s compiler.cppstd=17)
 refused("needs the option mpi" ${create} -o "gshard/*:boost_mpi=True")
 run(${create} ${options})
 
+# Headers serve all build types, a library its own.
+set(install "${CONAN}" install --requires "gshard/${VERSION}" --no-remote --profile:all "${profile}" ${options})
+if("compiled" IN_LIST names)
+  refused("Missing prebuilt package for 'gshard/" ${install} -s gshard/*:build_type=Release)
+else()
+  run(${install} -s gshard/*:build_type=Release)
+endif()
+
 # Another generator than CMake's has the compiler's limits, too, and the same macros.
 if(PKG_CONFIG)
-  run("${CONAN}" install --requires "gshard/${VERSION}" --no-remote --profile:all "${profile}" --build=missing ${options} -g PkgConfigDeps
-    --output-folder "${SCRATCH}/pc")
+  run(${install} -g PkgConfigDeps --output-folder "${SCRATCH}/pc")
   set(ENV{PKG_CONFIG_PATH} "${SCRATCH}/pc")
   execute_process(COMMAND "${PKG_CONFIG}" --cflags gshard OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   set(mpi 0)
@@ -100,4 +112,12 @@ if(PKG_CONFIG)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   run("${COMPILER}" -std=c++20 -DPLAN_ONLY "${CMAKE_CURRENT_LIST_DIR}/project/main.cpp" -o "${SCRATCH}/planner" ${flags})
   run("${SCRATCH}/planner")
+  if("compiled" IN_LIST names)
+    execute_process(COMMAND "${PKG_CONFIG}" --cflags gshard-compiled OUTPUT_VARIABLE cflags COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND "${PKG_CONFIG}" --libs gshard-compiled OUTPUT_VARIABLE libs COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(cflags UNIX_COMMAND "${cflags}")
+    separate_arguments(libs UNIX_COMMAND "${libs}")
+    run("${COMPILER}" -std=c++20 ${cflags} "${CMAKE_CURRENT_LIST_DIR}/compiled/levels.cpp" -o "${SCRATCH}/program" ${libs})
+    run("${SCRATCH}/program")
+  endif()
 endif()

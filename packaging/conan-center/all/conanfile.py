@@ -2,8 +2,8 @@
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, get, save
-from conan.tools.layout import basic_layout
 from conan.tools.scm import Version
 import os
 
@@ -17,7 +17,6 @@ class GshardConan(ConanFile):
     url = "https://github.com/conan-io/conan-center-index"
     homepage = "@HOMEPAGE@"
     topics = ("mpi", "tensor", "sharding", "spmd", "mixture-of-experts", "header-only")
-    package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
     options = {
         "mpi": [True, False],
@@ -28,6 +27,7 @@ class GshardConan(ConanFile):
         "run": [True, False],
         "blas": [True, False],
         "openmp": [True, False],
+        "compiled": [True, False],
     }
     default_options = {
         "mpi": False,
@@ -38,10 +38,12 @@ class GshardConan(ConanFile):
         "run": False,
         "blas": False,
         "openmp": False,
+        "compiled": False,
     }
     no_copy_source = True
 
     def configure(self):
+        self.package_type = "static-library" if self.options.compiled else "header-library"
         if self.options.boost_mpi:
             self.options["boost"].without_mpi = False
         if self.options.hdf5 and self.options.mpi:
@@ -49,28 +51,33 @@ class GshardConan(ConanFile):
             self.options["hdf5"].enable_cxx = False  # not with MPI
 
     def layout(self):
-        basic_layout(self, src_folder="src")
+        cmake_layout(self, src_folder="src")
 
     def requirements(self):
-        self.requires("eigen/3.4.0")
+        # Public headers include all of them
+        def requires(reference):
+            self.requires(reference, transitive_headers=True, transitive_libs=True)
+
+        requires("eigen/3.4.0")
         if self.options.mpi:
-            self.requires("openmpi/4.1.8")
+            requires("openmpi/4.1.8")
         if self.options.boost_mpi:
-            self.requires("boost/1.91.0")
+            requires("boost/1.91.0")
         if self.options.xtensor:
-            self.requires("xtensor/0.27.1")
+            requires("xtensor/0.27.1")
         if self.options.io:
-            self.requires("nlohmann_json/3.11.3")  # xtensor's version
-            self.requires("xxhash/0.8.3")
+            requires("nlohmann_json/3.11.3")  # xtensor's version
+            requires("xxhash/0.8.3")
         if self.options.hdf5:
-            self.requires("hdf5/1.14.6")
+            requires("hdf5/1.14.6")
         if self.options.run:
-            self.requires("openssl/[>=1.1 <4]")
+            requires("openssl/[>=1.1 <4]")
         if self.options.blas:
-            self.requires("openblas/0.3.30")
+            requires("openblas/0.3.30")
 
     def package_id(self):
-        self.info.clear()
+        if not self.info.options.compiled:
+            self.info.clear()
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -91,8 +98,22 @@ class GshardConan(ConanFile):
     def source(self):
         get(self, **self.conan_data["sources"][self.version], strip_root=True)
 
+    def generate(self):
+        if not self.options.compiled:
+            return
+        toolchain = CMakeToolchain(self)
+        for part in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_BENCH", "ONEDNN"):
+            toolchain.cache_variables[f"GSHARD_{part}"] = False
+        for name, value in self.options.items():
+            toolchain.cache_variables[f"GSHARD_{name.upper()}"] = value == "True"
+        toolchain.generate()
+        CMakeDeps(self).generate()
+
     def build(self):
-        pass
+        if self.options.compiled:
+            cmake = CMake(self)
+            cmake.configure()
+            cmake.build(target="gshard_compiled")
 
     @property
     def _kernels_module(self):
@@ -103,6 +124,7 @@ class GshardConan(ConanFile):
         copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
         for source in ("engine.cpp", "kernels.cpp"):
             copy(self, source, os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))
+        copy(self, "libgshard.a", self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)
         # A target with sources, which each target that links it compiles, as upstream's
         save(self, os.path.join(self.package_folder, self._kernels_module), """\
 if(NOT TARGET gshard::kernels)
@@ -150,6 +172,11 @@ endif()
             core.sharedlinkflags = ["-fopenmp"]
             core.exelinkflags = ["-fopenmp"]
 
+        if self.options.compiled:
+            compiled = component("compiled", ["gshard"])
+            compiled.libs = ["gshard"]
+            compiled.libdirs = ["lib"]
+            compiled.defines = ["GSHARD_COMPILED_KERNELS=1"]
         if self.options.boost_mpi:
             component("boost_mpi", ["gshard", "boost::mpi", "boost::serialization"])
         if self.options.xtensor:
