@@ -18,6 +18,7 @@ foreach(option IN LISTS OPTIONS)
   must_say(conanfile.py "\"${option}\"")
   must_say(packaging/conan-center/all/conanfile.py "\"${option}\"")
   must_say(packaging/spack/package.py "\"${option}\"")
+  must_say(packaging/vcpkg/ports/gshard/portfile.cmake "GSHARD_${upper}")
   must_say(CMakePresets.json "\"GSHARD_${upper}\": \"O")  # ON or OFF, in the preset packages
 endforeach()
 # The build preset of the same name builds all that cpack puts into packages.

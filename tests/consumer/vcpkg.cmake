@@ -42,6 +42,13 @@ run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/consumer/project" -B "${SCRATCH}/clas
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/classic")
 run("${SCRATCH}/classic/consumer")
 
+# The library: its release build serves a debug build.
+run(${install} "gshard[compiled]" --recurse)
+run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/consumer/compiled" -B "${SCRATCH}/compiled" ${common} -DVCPKG_MANIFEST_MODE=OFF
+  "-DVCPKG_INSTALLED_DIR=${SCRATCH}/installed" "-DWANTED_VERSION=${VERSION}")
+run("${CMAKE_COMMAND}" --build "${SCRATCH}/compiled")
+run("${SCRATCH}/compiled/levels")
+
 # With the features of a manifest.
 run("${CMAKE_COMMAND}" -S "${SOURCE}/packaging/vcpkg/consumer" -B "${SCRATCH}/manifest" ${common})
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/manifest")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-set(VCPKG_BUILD_TYPE release) # header-only
+# Headers, and with the feature compiled a static library: its release build serves debug builds of users, too.
+set(VCPKG_BUILD_TYPE release)
+set(VCPKG_POLICY_MISMATCHED_NUMBER_OF_BINARIES enabled)
 
 # The tree that this port is part of. A registry's port calls vcpkg_from_github instead.
 cmake_path(SET SOURCE_PATH NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../../..")
@@ -8,6 +10,7 @@ vcpkg_check_features(
     OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         boost-mpi GSHARD_BOOST_MPI
+        compiled  GSHARD_COMPILED
         hdf5      GSHARD_HDF5
         io        GSHARD_IO
         mpi       GSHARD_MPI
@@ -29,6 +32,9 @@ vcpkg_cmake_configure(
 )
 
 vcpkg_cmake_install()
+if("compiled" IN_LIST FEATURES)
+    vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/gshard)
+endif()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/gshard)
 vcpkg_fixup_pkgconfig()
 
