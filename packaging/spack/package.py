@@ -22,6 +22,7 @@ class Gshard(CMakePackage):
     variant("blas", default=False, description="Matrix products by a BLAS with its C interface")
     variant("onednn", default=False, description="Matrix products by oneDNN")
     variant("openmp", default=False, description="Several threads per process")
+    variant("compiled", default=False, description="Backends, engine and kernels in a static library")
     variant("tools", default=False, when="+io", description="The commands gshard-plan and gshard-plan-run")
 
     depends_on("cxx", type="build")
@@ -48,5 +49,5 @@ class Gshard(CMakePackage):
             self.define_from_variant(f"GSHARD_{name.upper()}", name)
             for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "run", "blas", "onednn", "openmp")
         ]
-        args.append(self.define_from_variant("GSHARD_INSTALL_COMMANDS", "tools"))
+        args += [self.define_from_variant("GSHARD_COMPILED", "compiled"), self.define_from_variant("GSHARD_INSTALL_COMMANDS", "tools")]
         return args
