@@ -20,7 +20,7 @@ run("${CMAKE_COMMAND}" -S "${SCRATCH}/compiled" -B "${SCRATCH}/build" ${common} 
   "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 
-# One header-only program for each level that this machine has.
+# One header-only program for each level that this machine has, optimized as the library: -O2 makes other bits with AVX-512.
 file(GLOB_RECURSE library "${SCRATCH}/prefix/libgshard.a")
 execute_process(COMMAND "${levels}" OUTPUT_VARIABLE highest COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "[0-9]+" highest "${highest}")
@@ -28,7 +28,7 @@ set(flags_of_0)
 set(flags_of_1 -march=x86-64-v3)
 set(flags_of_2 -march=x86-64-v4)
 set(names base v3 v4)
-set(header_only "${COMPILER}" -std=c++20 -O2 -DGSHARD_HAS_MPI=0 "-I${SOURCE}/include" "-isystem${EIGEN}" "${SCRATCH}/compiled/levels.cpp" -pthread)
+set(header_only "${COMPILER}" -std=c++20 -O3 -DGSHARD_HAS_MPI=0 "-I${SOURCE}/include" "-isystem${EIGEN}" "${SCRATCH}/compiled/levels.cpp" -pthread)
 foreach(level RANGE ${highest})
   list(GET names ${level} name)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E env GSHARD_CPU_LEVEL=${name} "${levels}" OUTPUT_VARIABLE compiled COMMAND_ERROR_IS_FATAL ANY)
