@@ -74,14 +74,6 @@ inline constexpr auto rolled = [](auto&, auto x) { return gs::roll(x, 0, 1); };
 constexpr plan_view halo = plan_of<rolled, line, in<"AB", P<"x", none>>, gs::extent<'A', 7>, gs::extent<'B', 3>>;
 static_assert(received(halo, {}, {4}) == 3 * 4);
 
-// A permutation of so many devices that not all are looked at: one of them receives its shard of 3 numbers.
-inline constexpr auto one_pair = [](auto&, auto x) {
-  return gs::per_shard<"x", P<"x">>([](auto t) { return gs::collective_permute<"x", gs::device_pairs({{7, 50000}})>(t); },
-                                    gs::annotate<P<"x">>(x));
-};
-constexpr plan_view pair = plan_of<one_pair, line, in<"A", P<"x">>>;
-static_assert(received(pair, {{'A', 3 * 131072}}, {131072}) == 3 * 4 && received(pair, {{'A', 3 * 60000}}, {60000}) == 3 * 4);
-
 // Extents that are missing, negative, or more than can be counted.
 constexpr std::int64_t lots = std::int64_t(1) << 40;
 static_assert(received(rows, {{'A', 13}}, {4}) == gs::uncountable && received(rows, {{'A', 13}, {'B', -4}}, {4}) == gs::uncountable);
