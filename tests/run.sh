@@ -15,7 +15,8 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FO
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
-  --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone
+  --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone;
+             random tests repeat five times as often
   --all      one run after another: --long, --clang, --asan, --asan --clang, --no-mpi, --tsan, --asan-mpi, --faults, --random, --kills;
              tells at the end which failed, and how long each took
   --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
@@ -64,7 +65,9 @@ while [ $# -gt 0 ]; do
   [ "$1" = --all ] || others+=("$1")
   case $1 in
     --all) all=yes ;;
-    --long) long=yes ;;
+    --long)
+      long=yes
+      export GSHARD_EFFORT=all ;;
     --clang) compiler=clang ;;
     --asan | --no-mpi)
       [ "$preset" = tests ] || die "--asan and --no-mpi exclude each other: tests under the sanitizers run without MPI anyway"

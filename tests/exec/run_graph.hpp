@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "../effort.hpp"
+
 #include <gshard/report/describe.hpp>
 #include <gshard/testing/check_shardings.hpp>
 
@@ -28,6 +30,7 @@ inline arrays serially(const traced& t, const gs::dims& dims, const arrays& inpu
 
 inline void every_sharding(const traced& t, sweep how) {
   how.observer = print_pass;
+  how.most = repetitions(how.most);
   CHECK(differences(t, how) == "");
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Layouts found for random programs, against all that there are.
 #include <gshard/pass/search/shard_search.hpp>
+
+#include "../../effort.hpp"
+
 #include <gshard/plan.hpp>
 #include <gshard/testing/all_shardings.hpp>
 
@@ -118,7 +121,7 @@ constexpr double rounding = 1 + 1e-9;
 }  // namespace
 
 TEST_CASE("search: where all can be tried, nothing is faster") {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < repetitions(300u); ++seed) {
     CAPTURE(seed);
     const random_chain r(seed);
     gs::search_options o = options_for(r);
@@ -139,7 +142,7 @@ TEST_CASE("search: where all can be tried, nothing is faster") {
 TEST_CASE("search: where not all can be tried, the best is nearly always found") {
   int equal = 0, cases = 0;
   double worst = 1;
-  for (unsigned seed = 0; seed < 600; ++seed) {
+  for (unsigned seed = 0; seed < repetitions(600u); ++seed) {
     CAPTURE(seed);
     const random_chain r(seed);
     gs::search_options o = options_for(r);
@@ -161,13 +164,13 @@ TEST_CASE("search: where not all can be tried, the best is nearly always found")
     }
   }
   MESSAGE(equal << " of " << cases << " found; the worst takes " << worst << " times as long");
-  CHECK(cases > 300);
+  CHECK(cases > repetitions(300));
   CHECK(equal >= cases * 98 / 100);
 }
 
 TEST_CASE("search: whenever it ends, no layout that it lists is better than the one it keeps") {
   int unfinished = 0, tight = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  for (unsigned seed = 0; seed < repetitions(400u); ++seed) {
     CAPTURE(seed);
     const random_chain r(seed);
     gs::search_options o = options_for(r);
@@ -193,13 +196,13 @@ TEST_CASE("search: whenever it ends, no layout that it lists is better than the 
         tight += limit > 0;
       }
   }
-  CHECK(unfinished > 2000);
-  CHECK(tight > 2000);
+  CHECK(unfinished > repetitions(2000));
+  CHECK(tight > repetitions(2000));
 }
 
 TEST_CASE("search: if it ends within its budget, no other sharding of one tensor is better") {
   int finished = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = 0; seed < repetitions(200u); ++seed) {
     CAPTURE(seed);
     const random_chain r(seed);
     gs::search_options o = options_for(r);
@@ -221,7 +224,7 @@ TEST_CASE("search: if it ends within its budget, no other sharding of one tensor
         CHECK(p.seconds() * rounding >= found.summary.price.seconds());
       }
   }
-  CHECK(finished > 20);
+  CHECK(finished > repetitions(20));
 }
 
 namespace {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+/// How often a test repeats what it draws at random: `most` times with GSHARD_EFFORT=all, which tests/run.sh --long sets; else a fifth.
+template <class Count>
+Count repetitions(Count most) {
+  const char* const effort = std::getenv("GSHARD_EFFORT");
+  return effort && std::string_view(effort) == "all" ? most : most / 5;
+}
