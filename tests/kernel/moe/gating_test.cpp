@@ -8,6 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
 
 namespace {
 
@@ -90,6 +95,31 @@ TEST_CASE("top_k_gating: random groups of 1 to 6 choices against Algorithm 1 wri
 
 TEST_CASE("top_k_gating: random groups with scores, importance, thresholds and unnormalized weights, against a dense formulation") {
   check_random_groups(true, true);
+}
+
+TEST_CASE("choose_largest: two of up to 40 experts, with ties, zeros of both signs, infinities and NaN, against a stable sort") {
+  std::mt19937 gen(5);
+  std::uniform_int_distribution<int> few(0, 7);
+  const double inf = std::numeric_limits<double>::infinity(), values[] = {-inf, -1, -0.0, 0.0, 1, 2, inf, std::nan("")};
+  const auto check = [&]<class T>(T) {
+    for (int trial = 0; trial < 4000; ++trial) {
+      CAPTURE(trial);
+      const bool looks_for_nan = trial % 2 == 0;
+      std::vector<T> gates(at(1 + trial % 40));
+      for (T& g : gates) g = T(trial % 3 == 0 ? std::normal_distribution<>()(gen) : values[few(gen) % (looks_for_nan ? 8 : 7)]);
+      std::vector<std::int64_t> order(gates.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        return ks::detail::is_larger_or_nan(gates[at(a)], gates[at(b)]);
+      });
+      std::int64_t chosen[2];
+      ks::detail::choose_largest(gates.data(), std::int64_t(gates.size()), 2, chosen, looks_for_nan);
+      CHECK(chosen[0] == order[0]);
+      CHECK(chosen[1] == (order.size() > 1 ? order[1] : -1));
+    }
+  };
+  check(float());
+  check(double());
 }
 
 TEST_CASE("top2_gating: groups do not depend on the device that holds them") {

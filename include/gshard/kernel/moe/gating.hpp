@@ -79,10 +79,34 @@ void choose_largest_by(const T* gates, std::int64_t experts, std::int64_t choice
   }
   std::fill(chosen + count, chosen + choices, -1);
 }
+/// For so many experts, mispredicted branches take longer than a choice without branches. Selection is cheap with AVX-512.
+inline constexpr std::int64_t few_experts = vector_bytes == 64 ? 16 : 8;
+
+/// The same for two choices among a few finite gates, without branches: in vectors whose lanes are all equal.
+template <class T>
+void choose_two(const T* gates, std::int64_t experts, std::int64_t* chosen) {
+  using number = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  using values [[gnu::vector_size(16)]] = T;
+  using numbers [[gnu::vector_size(16)]] = number;
+  numbers first{}, second = numbers{} + number(experts > 1 ? 1 : -1), e = numbers{} + 1;
+  values largest = values{} + gates[0], runner_up = values{} - std::numeric_limits<T>::infinity();
+  for (std::int64_t i = 1; i < experts; ++i, e += 1) {
+    const values gate = values{} + gates[i], smaller = gate > largest ? largest : gate;
+    const numbers is_first = gate > largest, is_second = gate > runner_up;
+    second = is_first ? first : is_second ? e : second;
+    first = is_first ? e : first;
+    runner_up = smaller > runner_up ? smaller : runner_up;
+    largest = is_first ? gate : largest;
+  }
+  chosen[0] = first[0];
+  chosen[1] = second[0];
+}
 template <class T>
 void choose_largest(const T* gates, std::int64_t experts, std::int64_t choices, std::int64_t* chosen, bool looks_for_nan) {
   if (looks_for_nan)
     choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return is_larger_or_nan(a, b); });
+  else if (choices == 2 && experts <= few_experts)
+    choose_two(gates, experts, chosen);
   else
     choose_largest_by(gates, experts, choices, chosen, [](T a, T b) { return a > b; });
 }
