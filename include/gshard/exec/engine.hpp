@@ -114,7 +114,7 @@ class engine {
     skipped_ = false;
     bool hooks = false;  // true if any process has a hook
     const async_collectives::guard under_way(early_);
-    const bool compares = !copied_inputs_.empty();
+    const bool compares = !copied_inputs_.empty(), moves = overlaps();
     overlap_.begin();
     if (compares) {  // before steps overwrite inputs
       hooks = begin_run(context, inputs);
@@ -132,7 +132,7 @@ class engine {
         else hooks = begin_run(context, inputs);
         overlap_.begin();
       }
-      if (overlap_.overlaps()) move_on(i);
+      if (moves) move_on(i);
       if (i == agreements_.first_write && i != agreements_.begin) agree();
       finite_.place = i;
       skipped_ = skipped_ || (problem_.empty() && skips_updates(plan_.steps[i], bound_));
@@ -152,7 +152,7 @@ class engine {
         }
       });
     }
-    if (overlap_.overlaps()) move_on(actions_.size());
+    if (moves) move_on(actions_.size());
     traffic_.end(on_.on());
     if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
     if (problem_.empty()) check_losses(bound_, finite_);
