@@ -93,7 +93,8 @@ constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x,
   const symbol gate = weight(m.scope("gate_proj"), "weight", "FM", init::fan_in("M"), stored);
   const symbol up = weight(m.scope("up_proj"), "weight", "FM", init::fan_in("M"), stored);
   const symbol down = weight(m.scope("down_proj"), "weight", "MF", init::fan_in("F"), stored);
-  return einsum<"GBTF,MF->GBTM">(swiglu(einsum<"GBTM,FM->GBTF">(x, gate), einsum<"GBTM,FM->GBTF">(x, up)), down);
+  const symbol gated = einsum<"GBTM,FM->GBTF">(x, gate), raised = einsum<"GBTM,FM->GBTF">(x, up);
+  return einsum<"GBTF,MF->GBTM">(swiglu(gated, raised), down);
 }
 
 /// The positions [T] of ids: from 0, or those of a step of decoding, which are all in the cache.
@@ -121,7 +122,8 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, con
     x = x + dropout(language_model_attention(layer.scope("self_attn"), a, positions, at, o), o.dropout);
     symbol f = language_model_norm(layer.scope("post_attention_layernorm"), x, o);
     if (o.moe_every > 0 && (i + 1) % o.moe_every == 0) {
-      const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), merge_dims<1>(f), merge_dims<1>(mask), experts);
+      const symbol tokens = merge_dims<1>(f), real = merge_dims<1>(mask);
+      const moe_result r = moe<ExpertAxis>(layer.scope("block_sparse_moe"), tokens, real, experts);
       routing.add(r);
       f = split_dim<1>(r.y);
     } else {
@@ -188,7 +190,8 @@ constexpr symbol token_loss(here logits, symbol labels) {
   const line_of_call kept(*logits.owner);
   if (!logits.owner->has(logits)) return logits.owner->nothing();
   const symbol counted = map<[](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); }>(cast(labels, logits.get().type));
-  return sum(cross_entropy(logits, labels)) / map<[](auto n) { return n < 1 ? decltype(n)(1) : n; }>(sum(counted));
+  const symbol total = sum(cross_entropy(logits, labels));
+  return total / map<[](auto n) { return n < 1 ? decltype(n)(1) : n; }>(sum(counted));
 }
 
 /// sample_token(m, logits, temperature): a random id with the probabilities softmax(logits / temperature), or, with temperature 0, the id
@@ -205,7 +208,8 @@ constexpr symbol sample_token(const parameter_scope& m, here logits, double temp
   if (!b.has(logits)) return b.nothing();
   if (!(temperature >= 0)) b.fail_range("sample_token", "temperature");
   if (b.failed() || temperature == 0) return argmax<"GBV->GB">(logits);
-  return argmax<"GBV->GB">(logits * (1 / temperature) + gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type));
+  const symbol scaled = logits * (1 / temperature), noise = gshard::detail::emit_gumbel(b, logits.get().dims, logits.get().type);
+  return argmax<"GBV->GB">(scaled + noise);
 }
 
 }}}  // namespace gshard::v0::nn

@@ -102,7 +102,8 @@ class pipeline_writer {
       for (std::size_t i = 0; i < N; ++i) w[i] = options_.repeats > 1 ? weight_of_round(tables[i], round) : tables[i];
       const symbol y = call(body, state, w);
       if (!check_result(y)) return std::tuple(y, y);
-      return std::tuple(shift(y), choose(last, y, gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, y)));
+      const symbol shifted = shift(y), nothing = gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, y);
+      return std::tuple(shifted, choose(last, y, nothing));
     };
     const symbol before = everywhere(stop_gradient(squeeze(slice(x_, 0, 0, 1), 0)));
     const gshard::detail::scan_options how{.steps = count, .saved = options_.saved, .lag = lag};
@@ -217,11 +218,14 @@ class pipeline_writer {
     if (t < batches_) {
       const symbol batch = squeeze(slice(x_, 0, t, t + 1), 0);
       if (t > 0) return choose(equal(index_, 0.0), batch, moved[std::size_t(t - 1)]);
-      const symbol all = everywhere(batch);
-      return choose(equal(index_, 0.0), all, stop_gradient(all));
+      const symbol all = everywhere(batch), begins = equal(index_, 0.0);
+      return choose(begins, all, stop_gradient(all));
     }
     const symbol before = moved[std::size_t(t - 1)];
-    if (options_.repeats == 1) return choose(equal(index_, 0.0), stop_gradient(squeeze(slice(x_, 0, batches_ - 1, batches_), 0)), before);
+    if (options_.repeats == 1) {
+      const symbol begins = equal(index_, 0.0);
+      return choose(begins, stop_gradient(squeeze(slice(x_, 0, batches_ - 1, batches_), 0)), before);
+    }
     // The first stage takes the microbatch that left the last one M - S + 1 ticks before.
     const std::int64_t left = t - 1 - (batches_ - stages_);
     return batches_ == stages_ || t >= options_.repeats * batches_ ? before
@@ -235,7 +239,8 @@ class pipeline_writer {
     const std::int64_t ahead = t - round * batches_;  // the last stage in this round
     const symbol now = of_round[std::size_t(round)];
     if (round == 0 || ahead >= stages_ - 1) return now;
-    return where(index_ <= double(ahead), now) + where(index_ > double(ahead), of_round[std::size_t(round - 1)]);
+    const symbol these = where(index_ <= double(ahead), now), others = where(index_ > double(ahead), of_round[std::size_t(round - 1)]);
+    return these + others;
   }
   /// w in the stages where the condition is 1, else 0.
   constexpr symbol where(symbol condition, symbol w) {

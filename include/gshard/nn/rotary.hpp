@@ -58,8 +58,8 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   const symbol shape = d::emit_iota(b, of_angles, 0);
   if (b.failed()) return b.nothing();
   const auto angle = [&](auto f) {
-    return d::emit_map_of(pointwise_of<f(), 2>, std::array{cast(positions, x.get().type), frequency},
-                          std::array{d::counting(1), d::counting(1, 1)}, cast(shape, x.get().type));
+    const symbol at_position = cast(positions, x.get().type), like = cast(shape, x.get().type);
+    return d::emit_map_of(pointwise_of<f(), 2>, std::array{at_position, frequency}, std::array{d::counting(1), d::counting(1, 1)}, like);
   };
   const symbol cosine = angle([] { return [](auto p, auto w) { return cos(p * w); }; });
   const symbol sine = angle([] { return [](auto p, auto w) { return sin(p * w); }; });

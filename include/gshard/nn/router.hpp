@@ -235,7 +235,8 @@ constexpr void update_bias(const parameter_scope& m, here demand, double rate) {
   const symbol bias = m.variable("bias", "E", init::zeros());
   // E times the demand against the sum: both are exact, and the mean is not.
   constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
-  const symbol direction = map(towards, sum(demand), scale_by<"E">(demand, 1));
+  const symbol all = sum(demand), each = scale_by<"E">(demand, 1);
+  const symbol direction = map(towards, all, each);
   m.update(bias, bias + rate * direction);
 }
 template <class... Given>

@@ -90,7 +90,8 @@ struct routing_summary {
 template <class = void>
 constexpr symbol norm(const parameter_scope& m, here x) {
   const line_of_call kept(m.owner());
-  return layer_norm(x, m.param("gamma", "M", init::constant(1)), m.param("beta", "M", init::zeros()));
+  const symbol gamma = m.param("gamma", "M", init::constant(1)), beta = m.param("beta", "M", init::zeros());
+  return layer_norm(x, gamma, beta);
 }
 
 /// feed_forward(m, x, param_dtype) = wo relu(wi x + bi) + bo. Parameters: wi [M,F], bi [F], wo [F,M], bo [M].
@@ -129,7 +130,8 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, here x
   }
   moe_options experts = o.moe;
   experts.param_dtype = experts.param_dtype.or_else(o.param_dtype);
-  const moe_result r = moe<ExpertAxis>(m.scope("moe"), merge_dims<1>(x), merge_dims<1>(mask), experts);
+  const symbol tokens = merge_dims<1>(x), real = merge_dims<1>(mask);
+  const moe_result r = moe<ExpertAxis>(m.scope("moe"), tokens, real, experts);
   routing.add(r);
   return split_dim<1>(r.y);
 }
@@ -224,8 +226,8 @@ constexpr symbol decode(const parameter_scope& m, symbol table, here ids, symbol
   const line_of_call kept(m.owner());
   symbol causal = m.owner().nothing(), bias = causal;
   if (!o.fused_attention) {
-    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(detail::hidden_key); }>(
-        cast(iota<"TT">(m, 0), m.type()), cast(iota<"TT">(m, 1), m.type()));
+    const symbol query = cast(iota<"TT">(m, 0), m.type()), key = cast(iota<"TT">(m, 1), m.type());
+    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(detail::hidden_key); }>(query, key);
     bias = padding_bias(memory_mask);
   }
   symbol x = embed(m, table, ids, iota<"T">(m), o);

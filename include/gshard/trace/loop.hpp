@@ -279,7 +279,8 @@ constexpr auto repeat(here count, Body body, here first, Symbols... rest) {
         return less(turn, most);
       },
       [&body](symbol turn, auto... x) {
-        return std::tuple_cat(std::tuple(detail::one_more(turn)), detail::next_states<states>(body(x...)));
+        const std::tuple counted(detail::one_more(turn));
+        return std::tuple_cat(counted, detail::next_states<states>(body(x...)));
       });
   for (std::size_t i = 0; i < states; ++i) made[i] = all[i + 1];
   return detail::one_or_all(made);

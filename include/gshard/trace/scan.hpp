@@ -62,7 +62,8 @@ constexpr symbol index_of_row(const scan_record::stack& x, symbol step) {
 /// The index of the step `lag` steps before, or 0.
 template <class = void>
 constexpr symbol index_before(symbol step, std::int64_t lag) {
-  return select(less(step, double(lag)), 0.0, here(step) - double(lag));
+  const symbol begins = less(step, double(lag)), before = here(step) - double(lag);
+  return select(begins, 0.0, before);
 }
 
 template <class Body, std::size_t... I>

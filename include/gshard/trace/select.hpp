@@ -138,7 +138,8 @@ constexpr symbol select(here condition, double a, symbol b) {
 }
 template <class = void>
 constexpr symbol select(here condition, double a, double b) {
-  return select(condition, detail::filled(condition, a), detail::filled(condition, b));
+  const symbol yes = detail::filled(condition, a), no = detail::filled(condition, b);
+  return select(condition, yes, no);
 }
 
 /// logical_and(a, b): true where both masks (bool) are.
