@@ -2,7 +2,6 @@
 #include <gshard/nn/language_model.hpp>
 
 #include <gshard/exec/beam_search.hpp>
-#include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
@@ -11,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "../complaint.hpp"
+#include "../exec/planned_program.hpp"
 
 #include <algorithm>
 #include <array>
@@ -82,11 +82,11 @@ struct batch {
 
 template <bool Tied>
 std::vector<double> train(const gs::cluster<mesh>& on, const gs::parameter_store& store, int steps) {
-  gs::executable<training<Tied>> run(on, extents, store);
+  planned::executable<training<Tied>> run(on, extents, store);
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) {
     const batch b(i);
-    losses.push_back(double(run(b.ids, b.labels, std::vector{5e-3f}).item()));
+    losses.push_back(run(b.ids, b.labels, std::vector{5e-3f}).item());
   }
   return losses;
 }
@@ -99,8 +99,8 @@ std::size_t compare_decoding(const std::vector<int>& devices) {
   const std::vector<double> losses = train<Tied>(on, store, 40);
   CHECK(losses.front() == doctest::Approx(std::log(double(V))).epsilon(0.5));
   CHECK(losses.back() < 0.5 * losses.front());
-  gs::executable<whole<Tied>> without(on, extents, store);
-  gs::executable<cached<Tied>> with(on, extents, store);
+  planned::executable<whole<Tied>> without(on, extents, store);
+  planned::executable<cached<Tied>> with(on, extents, store);
   std::size_t right = 0;
   for (int turn = 0; turn < 2; ++turn) {  // the second one begins with a full cache
     std::vector<std::int32_t> now(G * B), sequence(G * B * T, 1);
@@ -108,9 +108,9 @@ std::size_t compare_decoding(const std::vector<int>& devices) {
     for (std::size_t t = 0; t < T; ++t) {
       CAPTURE(t);
       for (std::size_t row = 0; row < G * B; ++row) sequence[row * T + t] = now[row];
-      const auto [logits, chosen] = with(now, std::vector{std::int32_t(t)});
-      const std::vector<float> of_step = gs::to_global(logits), of_all = gs::to_global(without(sequence));
-      const std::vector<std::int32_t> next = gs::to_global(chosen);
+      const planned::results made = with(now, std::vector{std::int32_t(t)});
+      const std::vector<float> of_step = made.floats(), of_all = without(sequence).floats();
+      const std::vector<std::int32_t> next = made.integers(1);
       for (std::size_t row = 0; row < G * B; ++row) {
         const float* const expected = &of_all[(row * T + t) * V];
         for (std::size_t v = 0; v < V; ++v) CHECK(of_step[row * V + v] == doctest::Approx(expected[v]).epsilon(1e-4));
@@ -140,7 +140,7 @@ TEST_CASE("language_model: ids outside the vocabulary, an odd head and a store o
     return d;
   };
   const gs::parameter_store store(on, 3);
-  gs::executable<whole<true>> run(on, with('M', 16), store);
+  planned::executable<whole<true>> run(on, with('M', 16), store);
   for (const int outside : {int(V), -1}) {
     std::vector<std::int32_t> ids(G * B * T, 1);
     ids.back() = outside;
@@ -150,12 +150,12 @@ TEST_CASE("language_model: ids outside the vocabulary, an odd head and a store o
     CHECK(said.find("is outside a table of 11 rows, in gather(parameter \"model.embed_tokens.weight\" [V=11,M=16], "
                     "input 0 [G=4,B=2,T=9]) at language_model_test.cpp:") != said.npos);
   }
-  const std::string odd = complaint([&] { gs::executable<whole<true>> none_such(on, with('D', 5), gs::parameter_store(on, 3)); });
+  const std::string odd = complaint([&] { planned::executable<whole<true>> none_such(on, with('D', 5), gs::parameter_store(on, 3)); });
   CAPTURE(odd);
   CHECK(odd.starts_with("rotary: dim 'D' of extent 5 is not a multiple of 2, in reshape([G=4,B=2,T=9,H=2,R=2,D=5]) at "
                         "language_model_test.cpp:"));
   CHECK(odd.ends_with(" in \"attention\""));
-  CHECK(complaint([&] { gs::executable<whole<true>> other(on, with('M', 8), store); }) ==
+  CHECK(complaint([&] { planned::executable<whole<true>> other(on, with('M', 8), store); }) ==
         "parameter \"model.embed_tokens.weight\": another program on this store has it as f32[11,16], this one as f32[11,8]");
 }
 
@@ -195,21 +195,21 @@ TEST_CASE("language_model_step: with options for training it draws nothing, keep
   for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
     const auto on = gs::simulate<mesh>(devices);
     const gs::parameter_store store(on, 3);
-    gs::executable<gs::program<noisy_logits<false>, mesh, ids_of<"GBT">>> training(on, extents, store);
-    gs::executable<gs::program<noisy_logits<true>, mesh, ids_of<"GBT">>> evaluated(on, extents, store);
-    gs::executable<gs::program<noisy_step, mesh, one_position, in<"", void, std::int32_t>>> step(on, extents, store);
+    planned::executable<gs::program<noisy_logits<false>, mesh, ids_of<"GBT">>> training(on, extents, store);
+    planned::executable<gs::program<noisy_logits<true>, mesh, ids_of<"GBT">>> evaluated(on, extents, store);
+    planned::executable<gs::program<noisy_step, mesh, one_position, in<"", void, std::int32_t>>> step(on, extents, store);
     const auto bias = [&] { return gs::to_global<float>(store, "model.layers.1.block_sparse_moe.bias"); };
     const std::vector<std::int32_t> ids = batch(1).ids;
     for (int i = 0; i < 3; ++i) training(ids);
     const std::vector<float> trained = bias();
     CHECK(*std::max_element(trained.begin(), trained.end()) > 0.05f);  // it chooses other experts than no bias
-    const std::vector<float> expected = gs::to_global(evaluated(ids));
+    const std::vector<float> expected = evaluated(ids).floats();
     std::vector<std::int32_t> now(G * B);
     for (std::size_t t = 0; t < T; ++t) {
       CAPTURE(t);
       for (std::size_t row = 0; row < G * B; ++row) now[row] = ids[row * T + t];
-      const std::vector<float> logits = gs::to_global(step(now, std::array{std::int32_t(t)}));
-      CHECK(gs::to_global(step(now, std::array{std::int32_t(t)})) == logits);  // in another step of the store
+      const std::vector<float> logits = step(now, std::array{std::int32_t(t)}).floats();
+      CHECK(step(now, std::array{std::int32_t(t)}).floats() == logits);  // in another step of the store
       for (std::size_t row = 0; row < G * B; ++row)
         for (std::size_t v = 0; v < V; ++v) CHECK(logits[row * V + v] == doctest::Approx(expected[(row * T + t) * V + v]).epsilon(1e-4));
     }
@@ -248,7 +248,7 @@ class whole_prefixes {
       for (std::size_t k = 0; k < t; ++k) rows_[row * T + k] = before[from * T + k];
       rows_[row * T + t] = search.ids()[row];
     }
-    const std::vector<float> all = gs::to_global(run_(rows_));
+    const std::vector<float> all = run_(rows_).floats();
     std::vector<float> now;
     for (std::size_t row = 0; row < G * beam_rows; ++row)
       for (std::size_t v = 0; v < V; ++v) now.push_back(all[(row * T + t) * V + v]);
@@ -256,7 +256,7 @@ class whole_prefixes {
   }
 
  private:
-  gs::executable<whole_beams> run_;
+  planned::executable<whole_beams> run_;
   std::vector<std::int32_t> rows_;
 };
 
@@ -275,11 +275,11 @@ TEST_CASE("language_model: with a sharded sequence, losses and gradients are tho
     using ring = gs::mesh<gs::axis<"data">, gs::axis<"seq", Devices>>;
     using sequences = in<"GBT", P<"data", none, "seq">, std::int32_t>;
     const auto on = gs::simulate<ring>({data, Devices});
-    gs::executable<gs::program<step, ring, sequences, sequences, in<"">>> run(on, extents, gs::parameter_store(on, 3));
+    planned::executable<gs::program<step, ring, sequences, sequences, in<"">>> run(on, extents, gs::parameter_store(on, 3));
     std::vector<double> all;
     for (int i = 0; i < 5; ++i) {
       const batch b(i);
-      all.push_back(double(run(b.ids, b.labels, std::vector{5e-3f}).item()));
+      all.push_back(run(b.ids, b.labels, std::vector{5e-3f}).item());
     }
     return all;
   };
@@ -308,8 +308,8 @@ TEST_CASE("language_model_step: a prompt in one step, or in two, has the logits 
     const gs::parameter_store store(on, 3);
     train<false>(on, store, 3);
     const batch of(5);
-    gs::executable<whole<false>> without(on, extents, store);
-    const std::vector<float> all = gs::to_global(without(of.ids));
+    planned::executable<whole<false>> without(on, extents, store);
+    const std::vector<float> all = without(of.ids).floats();
     const auto part = [&](std::size_t first, std::size_t count) {
       std::vector<std::int32_t> ids;
       for (std::size_t row = 0; row < G * B; ++row)
@@ -321,11 +321,11 @@ TEST_CASE("language_model_step: a prompt in one step, or in two, has the logits 
       gs::dims first = extents, rest = extents;
       first.set('T', std::int64_t(cut));
       rest.set('T', std::int64_t(T - cut));
-      gs::executable<prompt> begin(on, first, store), go_on(on, rest, store);
-      gs::executable<cached<false>> one(on, extents, store);
-      CHECK(close(gs::to_global(begin(part(0, cut), std::vector{0})), all, 0, cut));
-      CHECK(close(gs::to_global(std::get<0>(one(part(cut, 1), std::vector{std::int32_t(cut)}))), all, cut, 1));
-      CHECK(close(gs::to_global(go_on(part(cut, T - cut), std::vector{std::int32_t(cut)})), all, cut, T - cut));
+      planned::executable<prompt> begin(on, first, store), go_on(on, rest, store);
+      planned::executable<cached<false>> one(on, extents, store);
+      CHECK(close(begin(part(0, cut), std::vector{0}).floats(), all, 0, cut));
+      CHECK(close(one(part(cut, 1), std::vector{std::int32_t(cut)}).floats(), all, cut, 1));
+      CHECK(close(go_on(part(cut, T - cut), std::vector{std::int32_t(cut)}).floats(), all, cut, T - cut));
       for (const int outside : {-1, int(cut) + 1})  // the last position is T, and the cache has T positions
         CHECK_THROWS_AS(go_on(part(cut, T - cut), std::vector{std::int32_t(outside)}), gs::error);
     }
@@ -344,13 +344,13 @@ TEST_CASE("language_model_step: beams with a cache are those that compute every 
       CAPTURE(devices);
       const auto on = gs::simulate<mesh>(devices);
       const gs::parameter_store store(on, 3);
-      gs::executable<cached_beams> step(on, beam_extents, store);
+      planned::executable<cached_beams> step(on, beam_extents, store);
       whole_prefixes without_cache(on, store);
       gs::beam_search search(beginnings, {G, beam_rows}, search_options), whole = search;
       std::size_t changed = 0;  // rows that continue another one
       while (!search.done() && search.position() < std::int32_t(T)) {
         CAPTURE(search.position());
-        const std::vector<float> with = gs::to_global(step(search.ids(), std::array{search.position()}, search.order()));
+        const std::vector<float> with = step(search.ids(), std::array{search.position()}, search.order()).floats();
         const std::vector<float> without = without_cache(search);
         REQUIRE(with.size() == without.size());
         for (std::size_t i = 0; i < with.size(); ++i) CHECK(with[i] == doctest::Approx(without[i]).epsilon(1e-4));
@@ -393,8 +393,8 @@ TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float
     CAPTURE(devices);
     const auto on = gs::simulate<mesh>(devices);
     const gs::parameter_store in_float(on, 3), in_bf16(on, 3);
-    gs::executable<cache_in<gs::dtype::f32>> full(on, extents, in_float);
-    gs::executable<cache_in<gs::dtype::bf16>> stored(on, extents, in_bf16);
+    planned::executable<cache_in<gs::dtype::f32>> full(on, extents, in_float);
+    planned::executable<cache_in<gs::dtype::bf16>> stored(on, extents, in_bf16);
     std::vector<std::int32_t> now(G * B), order(G * B);
     std::vector<float> all;
     double largest = 0;
@@ -403,8 +403,8 @@ TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float
         now[row] = std::int32_t(1 + (row * 5 + t * t) % (V - 1));
         order[row] = std::int32_t((row + t / 3) % B);  // rows change, too
       }
-      const std::vector<float> expected = gs::to_global(full(now, std::array{std::int32_t(t)}, order)),
-                               logits = gs::to_global(stored(now, std::array{std::int32_t(t)}, order));
+      const std::vector<float> expected = full(now, std::array{std::int32_t(t)}, order).floats(),
+                               logits = stored(now, std::array{std::int32_t(t)}, order).floats();
       for (std::size_t i = 0; i < logits.size(); ++i) {
         const double error = std::abs(double(logits[i]) - double(expected[i]));
         largest = std::max(largest, error);
@@ -427,15 +427,15 @@ TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float
 
 TEST_CASE("language_model_step: beams of width 1 are greedy decoding") {
   const auto on = gs::simulate<mesh>({2, 2});
-  gs::executable<cached_beams> step(on, beam_extents, gs::parameter_store(on, 3));
-  gs::executable<cached<true>> greedy(on, beam_extents, gs::parameter_store(on, 3));
+  planned::executable<cached_beams> step(on, beam_extents, gs::parameter_store(on, 3));
+  planned::executable<cached<true>> greedy(on, beam_extents, gs::parameter_store(on, 3));
   std::vector<std::vector<std::int32_t>> expected;
   for (std::size_t row = 0; row < G * beam_rows; ++row) expected.push_back({std::int32_t(1 + row % (V - 1))});
   gs::beam_search search(expected, {G, beam_rows}, {.width = 1, .excluded = {}});
   std::vector<std::int32_t> now = search.ids();
   for (std::int32_t t = 0; t < std::int32_t(T); ++t) {
-    search.advance(gs::to_global(step(search.ids(), std::array{t}, search.order())));
-    now = gs::to_global(std::get<1>(greedy(now, std::array{t})));
+    search.advance(step(search.ids(), std::array{t}, search.order()).floats());
+    now = greedy(now, std::array{t}).integers(1);
     for (std::size_t row = 0; row < now.size(); ++row) expected[row].push_back(now[row]);
   }
   for (std::size_t row = 0; row < now.size(); ++row) CHECK(search.best(row).ids == expected[row]);
@@ -449,8 +449,9 @@ TEST_CASE("sample_token: frequencies are softmax(logits / temperature), with eve
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = float(i % words) * 2;
   std::vector<std::int32_t> expected;
   for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
-    gs::executable<program> run(gs::simulate<mesh>(devices), {{'G', 60}, {'B', 100}, {'V', words}});
-    const std::vector<std::int32_t> drawn = gs::to_global(run(logits));
+    const auto on = gs::simulate<mesh>(devices);
+    planned::executable<program> run(on, {{'G', 60}, {'B', 100}, {'V', words}}, gs::parameter_store(on));
+    const std::vector<std::int32_t> drawn = run(logits).integers(0);
     if (expected.empty()) expected = drawn;
     CHECK(drawn == expected);
     const double total = 1 + std::exp(1.0) + std::exp(2.0);
@@ -469,7 +470,8 @@ TEST_CASE("token_loss: the mean over labels that are not negative, and 0 with gr
   std::vector<float> logits(rows * words);
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = float((i * 7) % 11) / 4;
   for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {3, 1}}) {
-    gs::executable<program> run(gs::simulate<mesh>(devices), {{'G', 3}, {'T', 2}, {'V', words}});
+    const auto on = gs::simulate<mesh>(devices);
+    planned::executable<program> run(on, {{'G', 3}, {'T', 2}, {'V', words}}, gs::parameter_store(on));
     for (std::size_t labelled = 0; labelled <= rows; ++labelled) {
       CAPTURE(labelled);
       std::vector<std::int32_t> labels(rows, -1);
@@ -485,10 +487,10 @@ TEST_CASE("token_loss: the mean over labels that are not negative, and 0 with gr
         for (std::size_t v = 0; v < words; ++v)
           expected_gradient[r * words + v] = (std::exp(double(row[v])) / total - (std::int32_t(v) == labels[r])) / double(labelled);
       }
-      const auto [loss, gradient] = run(logits, labels);
-      CHECK(double(loss.item()) == doctest::Approx(expected).epsilon(1e-5));
-      const std::vector<float> g = gs::to_global(gradient);
-      for (std::size_t i = 0; i < g.size(); ++i) CHECK(double(g[i]) == doctest::Approx(expected_gradient[i]).epsilon(1e-4));
+      const planned::results found = run(logits, labels);
+      CHECK(found.item() == doctest::Approx(expected).epsilon(1e-5));
+      const gs::testing::array& g = found.all[1];
+      for (std::size_t i = 0; i < g.size(); ++i) CHECK(g[i] == doctest::Approx(expected_gradient[i]).epsilon(1e-4));
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -59,11 +60,11 @@ result train(const gs::cluster<Mesh>& on, const gs::dims& sizes, int steps) {
   for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % 5 == 2 ? 0 : 1;
   result r;
   for (int i = 0; i < steps; ++i) {
-    const gs::testing::arrays found = run({x, mask, {0.01}});
-    r.losses.push_back(found[0][0]);
-    r.y = found[1];
-    r.load = found[2];
-    r.overflow.push_back(found[3][0]);
+    const planned::results found = run(x, mask, std::array{0.01});
+    r.losses.push_back(found.item());
+    r.y = found.all[1];
+    r.load = found.all[2];
+    r.overflow.push_back(found.item(3));
   }
   return r;
 }
