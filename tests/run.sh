@@ -9,6 +9,7 @@ usage() {
   cat <<'TXT'
 usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FOLDER | --random SEEDS | --kills N] [ctest options]
        tests/run.sh --tsan | --asan-mpi | --faults | --coverage [--werror] [ctest options]
+       tests/run.sh --mutations [options of tests/mutations.sh]
        tests/run.sh --all [--werror]
   --clang    with clang++-16; also with --asan or --no-mpi
   --asan     under the address and undefined-behavior sanitizers, without MPI
@@ -17,8 +18,8 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FO
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
   --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone;
              random tests repeat five times as often
-  --all      one run after another: --long, --clang, --asan, --asan --clang, --no-mpi, --tsan, --asan-mpi, --faults, --random, --kills;
-             tells at the end which failed, and how long each took
+  --all      one run after another: --long, --clang, --asan, --asan --clang, --no-mpi, --tsan, --asan-mpi, --faults, --mutations,
+             --random, --kills; tells at the end which failed, and how long each took
   --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
              GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
   --kills N  kill a training on MPI ranks N times under gshard-run, and compare with an undisturbed run; options of
@@ -29,18 +30,20 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FO
              tests/leaks_of_open_mpi.txt
   --faults   fails every system call of a save and of a resume in turn, in one process and on 2 MPI ranks. Without it, the tests on
              ranks fail every 17th
+  --mutations  put small faults into a copy of the sources, one active at a time, and see that a test finds each; options of
+             tests/mutations.sh may follow, and nothing else is run
   --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
              with clang 16: see tests/coverage.sh
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose. With a choice of tests, the long ones count, too.
-Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/no-mpi, build/no-mpi-clang,
-build/tsan).
+Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/mutations, build/no-mpi,
+build/no-mpi-clang, build/tsan).
 TXT
 }
 
 # run_all [options]: this script once per configuration.
 run_all() {
   local configuration failed=() took=()
-  for configuration in --long --clang --asan "--asan --clang" --no-mpi --tsan --asan-mpi --faults "--random 2000" "--kills 8"; do
+  for configuration in --long --clang --asan "--asan --clang" --no-mpi --tsan --asan-mpi --faults --mutations "--random 2000" "--kills 8"; do
     echo "== tests/run.sh $configuration"
     SECONDS=0
     # shellcheck disable=SC2086  # options, split at blanks
@@ -61,6 +64,7 @@ others=()  # all options but --all
 for_ctest=()
 random_seeds=
 kills=
+mutations=
 while [ $# -gt 0 ]; do
   [ "$1" = --all ] || others+=("$1")
   case $1 in
@@ -102,6 +106,10 @@ while [ $# -gt 0 ]; do
       shift 2
       for_ctest=("$@")
       break ;;
+    --mutations)
+      shift
+      mutations=yes for_ctest=("$@")
+      break ;;
     --help | -h) usage; exit 0 ;;
     *) for_ctest+=("$1") ;;
   esac
@@ -113,6 +121,7 @@ if [ -n "$all" ]; then
   run_all ${others[@]+"${others[@]}"}
   exit
 fi
+[ -z "$mutations" ] || exec "$top/tests/mutations.sh" ${for_ctest[@]+"${for_ctest[@]}"}
 [ ${#for_ctest[@]} -gt 0 ] || [ -n "$long" ] || for_ctest+=(-LE '^long$')
 
 case $preset in
