@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library for LD_PRELOAD: makes the n-th system call on files fail, or all from the n-th on.
+// A library for LD_PRELOAD: makes the n-th system call on files fail, or all from the n-th on. It also keeps a journal of calls that change
+// files and directories.
 #include "faults.hpp"
 
 #include <dlfcn.h>
@@ -14,6 +15,8 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <mutex>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -59,6 +62,51 @@ template <class F>
 F* next(const char* name) {
   return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));
 }
+
+// The journal: a line for each call, with the number of the file, or the directory and the name.
+std::atomic<bool> keeps_journal = false;
+std::mutex journal_lock;
+std::string journal;
+
+/// Appends a line if the call has succeeded. Keeps errno.
+template <class Result, class Text>
+Result note(Result result, Text text) {
+  if (!keeps_journal || result < 0) return result;
+  const int code = errno;
+  const std::scoped_lock lock(journal_lock);
+  journal += text() + "\n";
+  errno = code;
+  return result;
+}
+std::string number_of(int in, const char* path) {
+  struct stat status;
+  return ::fstatat(in, path, &status, AT_SYMLINK_NOFOLLOW) == 0 ? std::to_string(status.st_ino) : "0";
+}
+/// The number of its directory, and its name.
+std::string entry(int in, const char* path) {
+  const std::string_view whole = path;
+  const std::size_t slash = whole.rfind('/');
+  const std::string folder(slash == whole.npos ? "." : slash == 0 ? "/" : whole.substr(0, slash));
+  struct stat status;
+  const bool known = ::fstatat(in, folder.c_str(), &status, 0) == 0;
+  return (known ? std::to_string(status.st_ino) : "0") + " " + std::string(whole.substr(slash + 1));  // npos + 1 is 0
+}
+template <class Result>
+Result changed(Result result, int fd, const char* how = "write") {
+  struct stat status;
+  if (!keeps_journal || !counts(fd) || ::fstat(fd, &status) != 0) return result;
+  return note(result, [&] { return std::string(how) + " " + std::to_string(status.st_ino); });
+}
+int made(int result, int in, const char* path, bool is_new = true) {
+  return is_new ? note(result, [&] { return "make " + entry(in, path) + " " + number_of(in, path); }) : result;
+}
+bool is_missing(int in, const char* path, int flags) {
+  const int code = errno;
+  const bool missing = keeps_journal && (flags & O_CREAT) != 0 && number_of(in, path) == "0";
+  errno = code;
+  return missing;
+}
+
 mode_t mode_of(int flags, std::va_list& more) {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? mode_t(va_arg(more, unsigned)) : 0;
 }
@@ -77,45 +125,62 @@ int gshard_calls() {
   return calls;
 }
 
+void gshard_keep_journal(int keep) {
+  const std::scoped_lock lock(journal_lock);
+  if (keep) journal.clear();
+  keeps_journal = keep != 0;
+}
+const char* gshard_journal() {
+  return journal.c_str();
+}
+
 int open(const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails(path) ? -1 : next<int(const char*, int, mode_t)>("open")(path, flags, mode);
+  if (fails(path)) return -1;
+  const bool is_new = is_missing(AT_FDCWD, path, flags);
+  return made(next<int(const char*, int, mode_t)>("open")(path, flags, mode), AT_FDCWD, path, is_new);
 }
 int open64(const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails(path) ? -1 : next<int(const char*, int, mode_t)>("open64")(path, flags, mode);
+  if (fails(path)) return -1;
+  const bool is_new = is_missing(AT_FDCWD, path, flags);
+  return made(next<int(const char*, int, mode_t)>("open64")(path, flags, mode), AT_FDCWD, path, is_new);
 }
 int openat(int at, const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails(path) ? -1 : next<int(int, const char*, int, mode_t)>("openat")(at, path, flags, mode);
+  if (fails(path)) return -1;
+  const bool is_new = is_missing(at, path, flags);
+  return made(next<int(int, const char*, int, mode_t)>("openat")(at, path, flags, mode), at, path, is_new);
 }
 int openat64(int at, const char* path, int flags, ...) {
   std::va_list more;
   va_start(more, flags);
   const mode_t mode = mode_of(flags, more);
   va_end(more);
-  return fails(path) ? -1 : next<int(int, const char*, int, mode_t)>("openat64")(at, path, flags, mode);
+  if (fails(path)) return -1;
+  const bool is_new = is_missing(at, path, flags);
+  return made(next<int(int, const char*, int, mode_t)>("openat64")(at, path, flags, mode), at, path, is_new);
 }
 ssize_t write(int fd, const void* data, std::size_t n) {
   const ssize_t most = room(fd, n);
-  return most < 0 ? -1 : next<ssize_t(int, const void*, std::size_t)>("write")(fd, data, std::size_t(most));
+  return most < 0 ? -1 : changed(next<ssize_t(int, const void*, std::size_t)>("write")(fd, data, std::size_t(most)), fd);
 }
 ssize_t pwrite(int fd, const void* data, std::size_t n, off_t at) {
   const ssize_t most = room(fd, n);
-  return most < 0 ? -1 : next<ssize_t(int, const void*, std::size_t, off_t)>("pwrite")(fd, data, std::size_t(most), at);
+  return most < 0 ? -1 : changed(next<ssize_t(int, const void*, std::size_t, off_t)>("pwrite")(fd, data, std::size_t(most), at), fd);
 }
 ssize_t pwrite64(int fd, const void* data, std::size_t n, off64_t at) {
   const ssize_t most = room(fd, n);
-  return most < 0 ? -1 : next<ssize_t(int, const void*, std::size_t, off64_t)>("pwrite64")(fd, data, std::size_t(most), at);
+  return most < 0 ? -1 : changed(next<ssize_t(int, const void*, std::size_t, off64_t)>("pwrite64")(fd, data, std::size_t(most), at), fd);
 }
 ssize_t pread(int fd, void* data, std::size_t n, off_t at) {
   const ssize_t most = room(fd, n);
@@ -126,34 +191,40 @@ ssize_t pread64(int fd, void* data, std::size_t n, off64_t at) {
   return most < 0 ? -1 : next<ssize_t(int, void*, std::size_t, off64_t)>("pread64")(fd, data, std::size_t(most), at);
 }
 int fsync(int fd) {
-  return fails(fd) ? -1 : next<int(int)>("fsync")(fd);
+  return fails(fd) ? -1 : changed(next<int(int)>("fsync")(fd), fd, "flush");
 }
 int fdatasync(int fd) {
-  return fails(fd) ? -1 : next<int(int)>("fdatasync")(fd);
+  return fails(fd) ? -1 : changed(next<int(int)>("fdatasync")(fd), fd, "flush");
 }
 int rename(const char* from, const char* to) noexcept {
-  return fails(from) ? -1 : next<int(const char*, const char*)>("rename")(from, to);
+  if (fails(from)) return -1;
+  const std::string before = entry(AT_FDCWD, from);
+  return note(next<int(const char*, const char*)>("rename")(from, to),
+              [&] { return "rename " + before + " " + entry(AT_FDCWD, to) + " " + number_of(AT_FDCWD, to); });
 }
 int renameat(int in, const char* from, int into, const char* to) noexcept {
-  return fails(from) ? -1 : next<int(int, const char*, int, const char*)>("renameat")(in, from, into, to);
+  if (fails(from)) return -1;
+  const std::string before = entry(in, from);
+  return note(next<int(int, const char*, int, const char*)>("renameat")(in, from, into, to),
+              [&] { return "rename " + before + " " + entry(into, to) + " " + number_of(into, to); });
 }
 int mkdir(const char* path, mode_t mode) noexcept {
-  return fails(path) ? -1 : next<int(const char*, mode_t)>("mkdir")(path, mode);
+  return fails(path) ? -1 : made(next<int(const char*, mode_t)>("mkdir")(path, mode), AT_FDCWD, path);
 }
 int mkdirat(int in, const char* path, mode_t mode) noexcept {
-  return fails(path) ? -1 : next<int(int, const char*, mode_t)>("mkdirat")(in, path, mode);
+  return fails(path) ? -1 : made(next<int(int, const char*, mode_t)>("mkdirat")(in, path, mode), in, path);
 }
 int ftruncate(int fd, off_t n) noexcept {
-  return fails(fd) ? -1 : next<int(int, off_t)>("ftruncate")(fd, n);
+  return fails(fd) ? -1 : changed(next<int(int, off_t)>("ftruncate")(fd, n), fd);
 }
 int ftruncate64(int fd, off64_t n) noexcept {
-  return fails(fd) ? -1 : next<int(int, off64_t)>("ftruncate64")(fd, n);
+  return fails(fd) ? -1 : changed(next<int(int, off64_t)>("ftruncate64")(fd, n), fd);
 }
 int fallocate(int fd, int mode, off_t at, off_t n) {
-  return fails(fd) ? -1 : next<int(int, int, off_t, off_t)>("fallocate")(fd, mode, at, n);
+  return fails(fd) ? -1 : changed(next<int(int, int, off_t, off_t)>("fallocate")(fd, mode, at, n), fd);
 }
 int fallocate64(int fd, int mode, off64_t at, off64_t n) {
-  return fails(fd) ? -1 : next<int(int, int, off64_t, off64_t)>("fallocate64")(fd, mode, at, n);
+  return fails(fd) ? -1 : changed(next<int(int, int, off64_t, off64_t)>("fallocate64")(fd, mode, at, n), fd);
 }
 int fchmod(int fd, mode_t mode) noexcept {
   return fails(fd) ? -1 : next<int(int, mode_t)>("fchmod")(fd, mode);
@@ -162,13 +233,14 @@ int fchmodat(int in, const char* path, mode_t mode, int flags) noexcept {
   return fails(path) ? -1 : next<int(int, const char*, mode_t, int)>("fchmodat")(in, path, mode, flags);
 }
 int symlinkat(const char* to, int in, const char* path) noexcept {
-  return fails(path) ? -1 : next<int(const char*, int, const char*)>("symlinkat")(to, in, path);
+  return fails(path) ? -1 : made(next<int(const char*, int, const char*)>("symlinkat")(to, in, path), in, path);
 }
 int unlink(const char* path) noexcept {
-  return fails(path) ? -1 : next<int(const char*)>("unlink")(path);
+  return fails(path) ? -1 : note(next<int(const char*)>("unlink")(path), [&] { return "remove " + entry(AT_FDCWD, path); });
 }
 int unlinkat(int in, const char* path, int flags) noexcept {
-  return fails(path) ? -1 : next<int(int, const char*, int)>("unlinkat")(in, path, flags);
+  if (fails(path)) return -1;
+  return note(next<int(int, const char*, int)>("unlinkat")(in, path, flags), [&] { return "remove " + entry(in, path); });
 }
 
 }  // extern "C"
