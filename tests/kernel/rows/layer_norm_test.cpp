@@ -55,6 +55,31 @@ TEST_CASE("layer_norm_grad: finite differences") {
     }
 }
 
+TEST_CASE("layer_norm_grad: of many rows, what each gives alone, and the sums of that") {
+  std::mt19937 gen(3);
+  constexpr std::int64_t cols = 5;
+  for (std::int64_t rows : {2, 63, 64, 127, 128, 130, 191, 193, 1025, 1100}) {
+    CAPTURE(rows);
+    const auto x = random_values(rows * cols, gen), gamma = random_values(cols, gen), dy = random_values(rows * cols, gen);
+    std::vector<double> dx(x.size(), 7), dgamma(gamma.size(), 7), dbeta(dgamma), row(gamma.size()), of_gamma(row), of_beta(row),
+        sum_gamma(gamma.size(), 0), sum_beta(sum_gamma);
+    ks::layer_norm_grad(x.data(), gamma.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data(), rows, cols, 0.01);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      ks::layer_norm_grad(x.data() + i * cols, gamma.data(), dy.data() + i * cols, row.data(), of_gamma.data(), of_beta.data(), 1, cols,
+                          0.01);
+      CHECK(std::vector(dx.begin() + i * cols, dx.begin() + (i + 1) * cols) == row);
+      for (std::size_t j = 0; j < row.size(); ++j) {
+        sum_gamma[j] += of_gamma[j];
+        sum_beta[j] += of_beta[j];
+      }
+    }
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      CHECK(dgamma[j] == doctest::Approx(sum_gamma[j]));
+      CHECK(dbeta[j] == doctest::Approx(sum_beta[j]));
+    }
+  }
+}
+
 TEST_CASE("layer_norm_grad: no rows give no gradient") {
   std::vector<float> gamma(3, 1), dgamma(3, 7), dbeta(3, 7);
   ks::layer_norm_grad<float>(nullptr, gamma.data(), nullptr, nullptr, dgamma.data(), dbeta.data(), 0, 3,

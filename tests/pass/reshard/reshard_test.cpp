@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -111,4 +112,44 @@ TEST_CASE("no way between two layouts of a rank-3 tensor on a 2x2x2 mesh is chea
     CHECK(pairs > 10000);
     CHECK(dearer == 0);
   }
+}
+
+TEST_CASE("a permutation, and no all-to-all, gives every device a shard that some device had") {
+  using shard = std::vector<gs::interval>;
+  int permutations = 0, exchanges = 0, wrong = 0;
+  for (const std::vector<int>& axes : {std::vector<int>{2, 2, 2}, {2, 3, 6}, {2, 4, 8}, {3, 2, 3}}) {
+    gs::extents e;
+    e.dims = {576, 576};  // every shard has the same size
+    e.known_axes = 7;
+    for (std::size_t a = 0; a < 3; ++a) e.axes[a] = axes[a];
+    const auto shards_of = [&](const sharding& s) {
+      std::vector<shard> all;
+      std::array<int, gs::max_axes> at{};
+      for (at[0] = 0; at[0] < axes[0]; ++at[0])
+        for (at[1] = 0; at[1] < axes[1]; ++at[1])
+          for (at[2] = 0; at[2] < axes[2]; ++at[2])
+            all.push_back({gs::block_of(576, s[0], e.axes, at), gs::block_of(576, s[1], e.axes, at)});
+      return all;
+    };
+    gs::value v;
+    for (int d = 0; d < 2; ++d) v.dims.push_back(d);
+    const std::vector<sharding> all = gshard::testing::all_shardings(2, 3, false);
+    for (const sharding& from : all)
+      for (const sharding& to : all) {
+        sharding now = from;
+        for (const gs::move& m : gs::plan_reshard(v, from, to, e)) {
+          if (m.kind == op::collective_permute || m.kind == op::all_to_all) {
+            const std::vector<shard> before = shards_of(now), after = shards_of(m.to);
+            const bool whole = std::ranges::all_of(after, [&](const shard& s) { return std::ranges::find(before, s) != before.end(); });
+            ++(m.kind == op::collective_permute ? permutations : exchanges);
+            if (whole != (m.kind == op::collective_permute) && ++wrong <= 3)
+              FAIL_CHECK(text(now) << " to " << text(m.to) << ": " << gs::name(m.kind));
+          }
+          now = m.to;
+        }
+      }
+  }
+  CHECK(wrong == 0);
+  CHECK(permutations > 100);
+  CHECK(exchanges > 1000);
 }
