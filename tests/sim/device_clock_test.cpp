@@ -22,22 +22,22 @@ inline constexpr auto model = [](auto&, auto x, auto w) {
 using program = gs::program<model, gs::mesh<gs::axis<"y">, gs::axis<"x">>, gs::in<"AB", P<none, "x">>, gs::in<"BC", P<"x", none>>,
                             gs::combine_up_to<0>>;
 
-/// Every local step takes 1 s, every collective 2.
-std::vector<gs::step_record> steps() {
+/// Every local step takes 1 s, every collective 2, or as told.
+std::vector<gs::step_record> steps(double collective = 2) {
   std::vector<gs::step_record> list;
   for (std::size_t i = 0; i < program::plan.steps.size(); ++i) {
     const op kind = program::plan.steps[i].kind;
     gs::step_record s;
     s.step = std::int32_t(i);
     s.bytes_received = gs::traits(kind).collective;
-    s.seconds = gs::traits(kind).alias ? 0 : gs::traits(kind).collective ? 2 : 1;
+    s.seconds = gs::traits(kind).alias ? 0 : gs::traits(kind).collective ? collective : 1;
     list.push_back(s);
   }
   return list;
 }
-gs::detail::clock_times run(const gs::faults& broken = {}, bool overlap = false, double hidden = 1) {
+gs::detail::clock_times run(const gs::faults& broken = {}, bool overlap = false, double hidden = 1, double collective = 2) {
   const std::vector<int> extents{2, 3};
-  const auto list = steps();
+  const auto list = steps(collective);
   const gs::extents e = program::plan.bind({{'A', 60}, {'B', 60}, {'C', 60}}, extents);
   const gs::list<gs::async_interval> schedule = overlap ? gs::async_schedule(program::plan, e) : gs::in_turn(program::plan);
   return gs::detail::run_clocks(program::plan, extents, broken, schedule, list, std::vector<std::int64_t>(list.size(), 7), 3, hidden);
@@ -118,6 +118,19 @@ TEST_CASE("clocks: aside, collectives take the time that is left between what th
   const auto o = run({}, true);
   CHECK(o.seconds < total());
   CHECK(o.seconds >= 4);
+  for (const double collective : {1.0, 2.0, 5.0})  // one after another on the network
+    for (const double hidden : {1.0, 0.5, 0.0}) {
+      double free = 0;
+      int collectives = 0;
+      for (const gs::time_span& s : run({}, true, hidden, collective).tracks[0].spans) {
+        if (s.what != gs::activity::collective) continue;
+        CHECK(s.begin >= free);
+        CHECK(s.end == doctest::Approx(s.begin + collective));
+        free = s.end;
+        ++collectives;
+      }
+      CHECK(collectives == 2);
+    }
   gs::faults late;
   late.stragglers = {{4, 1, 10}};
   CHECK(run(late, true).seconds == o.seconds + 10);

@@ -7,9 +7,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <vector>
 
 namespace gs = gshard;
 using gs::none, gs::P;
@@ -46,6 +49,41 @@ TEST_CASE("memory: the peak is that of the plan's lifetimes, parameters and inpu
   const gs::step_price p = gs::price(program::plan, sizes, {});
   CHECK(r.peak <= p.bytes());
   CHECK(r.peak >= p.parameters + p.peak);
+}
+
+TEST_CASE("memory: at every step there is what it reads, what it makes, and what later steps read") {
+  constexpr gs::plan_view plan = program::plan;
+  const gs::list<gs::async_interval> turns = gs::in_turn(plan);
+  const gs::device_memory memory(plan, sizes, turns);
+  const std::size_t end = plan.steps.size();
+  struct use {
+    std::size_t first, last;
+  };
+  std::map<std::int32_t, use> uses;  // by storage
+  const auto used = [&](std::int32_t v, std::size_t step) {
+    const auto at = uses.try_emplace(plan.lifetimes[std::size_t(v)].root, use{step, step}).first;
+    at->second.last = std::max(at->second.last, step);
+  };
+  for (const gs::port& p : plan.inputs) used(p.value, 0);
+  for (const gs::parameter& p : plan.parameters) {
+    used(p.value, 0);
+    used(p.value, end);
+  }
+  for (std::size_t i = 0; i < end; ++i) {
+    for (int k = 0; k < plan.steps[i].inputs; ++k) used(plan.steps[i].input(k), i);
+    for (int o = 0; o < plan.steps[i].outputs; ++o) used(plan.steps[i].output(o), i);
+  }
+  for (const gs::port& p : plan.outputs) used(p.value, end);
+  const std::vector<std::int64_t> bytes = memory.after(order);
+  REQUIRE(bytes.size() == end);
+  for (std::size_t i = 0; i < end; ++i) {
+    CAPTURE(i);
+    const gs::node& n = plan.steps[i];
+    std::int64_t expected = 0;
+    for (const auto& [v, u] : uses) expected += u.first <= i && i <= u.last ? memory.bytes(v) : 0;
+    for (int k = 0; k < n.inputs && n.kind == gs::op::all_reduce && n.inputs > 1; ++k) expected += memory.bytes(n.input(k));  // packed
+    CHECK(bytes[i] == expected);
+  }
 }
 
 TEST_CASE("memory: weights, states and gradients are told from activations") {
