@@ -7,11 +7,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: tests/mutations.sh [--list] [--only N,M...] [--source DIR] [--targets "TARGET..."] [--jobs N]
+usage: tests/mutations.sh [--list] [--only N,M...] [--source DIR] [--targets "TARGET..."] [--tests REGEX] [--jobs N]
   --list        prints the faults of tests/mutations/faults.txt
   --only N,M    these faults alone
   --source DIR  in another checkout of gshard. Faults whose line it lacks are not applicable; a header may have another path there
   --targets     builds and runs these executables of tests alone; the default is all of units and of MPI ranks
+  --tests REGEX  of those built, runs the tests alone whose ctest names match
   --jobs N      compiles and tests at once; the default depends on the machine
 
 All faults are compiled into one copy of the sources: each is a condition on the number in GSHARD_MUTATION, false in what the compiler
@@ -27,6 +28,7 @@ TXT
 source=$top
 only=
 jobs=
+tests=
 targets=()
 for folder in base comm exec io ir kernel nn op optim pass report run sim tensor testing; do targets+=("test_$folder"); done
 targets+=(test_mpi test_misuse test_misuse_other_build test_under_faults_all)
@@ -42,6 +44,7 @@ while [ $# -gt 0 ]; do
       source=$(cd "$2" && pwd)
       shift ;;
     --targets) read -ra targets <<<"${2:?--targets takes names of targets}"; shift ;;
+    --tests) tests=${2:?--tests takes a regular expression}; shift ;;
     --jobs)
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--jobs takes a number"
       jobs=$2
@@ -66,4 +69,4 @@ quietly "$work/configure.log" cmake --preset tests -B "$work/build" -DGSHARD_BUI
   "-DCMAKE_CXX_FLAGS=-w -include $work/mutation.hpp"
 quietly "$work/build.log" cmake --build "$work/build" --target "${targets[@]}" --parallel "$jobs"
 # shellcheck disable=SC2086  # numbers, split at blanks
-exec python3 "$top/tests/mutations/mutations.py" run "$list" "$work/source" "$work/build" "$jobs" $only
+exec python3 "$top/tests/mutations/mutations.py" run "$list" "$work/source" "$work/build" "$jobs" "$tests" $only

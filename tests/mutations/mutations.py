@@ -3,7 +3,7 @@
 
 mutations.py list LIST
 mutations.py copy LIST SOURCE COPY any|exact    any: faults whose line is nowhere in SOURCE are left out
-mutations.py run LIST COPY BUILD JOBS [NUMBER...]
+mutations.py run LIST COPY BUILD JOBS REGEX [NUMBER...]    REGEX: of the names of tests
 """
 import json
 import os
@@ -96,9 +96,16 @@ def write_if_new(path, content, mode):
     path.chmod(mode)
 
 
-def copy_with_faults(faults, source, copy, any_place):
+def names_of(source):
+    """The files of a checkout, or of an unpacked archive."""
+    if not (source / ".git").exists():
+        return [str(p.relative_to(source)) for p in source.rglob("*") if p.is_file() and p.relative_to(source).parts[0] != "build"]
     listed = subprocess.run(["git", "-C", source, "ls-files", "-co", "--exclude-standard", "-z"], check=True, stdout=subprocess.PIPE)
-    names = [n for n in listed.stdout.decode().split("\0") if n and (source / n).is_file()]
+    return [n for n in listed.stdout.decode().split("\0") if n and (source / n).is_file()]
+
+
+def copy_with_faults(faults, source, copy, any_place):
+    names = names_of(source)
     changes, problems = {}, []
     for f in faults:
         path, problem = place_of(f, source, any_place)
@@ -187,12 +194,20 @@ def tests_of(build):
 
 
 def measure(tests, build, jobs):
-    """Runs all tests without a fault: which come to which faults, and how long they take."""
-    reached = build / "reached"
+    """Runs all tests without a fault: which come to which faults, and how long they take. Of tests that have not changed it is known."""
+    reached, table = build / "reached", build / "measured.json"
     reached.mkdir(exist_ok=True)
-    failed = []
+    known = json.loads(table.read_text()) if table.is_file() else {}
+    failed, lock = [], threading.Lock()
+
+    def state_of(test):
+        return [[c, Path(c).stat().st_mtime_ns] for c in test.command if c.startswith(str(build))] + [test.command]
 
     def one(test):
+        row = known.get(test.name)
+        if row and row["state"] == state_of(test):
+            test.seconds, test.reaches = row["seconds"], set(row["reaches"])
+            return
         file = reached / test.name.replace("/", "-")
         file.unlink(missing_ok=True)
         start = time.monotonic()
@@ -203,6 +218,10 @@ def measure(tests, build, jobs):
             (reached / (file.name + ".log")).write_text(output)
         if file.is_file():
             test.reaches = {int(n) for n in file.read_text().split()}
+        if not why:
+            with lock:
+                known[test.name] = {"state": state_of(test), "seconds": test.seconds, "reaches": sorted(test.reaches)}
+                table.write_text(json.dumps(known))
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, sorted(tests, key=lambda t: t.is_mpi())))
@@ -245,10 +264,10 @@ class Runner:
         return result
 
 
-def run_faults(faults, copy, build, jobs, only):
+def run_faults(faults, copy, build, jobs, wanted, only):
     applied = json.loads((copy.parent / "applied.json").read_text())
     chosen = [f for f in faults if f.number in applied and (not only or f.number in only)]
-    tests = tests_of(build)
+    tests = [t for t in tests_of(build) if re.search(wanted, t.name)]
     if not tests:
         sys.exit(f"no tests are built in {build}")
     print(f"Running {len(tests)} tests without a fault", flush=True)
@@ -283,7 +302,8 @@ def main():
     elif what == "copy":
         copy_with_faults(faults, Path(sys.argv[3]).resolve(), Path(sys.argv[4]).resolve(), sys.argv[5] == "any")
     else:
-        run_faults(faults, Path(sys.argv[3]).resolve(), Path(sys.argv[4]).resolve(), int(sys.argv[5]), [int(n) for n in sys.argv[6:]])
+        run_faults(faults, Path(sys.argv[3]).resolve(), Path(sys.argv[4]).resolve(), int(sys.argv[5]), sys.argv[6],
+                   [int(n) for n in sys.argv[7:]])
 
 
 main()
