@@ -183,18 +183,19 @@ TEST_CASE("two levels: a size that does not match is told by the one that expect
     const std::vector<node_routes> routes = routes_of(nodes);
     std::vector<hierarchical_all_to_all> members(4);
     for (std::size_t from = 0; from < 4; ++from)
-      for (std::size_t to = 0; to < 4; ++to) {
-        if (from == to) continue;
-        cases::exchange_case x({4}, 1, 2);
-        put_own(x);
-        x.recv_bytes[to][from] += 1;
-        x.recv[to].resize(x.recv[to].size() + 1);
-        const auto said = exchange(routes, members, x, 40, nothing_is_lost);
-        for (std::size_t m = 0; m < 4; ++m)
-          CHECK(said[m] == (m == to ? gs::detail::unexpected(int(to), 4, std::size_t(x.recv_bytes[to][from]), int(from),
-                                                             "sent " + std::to_string(x.send_bytes[from][to]))
-                                    : ""));
-      }
+      for (std::size_t to = 0; to < 4; ++to)
+        for (const int more : {1, -1}) {
+          cases::exchange_case x({4}, 1, 2);
+          if (from == to || x.recv_bytes[to][from] + more < 0) continue;
+          put_own(x);
+          x.recv_bytes[to][from] += more;
+          x.recv[to].resize(x.recv[to].size() + 1);
+          const auto said = exchange(routes, members, x, 40, nothing_is_lost);
+          for (std::size_t m = 0; m < 4; ++m)
+            CHECK(said[m] == (m == to ? gs::detail::unexpected(int(to), 4, std::size_t(x.recv_bytes[to][from]), int(from),
+                                                               "sent " + std::to_string(x.send_bytes[from][to]))
+                                      : ""));
+        }
   }
 }
 

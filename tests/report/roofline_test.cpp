@@ -42,21 +42,26 @@ TEST_CASE("kinds of operations add up to the steps, the longest first") {
   CHECK(touched == 0);
 }
 
-TEST_CASE("what bounds a kind is what bounds most of its seconds; its intensity is of all its work") {
-  gs::run_record run;
-  gs::step_record s;
-  for (const auto& [bound, seconds] : {std::pair{gs::limit::memory, 2.0}, {gs::limit::arithmetic, 3.0}, {gs::limit::memory, 2.0}}) {
-    s.bound = bound;
-    s.seconds = seconds;
-    s.flops = 10;
-    s.bytes_touched = 4;
-    run.steps.push_back(s);
+TEST_CASE("what bounds a kind is what bounds most of its seconds, not of its steps; its intensity is of all its work") {
+  using rows = std::vector<std::pair<gs::limit, double>>;
+  for (const rows& all : {rows{{gs::limit::memory, 2}, {gs::limit::arithmetic, 3}, {gs::limit::memory, 2}},  // each step is shorter
+                          rows{{gs::limit::memory, 7}, {gs::limit::arithmetic, 3}, {gs::limit::arithmetic, 3}},  // there are fewer steps
+                          rows{{gs::limit::arithmetic, 3}, {gs::limit::arithmetic, 3}, {gs::limit::memory, 6.5}}}) {
+    gs::run_record run;
+    for (const auto& [bound, seconds] : all) {
+      gs::step_record s;
+      s.bound = bound;
+      s.seconds = seconds;
+      s.flops = 10;
+      s.bytes_touched = 4;
+      run.steps.push_back(s);
+    }
+    const std::vector<gs::kind_record> kinds = gs::kinds_of(run, sample::plan);
+    REQUIRE(kinds.size() == 1);
+    CHECK(kinds[0].kind == sample::plan.steps[0].kind);
+    CHECK(kinds[0].bound == gs::limit::memory);
+    CHECK(kinds[0].intensity() == 2.5);
   }
-  const std::vector<gs::kind_record> kinds = gs::kinds_of(run, sample::plan);
-  REQUIRE(kinds.size() == 1);
-  CHECK(kinds[0].kind == sample::plan.steps[0].kind);
-  CHECK(kinds[0].bound == gs::limit::memory);
-  CHECK(kinds[0].intensity() == 2.5);
   CHECK(gs::kind_record{}.intensity() == 0);
 }
 

@@ -112,18 +112,19 @@ TEST_CASE_TEMPLATE("top_k: the first of all, sorted", T, float, double, std::int
   }
 }
 
-TEST_CASE("top_k: the best of the best of two shards are the best of all") {
-  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+TEST_CASE("top_k: the best of the best of two shards are the best of all, whichever are best, padding of short shards last") {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     std::mt19937 gen(seed);
     const std::int64_t n = pick(gen, 1, 20), k = pick(gen, 1, 8), cut = pick(gen, 0, n);
+    const bool largest = pick(gen, 0, 1);
     const auto all = random_case<double>(n, gen);
     ordered<double> left{{all.values.begin(), all.values.begin() + cut}, {}}, right{{all.values.begin() + cut, all.values.end()}, {}};
-    auto both = top_k(left, true, 0, 1, cut, 1, k, true);
-    const auto more = top_k(right, true, cut, 1, n - cut, 1, k, true);
+    auto both = top_k(left, true, 0, 1, cut, 1, k, largest);
+    const auto more = top_k(right, true, cut, 1, n - cut, 1, k, largest);
     both.values.insert(both.values.end(), more.values.begin(), more.values.end());
     both.ids.insert(both.ids.end(), more.ids.begin(), more.ids.end());
-    const auto found = top_k(both, false, 0, 1, 2 * k, 1, k, true), expected = top_k(all, true, 0, 1, n, 1, k, true);
+    const auto found = top_k(both, false, 0, 1, 2 * k, 1, k, largest), expected = top_k(all, true, 0, 1, n, 1, k, largest);
     CHECK(same(found.values, expected.values));
     CHECK(found.ids == expected.ids);
   }

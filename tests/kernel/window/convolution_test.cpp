@@ -101,7 +101,7 @@ TEST_CASE_TEMPLATE("convolution: random windows, factors, shards and pieces", T,
 
 namespace {
 
-// A convolution over 1 to 3 dims, channels before or after them, and its gradients.
+// A convolution over 1 to 3 dims, channels before or after them, and its gradients, whole or in pieces of the batch.
 void check_ordinary(std::size_t spatial, bool channels_last, std::mt19937& gen) {
   const std::string dims = std::string("XYZ").substr(0, spatial), taps = std::string("xyz").substr(0, spatial);
   const std::string in = channels_last ? "B" + dims + "I" : "BI" + dims, out = channels_last ? "B" + dims + "O" : "BO" + dims;
@@ -135,11 +135,12 @@ void check_ordinary(std::size_t spatial, bool channels_last, std::mt19937& gen) 
   const auto n = [](const std::string& letters, const extents& sizes) { return einsum_reference::count(letters, sizes); };
   const auto x = random_values(n(in, before), gen), w = random_values(n(weights, before), gen), dy = random_values(n(out, after), gen);
   std::vector<double> y(dy.size()), dx(x.size()), dw(w.size());
+  const std::int64_t most_bytes = pick(gen, 0, 1) ? 1 << 20 : 1;
   const auto read = windowed(in, before, after, false);
-  ks::convolution<double>(read, operand(weights, after), operand(out, after)).run(x.data(), w.data(), y.data());
-  ks::convolution<double>(read, operand(out, after), operand(weights, after)).run(x.data(), dy.data(), dw.data());
+  ks::convolution<double>(read, operand(weights, after), operand(out, after), most_bytes).run(x.data(), w.data(), y.data());
+  ks::convolution<double>(read, operand(out, after), operand(weights, after), most_bytes).run(x.data(), dy.data(), dw.data());
   const auto read_back = windowed(out, after, before, true);
-  ks::convolution<double>(read_back, operand(weights, before), operand(in, before)).run(dy.data(), w.data(), dx.data());
+  ks::convolution<double>(read_back, operand(weights, before), operand(in, before), most_bytes).run(dy.data(), w.data(), dx.data());
 
   std::vector<double> expected(y.size());
   extents loops = after;
