@@ -43,7 +43,8 @@ TXT
 # run_all [options]: this script once per configuration.
 run_all() {
   local configuration failed=() took=()
-  for configuration in --long --clang --asan "--asan --clang" --no-mpi --tsan --asan-mpi --faults --mutations "--random 2000" "--kills 8"; do
+  for configuration in --long --clang --asan "--asan --clang" --no-mpi --tsan --asan-mpi --faults --mutations "--random 2000" \
+    "--kills 8"; do
     echo "== tests/run.sh $configuration"
     SECONDS=0
     # shellcheck disable=SC2086  # options, split at blanks
