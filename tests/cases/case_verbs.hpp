@@ -162,7 +162,9 @@ inline term record(const gs::gating_result& r) {
   return std::map<std::string, symbol>{{"combine", r.combine}, {"dispatch", r.dispatch}, {"aux", r.aux},
                                        {"load", r.load}, {"overflow", r.overflow}, {"demand", r.demand}};
 }
-inline gs::capacity slots(const call& c, double factor) { return {c.option("slots", factor), c.option("least_slots", 0)}; }
+inline gs::capacity slots(const call& c, double factor) {
+  return {c.option("slots", factor), c.option("least_slots", 0), c.option("multiple", 1)};
+}
 inline gs::gate_norm norm(const call& c, const std::string& otherwise) {
   const term* t = c.find("norm");
   const std::string& name = t ? t->text : otherwise;
@@ -184,8 +186,14 @@ inline term conv(const call& c) {
   return gs::conv(c.text(), c.x(1), c.x(2), how);
 }
 inline term top_k_gating(const call& c) {
-  const gs::gating_options o{.k = c.option("k", 2), .slots = slots(c, 0), .norm = norm(c, "chosen"), .scale = c.option("scale", 1.0),
-                             .scores = c.tensor_option("scores"), .importance = c.tensor_option("importance")};
+  const term* const second = c.find("second");
+  const gs::gating_options o{.k = c.option("k", 2),
+                             .slots = slots(c, 0),
+                             .second = second && second->text == "sampled" ? gs::second_expert::sampled : gs::second_expert::always,
+                             .norm = norm(c, "chosen"),
+                             .scale = c.option("scale", 1.0),
+                             .scores = c.tensor_option("scores"),
+                             .importance = c.tensor_option("importance")};
   return record(c.count() > 1 ? gs::top_k_gating(c.x(0), c.x(1), o) : gs::top_k_gating(c.x(0), o));
 }
 inline term expert_choice_gating(const call& c) {
