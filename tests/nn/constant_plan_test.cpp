@@ -6,6 +6,7 @@
 #include <gshard/nn/language_model.hpp>
 #include <gshard/nn/pipeline.hpp>
 #include <gshard/nn/transformer.hpp>
+#include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 
@@ -23,7 +24,8 @@ namespace {
 using line = gs::mesh<gs::axis<"expert">>;
 template <gs::fixed_string Letters>
 using ids = in<Letters, P<"expert", none, none>, std::int32_t>;
-const gs::dims extents{{'G', 4}, {'B', 2}, {'S', 5}, {'T', 6}, {'M', 8}, {'H', 2}, {'R', 2}, {'D', 4}, {'F', 6}, {'E', 4}, {'V', 9}, {'L', 9}};
+const gs::dims extents{{'G', 4}, {'B', 2}, {'S', 5}, {'T', 6}, {'M', 8}, {'H', 2},
+                       {'R', 2}, {'D', 4}, {'F', 6}, {'E', 4}, {'V', 9}, {'L', 9}};
 
 inline constexpr auto language_model = [](auto& m, auto tokens, auto labels, auto rate) {
   nn::routing_summary routing;
@@ -52,6 +54,16 @@ inline constexpr auto translation = [](auto& m, auto source, auto target, auto n
 };
 using translator = gs::program<translation, line, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
 
+inline constexpr auto sampling_layer = [](auto& m, auto x, auto mask) {
+  const nn::moe_result r = nn::moe<"expert">(m, x, mask, {.second = gs::second_expert::sampled});
+  const auto busiest = nn::measure_balance(r.demand, r.overflow).busiest;
+  return gs::sum(r.y * r.y) + busiest;
+};
+inline constexpr auto in_micro_batches = [](auto& m, auto x, auto wanted) {
+  const auto w = m.param("w", "M", gs::init::fan_in("M"));
+  return gs::accumulate(m, [&](auto part, auto label) { return gs::mean(gs::einsum<"BM,M->B">(part, w) - label); }, x, wanted).loss;
+};
+
 inline constexpr auto rounds = [](auto& m, auto x, auto w) {
   const auto stage = [](gs::symbol y, gs::symbol v) {
     return gs::map<[](auto u) { return gs::tanh(u); }>(gs::einsum<"SBF,SFG->SBG">(y, v));
@@ -72,8 +84,15 @@ TEST_CASE("an encoder and a decoder are planned at run time as by the compiler")
   CHECK(same_plan::at_run_time<translator>({{2}, extents}) == "");
 }
 
+TEST_CASE("sampled experts, measures of balance and micro-batches are planned at run time as by the compiler") {
+  CHECK(same_plan::at_run_time<gs::program<sampling_layer, line, in<"GSM", P<"expert", none, none>>, in<"GS", P<"expert", none>>>>(
+            {{2}, extents}) == "");
+  CHECK(same_plan::at_run_time<gs::program<in_micro_batches, line, in<"NBM", P<none, "expert", none>>, in<"NB", P<none, "expert">>,
+                                           gs::extent<'N', 2>>>({{2}, {{'N', 2}, {'B', 4}, {'M', 3}}}) == "");
+}
+
 TEST_CASE("a pipeline with rounds is planned at run time as by the compiler") {
-  using stages = gs::program<rounds, gs::mesh<gs::axis<"stage", 2>>, in<"MBF">, in<"RSFF", P<none, "stage", none, none>>, gs::extent<'M', 4>,
-                             gs::extent<'R', 2>, gs::extent<'S', 2>>;
+  using stages = gs::program<rounds, gs::mesh<gs::axis<"stage", 2>>, in<"MBF">, in<"RSFF", P<none, "stage", none, none>>,
+                             gs::extent<'M', 4>, gs::extent<'R', 2>, gs::extent<'S', 2>>;
   CHECK(same_plan::at_run_time<stages>({{2}, {{'M', 4}, {'B', 3}, {'F', 2}, {'R', 2}, {'S', 2}}}) == "");
 }

@@ -267,7 +267,8 @@ constexpr balance_metrics measure_balance(here demand, symbol overflow) {
   const line_of_call kept(*demand.owner);
   constexpr auto share_of = [](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; };
   const symbol total = sum(demand), share = map<share_of>(demand, total);
-  return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(reduce_max<"E->">(demand), mean(demand)),
+  const symbol largest = reduce_max<"E->">(demand), mean_demand = mean(demand);
+  return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(largest, mean_demand),
           -sum(map<[](auto p) { return p == 0 ? decltype(p)(0) : p * log(p); }>(share)),
           map<share_of>(overflow, total)};
 }

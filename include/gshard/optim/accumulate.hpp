@@ -13,9 +13,11 @@
 #include <gshard/trace/shape.hpp>
 #include <gshard/trace/window.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 namespace gshard { inline namespace v0 {
 
@@ -93,7 +95,8 @@ constexpr accumulated accumulate(const parameter_scope& m, const accumulate_opti
       return squeeze<0>(slice(x, 0, i, i + 1));
     };
     b.losses = {};  // auxiliary losses of this micro-batch
-    const symbol loss = body(part(first), part(rest)...);
+    const std::array<symbol, 1 + sizeof...(rest)> parts{part(first), part(rest)...};
+    const symbol loss = std::apply(body, parts);
     if (!b.has(loss)) break;
     b.place = place;
     const line_of_call kept(b);

@@ -134,13 +134,15 @@ constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
   const dim_list dims = gates.get().dims;
   const dtype type = gates.get().type;
   const symbol first = emit_equal_index(argmax<"GSE->GS">(scores), dims[2], type);
+  const symbol fixed_gates = stop_gradient(gates), fixed_scores = stop_gradient(scores);
+  const symbol gumbel = emit_gumbel(*gates.owner, dims, type);
   return map(
       [](auto is_first, auto gate, auto score, auto noise) {
         using number = decltype(gate);
         constexpr auto infinity = std::numeric_limits<float>::infinity();
         return is_first > 0.5 ? number(infinity) : score == -infinity ? number(-infinity) : log(gate) + noise;
       },
-      first, stop_gradient(gates), stop_gradient(scores), emit_gumbel(*gates.owner, dims, type));
+      first, fixed_gates, fixed_scores, gumbel);
 }
 
 /// The weights of choices [G,S,K], divided by their sum over K. Zeros stay zeros.
