@@ -20,7 +20,7 @@ class Made:
     """A compiler whose numbers are those of the budget, but for one case and measure."""
     def __init__(self, name="g++ 12", case="", measure="", times=1.0, reference=1.0, until=99):
         self.name, self.case, self.measure, self.times, self.reference, self.until = name, case, measure, times, reference, until
-        self.is_clang, self.costs = name.startswith("clang"), 0
+        self.is_clang, self.counted, self.costs = name.startswith("clang"), 0, 0
 
     def numbers(self, case, measures, units, times):
         if case.name == budget.REFERENCE:
@@ -28,6 +28,7 @@ class Made:
         return {m: self.reference * units[m] * RATIOS[m] * (times if (case.name, m) == (self.case, self.measure) else 1) for m in measures}
 
     def count(self, case):
+        self.counted += 1
         return self.numbers(case, ["instantiations"] if self.is_clang else ["templates", "allocated"], REFERENCE, self.times)
 
     def cost(self, case):
@@ -81,6 +82,7 @@ class Check(unittest.TestCase):
         for made in (Made("g++ 14"), Made("clang 19"), Made(reference=1.05)):
             printed, failed = self.counts(made)
             self.assertRegex(printed, "^skipped: ", made.name)
+            self.assertEqual(made.counted, 1 if made.name == "g++ 12" else 0, made.name)
             self.assertIsNone(failed)
             self.assertIsNotNone(self.all(made)[1])
 
