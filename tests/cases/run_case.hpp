@@ -127,6 +127,7 @@ inline prepared_case prepare(const text_case& c, const std::vector<std::pair<cha
             }
             for (std::size_t i = 0; i < given.size(); ++i)
               if (l.what == line::kind::unaffected && given[i]->name == l.name) q.varied = int(i);
+            if (l.what == line::kind::unaffected && q.varied < 0) throw bad_case("no input " + l.name);
             p.comparisons.push_back(q);
             break;
           }
