@@ -17,7 +17,8 @@ TEST_CASE("mpi: cases have the bits of simulated devices") {
   std::vector<std::vector<int>> meshes{{ranks}};
   if (ranks == 4) meshes.push_back({2, 2});
   int runs = 0;
-  for (const cases::text_case& c : cases::read_cases("../docs/bugs.md"))
+  for (const cases::text_case& c : cases::read_cases("../docs/bugs.md")) {
+    if (!cases::expected_error(c).empty()) continue;  // refused before it runs
     for (const auto& sizes : c.sizes) {
       const cases::prepared_case p = cases::prepare(c, sizes);
       for (const std::vector<int>& mesh : meshes) {
@@ -37,5 +38,6 @@ TEST_CASE("mpi: cases have the bits of simulated devices") {
         }
       }
     }
+  }
   CHECK((ranks == 1 || on_ranks::received > 0));
 }
