@@ -36,7 +36,7 @@ struct expression {
 struct declared {
   std::string name, type, letters;
   bool parameter = false;
-  int least = 0;     // of random int32
+  int least = 0;     // int32: at least this, if the numbers are random
   char below = 0;    // int32: less than the extent of this letter
   bool given = false;
   expression data;   // if given: a number for all elements, or a list that repeats
