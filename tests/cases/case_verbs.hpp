@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,7 @@ struct call {
   std::vector<term> given{};
   std::map<std::string, term, std::less<>> options{};
   std::function<symbol(const std::string&, std::vector<term>)> apply{};  // a function of the case
+  mutable std::set<std::string, std::less<>> read{};                     // names of options that the verb has looked for
 
   [[noreturn]] void fail(const std::string& why) const { throw bad_case(std::string(verb) + ": " + why); }
   std::size_t count() const { return given.size(); }
@@ -87,6 +89,7 @@ struct call {
     return list;
   }
   const term* find(std::string_view name) const {
+    read.emplace(name);
     const auto found = options.find(name);
     return found == options.end() ? nullptr : &found->second;
   }
@@ -169,7 +172,9 @@ inline gs::gate_norm norm(const call& c, const std::string& otherwise) {
   const term* t = c.find("norm");
   const std::string& name = t ? t->text : otherwise;
   if (name == "chosen") return gs::gate_norm::chosen;
-  return name == "kept" ? gs::gate_norm::kept : gs::gate_norm::off;
+  if (name == "kept") return gs::gate_norm::kept;
+  if (name != "off") c.fail("no norm " + name);
+  return gs::gate_norm::off;
 }
 inline term random(const call& c, bool normal) {
   gs::builder& b = c.m.owner();
@@ -361,7 +366,10 @@ class evaluator {
     c.apply = [this](const std::string& f, std::vector<term> given) { return apply(f, std::move(given)).tensor; };
     const auto found = detail::verbs().find(e.word);
     if (found == detail::verbs().end()) throw bad_case("unknown verb " + e.word);
-    return found->second(c);
+    term made = found->second(c);
+    for (const auto& [name, value] : c.options)
+      if (!c.read.contains(name)) c.fail("no option " + name);
+    return made;
   }
 };
 

@@ -80,6 +80,7 @@ TEST_CASE("cases: what cannot be read is an error with its line") {
   CHECK_THROWS_WITH_AS(wrong_with("sum(x"), doctest::Contains("given:6: "), cases::bad_case);
   CHECK(says(wrong_with("summe(x)"), "unknown verb summe"));
   CHECK(says(wrong_with("sum(z)"), "unknown name z"));
+  CHECK(says(wrong_with("sort(x, dims=0).ids"), "sort: no option dims"));
   CHECK(says(wrong_with("sum(x) unaffected by z"), "no input z"));
   CHECK(says(wrong_with("y: f64[A] = [1 2]\ny"), "y has 4 elements, 2 are given"));
   CHECK(says(wrong_with("y: f65[A]\ny"), "unknown element type f65"));
