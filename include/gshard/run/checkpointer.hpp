@@ -442,18 +442,9 @@ class checkpointer {
   std::string products() const {
     std::string text(kernel::gemm_libraries);
 #if GSHARD_HEADER_ONLY
-#ifdef __AVX512F__
-    text += ", AVX-512";
-#elif defined(__AVX__)
-    text += ", AVX";
-#endif
-#ifdef __FMA__
-    text += ", FMA";
-#endif
+    text += detail::instruction_sets;
 #else
-    // The kernels are those of the compiled library, whatever the flags of this source.
-    if (&compiled_kernels.at(on_.level()) != &compiled_kernels)
-      text += on_.level() == cpu_level::x86_64_v4 ? ", AVX-512, FMA" : ", AVX, FMA";
+    text += compiled_kernels.at(on_.level()).instruction_sets;  // whatever the flags of this source
 #endif
     if (const auto here = detail::float_environment::here(); here != detail::float_environment()) text += ", " + here.text();
     return text;

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 namespace gshard { inline namespace v0 {
 
@@ -38,6 +39,18 @@ constexpr dtype kernel_type(op kind, dtype type) {
   }
 }
 
+/// The instruction sets that this source is compiled for, if they change bits.
+inline constexpr std::string_view instruction_sets =
+#if defined(__AVX512F__)
+    ", AVX-512"
+#elif defined(__AVX__)
+    ", AVX"
+#endif
+#if defined(__FMA__)
+    ", FMA"
+#endif
+    "";
+
 }  // namespace detail
 
 /// One function per operation and element type. It binds a step on a device to its kernel.
@@ -53,6 +66,8 @@ class kernel_table {
   std::array<binder, size> binders{};
   /// The same kernels for the levels above `cpu_level::base`, in their order: in gshard::compiled only, else null.
   std::array<const kernel_table*, 2> higher{};
+  /// Those that the kernels are compiled for: ", AVX, FMA".
+  std::string_view instruction_sets{};
 
   constexpr binder operator()(op kind, dtype type) const { return binders[index(kind, type)]; }
   /// The table for the highest level up to this one.

@@ -51,7 +51,7 @@ template <class Selection>
 constexpr kernel_table make_kernel_table() {
   return []<std::size_t... K>(std::index_sequence<K...>) {
     constexpr std::size_t types = std::size_t(element_types);
-    return kernel_table{{chosen_binder<Selection::has[K], op(K / types), dtype(K % types)>...}, {}};
+    return kernel_table{{chosen_binder<Selection::has[K], op(K / types), dtype(K % types)>...}, {}, instruction_sets};
   }(std::make_index_sequence<kernel_table::size>{});
 }
 
