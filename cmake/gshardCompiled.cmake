@@ -7,8 +7,8 @@ target_link_libraries(gshard_compiled PUBLIC gshard)
 target_compile_definitions(gshard_compiled INTERFACE GSHARD_COMPILED_KERNELS=1)
 set_target_properties(gshard_compiled PROPERTIES EXPORT_NAME compiled OUTPUT_NAME gshard POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
 
-# Only GNU's linker and objcopy can hide the inline functions of kernels. Otherwise the linker would keep one copy of each, such as one of
-# std::vector that is compiled for the highest level, or Eigen's aligned_malloc of a program with another -march.
+# Only GNU's linker and objcopy can hide the inline functions of kernels. Otherwise the linker would keep one copy of each: a function of
+# std::vector that is compiled for the highest level, say. Or it would be Eigen's aligned_malloc of a program with another -march.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 set(flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 set(cannot_hide)

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-/// How often a test repeats what it draws at random: `most` times with GSHARD_EFFORT=all, which tests/run.sh --long sets; else a fifth.
+/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, else a fifth.
 template <class Count>
 Count repetitions(Count most) {
   const char* const effort = std::getenv("GSHARD_EFFORT");

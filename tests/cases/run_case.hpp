@@ -23,7 +23,7 @@ namespace cases {
 
 namespace gt = gshard::testing;
 
-/// What a line says of a result: its numbers, that it is another result, or nothing but that it is the result of one device.
+/// What a line expects of a result: numbers, another result, or the result of one device.
 struct comparison {
   int line = 0;
   bool exact = false;   // to the last bit

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-// Programs that are planned when a test runs: their plans cost the compiler no time. same_plan.hpp shows that both are one plan.
+// Programs that are planned when a test runs: their plans cost the compiler no time. same_plan.hpp compares both plans.
 namespace planned {
 
 namespace gs = gshard;

@@ -16,7 +16,7 @@ namespace same_plan {
 
 namespace gs = gshard;
 
-/// On what plans are bound.
+/// The mesh and the extents that a plan is bound to.
 struct place {
   std::vector<int> mesh;
   gs::dims dims;

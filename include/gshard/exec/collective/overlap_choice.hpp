@@ -26,7 +26,7 @@ class overlap_choice {
 
   /// The time of a measured run begins here. The last call before end() counts.
   void begin() {
-    if (measures_) begin_ = clock::now();  // two readings are a quarter of the time of a plan of one small step
+    if (measures_) begin_ = clock::now();  // to read it twice takes a quarter of a run of one small step
   }
   /// Ends a measured run.
   void end() { end_after(std::chrono::duration<double>(clock::now() - begin_).count()); }

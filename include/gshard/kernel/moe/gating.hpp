@@ -79,10 +79,11 @@ void choose_largest_by(const T* gates, std::int64_t experts, std::int64_t choice
   }
   std::fill(chosen + count, chosen + choices, -1);
 }
-/// For so many experts, mispredicted branches take longer than a choice without branches. Selection is cheap with AVX-512.
+/// Up to so many experts, a choice without branches takes less time than mispredicted branches. Selection is cheap with AVX-512.
 inline constexpr std::int64_t few_experts = vector_bytes == 64 ? 16 : 8;
 
-/// The same for two choices among a few finite gates, without branches: in vectors whose lanes are all equal.
+/// The same for two choices among a few gates, none of them NaN. Compilers make branches of scalar selections, and none of selections of
+/// vectors. So all lanes of a vector are equal.
 template <class T>
 void choose_two(const T* gates, std::int64_t experts, std::int64_t* chosen) {
   using number = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
