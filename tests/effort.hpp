@@ -8,5 +8,5 @@
 template <class Count>
 Count repetitions(Count most) {
   const char* const effort = std::getenv("GSHARD_EFFORT");
-  return effort && std::string_view(effort) == "all" ? most : most / 5;
+  return effort && std::string_view(effort) == "all" ? most : most / 5 + (most % 5 != 0);
 }

@@ -66,7 +66,7 @@ cp -p "$top/tests/mutations/mutation.hpp" "$work/mutation.hpp"
 echo "Building the tests with all faults in $work ($jobs at a time)"
 cd "$work/source"
 quietly "$work/configure.log" cmake --preset tests -B "$work/build" -DGSHARD_BUILD_EXAMPLES=OFF \
-  "-DCMAKE_CXX_FLAGS=-w -include $work/mutation.hpp"
+  "-DCMAKE_CXX_FLAGS=-w -include \"$work/mutation.hpp\""
 quietly "$work/build.log" cmake --build "$work/build" --target "${targets[@]}" --parallel "$jobs"
 # shellcheck disable=SC2086  # numbers, split at blanks
 exec python3 "$top/tests/mutations/mutations.py" run "$list" "$work/source" "$work/build" "$jobs" "$tests" $only
