@@ -3,6 +3,7 @@
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/simulated.hpp>
 
+#include "../effort.hpp"
 #include "failing_exchanges.hpp"
 #include "hasty_exchanges.hpp"
 #include "random_cases.hpp"
@@ -56,7 +57,7 @@ TEST_CASE("all_reduce: the cases above would notice another order") {
 
 TEST_CASE("all_reduce: the bits do not depend on the nodes, nor on the number of levels") {
   cases::rng r(7);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < repetitions(300); ++i) {
     CAPTURE(i);
     const std::vector<int>& extents = reduced_meshes[std::size_t(cases::below(r, std::int64_t(reduced_meshes.size())))];
     const std::uint32_t axes = std::uint32_t(cases::below(r, cases::n_masks(extents)));
@@ -74,7 +75,7 @@ TEST_CASE("all_reduce: the bits do not depend on the nodes, nor on the number of
 
 TEST_CASE("all_reduce: sums that advance while others are in flight get the same bits") {
   cases::rng r(10);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < repetitions(200); ++i) {
     CAPTURE(i);
     const std::vector<int> extents{2 + int(cases::below(r, 6))};
     std::vector<int> nodes;
@@ -107,7 +108,7 @@ TEST_CASE("all_reduce: sums that advance while others are in flight get the same
 
 TEST_CASE("all_reduce: in the order of the nodes, one level and two give the same bits, and two send the fewest bytes") {
   cases::rng r(8);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < repetitions(1000); ++i) {
     CAPTURE(i);
     const std::vector<int> extents{2 + int(cases::below(r, 7))};
     const int n_nodes = 1 + int(cases::below(r, 4));
@@ -134,7 +135,7 @@ TEST_CASE("all_reduce: in the order of the nodes, one level and two give the sam
 
 TEST_CASE("all_reduce: groups that sum copies of one tensor get the same bits, whatever their nodes are") {
   cases::rng r(9);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < repetitions(200); ++i) {
     CAPTURE(i);
     const std::vector<int> extents{2 + int(cases::below(r, 5)), 2};
     std::vector<int> nodes;
