@@ -8,3 +8,13 @@ function(run)
     message(FATAL_ERROR "ended with ${code}: ${line}")
   endif()
 endfunction()
+
+# run_by_pkg_config(<package> <source> <program>): compiles a source with the flags of a package, and runs the program.
+function(run_by_pkg_config package source program)
+  foreach(flags IN ITEMS cflags libs)
+    execute_process(COMMAND "${PKG_CONFIG}" --${flags} ${package} OUTPUT_VARIABLE ${flags} COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(${flags} UNIX_COMMAND "${${flags}}")
+  endforeach()
+  run("${COMPILER}" -std=c++20 ${cflags} "${source}" -o "${program}" ${libs})
+  run("${program}")
+endfunction()
