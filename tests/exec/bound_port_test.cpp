@@ -204,10 +204,10 @@ TEST_CASE("bound memory: arrays of C, and calls with tensors, too") {
   float a[4] = {1, 2, 3, 4}, y[4] = {};
   gs::tensor<float, P<"x", none>> b(run.engine().on(), {1, 4}, std::vector<float*>{a});
   run.bind_output<0>(y);
-  CHECK(run.call(run.engine().on(), b, b).local_shard(0).data[3] == 8);
+  CHECK(run(b, b).local_shard(0).data[3] == 8);
   CHECK(y[3] == 8);
   run.bind_input<0>(a);
-  CHECK(contains(complaint([&] { run.call(run.engine().on(), b, b); }), "is bound to memory; pass gshard::bound"));
+  CHECK(contains(complaint([&] { run(b, b); }), "is bound to memory; pass gshard::bound"));
 }
 
 TEST_CASE("started runs: in their order, before later calls; errors are thrown by wait()") {

@@ -28,7 +28,7 @@ struct numbered : kept {
 
 template <int Kind>
 std::unique_ptr<numbered<Kind>> take(lru_cache& all, int number) {
-  return all.take<numbered<Kind>>([&](const numbered<Kind>& n) { return n.number == number; });
+  return all.take<numbered<Kind>>(numbered<Kind>::its_kind(), [&](const numbered<Kind>& n) { return n.number == number; });
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -35,6 +34,11 @@ struct refused_output : refused_tensor {
   template <class T, class Spec>
   operator tensor<T, Spec>() const;
 };
+
+/// The type of an output of a program.
+template <class Program, std::size_t I>
+using output_tensor = tensor<element_of<Program::plan.at(Program::plan.outputs[I].value).type>,
+                             spec_of<typename Program::mesh, output_layout<Program, I>>>;
 }  // namespace detail
 
 /// Stands for an input that is bound to memory of the caller. @see executable::bind_input
@@ -91,19 +95,8 @@ class executable : public untyped_executable {
       run_once(std::move(problem), mask_of_tensors<Inputs...>(), [&](std::vector<fact>& facts) {
         if constexpr (reads) add_facts<0>(facts, inputs...);
       });
-      return outputs(on(), std::make_index_sequence<Program::plan.outputs.size()>{});
+      return outputs(std::make_index_sequence<Program::plan.outputs.size()>{});
     }
-  }
-  /// The same for exactly as many tensors as the program has inputs. The outputs keep the handle `on` of the cluster.
-  template <class... T, class... Specs>
-  auto call(const any_cluster& cluster, const tensor<T, Specs>&... inputs) {
-    const std::optional<any_cluster> kept = rebinds() ? std::optional(cluster) : std::nullopt;  // prepare() may destroy what it refers to
-    const detail::thread_rule::use in_use = engine().enter();
-    std::string problem = prepare();
-    if constexpr (sizeof...(inputs) > 0)
-      if (problem.empty()) problem = detail::problem_of([&] { write<0>(inputs...); });
-    step(std::move(problem));
-    return outputs(kept ? *kept : cluster, std::make_index_sequence<Program::plan.outputs.size()>{});
   }
 
   /// Binds an input to memory of the caller: later calls read it there and pass `gshard::bound` in its place. `memory`: a tensor with the
@@ -133,10 +126,9 @@ class executable : public untyped_executable {
     constexpr bool exists = refused || I < Program::plan.outputs.size();
     static_assert(exists, "gshard: bind_output of an output that the program does not have");
     if constexpr (exists && !refused) {
-      using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
-      using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
+      using Output = detail::output_tensor<Program, I>;
       check_outlives<Memory>();
-      bind_memory<T, Spec, false, false>(I, memory);
+      bind_memory<typename Output::value_type, typename Output::layout_type, false, false>(I, memory);
     }
   }
 
@@ -233,21 +225,21 @@ class executable : public untyped_executable {
   }
 
   template <std::size_t... I>
-  auto outputs(const any_cluster& cluster, std::index_sequence<I...>) const {
-    if constexpr (sizeof...(I) == 1) return (output_tensor<I>(cluster), ...);
-    else return std::tuple{output_tensor<I>(cluster)...};
+  auto outputs(std::index_sequence<I...>) const {
+    if constexpr (sizeof...(I) == 1) return (read<I>(), ...);
+    else return std::tuple{read<I>()...};
   }
   template <std::size_t I>
-  auto output_tensor(const any_cluster& cluster) const {
-    using T = detail::element_of<Program::plan.at(Program::plan.outputs[I].value).type>;
-    using Spec = detail::spec_of<typename Program::mesh, detail::output_layout<Program, I>>;
+  auto read() const {
+    using output_type = detail::output_tensor<Program, I>;
+    using T = typename output_type::value_type;
     const detail::bound_value& from = output(I);
     if (const std::vector<std::byte*>& shards = memory_of_output(I); !shards.empty()) {
       std::vector<T*> lent;
       for (std::byte* const shard : shards) lent.push_back(reinterpret_cast<T*>(shard));
-      return tensor<T, Spec>(cluster, from.extents, lent);
+      return output_type(on(), from.extents, lent);
     }
-    tensor<T, Spec> t(cluster, from.extents);
+    output_type t(on(), from.extents);
     copy_output(I, t);
     return t;
   }

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 #endif
 
 namespace gshard { inline namespace v0 {
@@ -122,12 +122,12 @@ class untyped_executable {
     step(std::move(problem), {inputs_.value(), facts});
   }
   void step(std::string problem, const collective_call& inputs = {});
+  /// Writes exactly as many tensors as the program has inputs, and runs the steps.
+  void run_on_tensors(std::span<const untyped_tensor* const> inputs);
 
   /// Binds an input or output to memory of the caller; `has_moved`: in debug builds, of a std::vector.
   void bind(bool is_input, std::size_t i, const untyped_tensor& memory);
   void bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major, std::function<bool()> has_moved);
-
-  bool rebinds() const { return rebinds_; }
 
  private:
   pending_run started_;  // first, so that a move of the executable waits for it
@@ -237,6 +237,14 @@ GSHARD_INLINE void untyped_executable::step(std::string problem, const collectiv
   }
   for (std::size_t i = 0; binds_ && i < bound_outputs_.size(); ++i)
     if (bound_outputs_[i].copy) bound_outputs_[i].copy(output(i));
+}
+
+GSHARD_INLINE void untyped_executable::run_on_tensors(std::span<const untyped_tensor* const> inputs) {
+  const detail::thread_rule::use in_use = run_->enter();
+  std::string problem = detail::problem_of([&] {
+    for (std::size_t i = 0; i < inputs.size(); ++i) write_tensor({i, {}}, *inputs[i]);
+  });
+  step(std::move(problem));
 }
 
 GSHARD_INLINE void untyped_executable::execute_here(std::string problem) {

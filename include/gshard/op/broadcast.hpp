@@ -59,8 +59,10 @@ auto eager_broadcast(std::index_sequence<I...>, const tensor<T, Spec>& x, const 
   if constexpr (fits) {
     using layout = broadcast_layout<Equation, Spec, typename Like::layout_type...>;
     using compiled = program<broadcast_model<Equation, layout>, typename layout::mesh, in<letters_of_factors<e.operands[0]>(), Spec, T>>;
-    const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, x); };
-    return with_bound_program<compiled, letters_of_factors<e.operands[I]>()...>(Equation.view(), call, x, like...);
+    const auto operands = [](const auto&... t) {
+      return std::array{operand_of(letters_of<parsed_equation<Equation>::value.operands[I]>.view(), t)...};
+    };
+    return run_operation<compiled>(Equation.view(), operands(x, like...), std::array<const untyped_tensor*, 1>{&x});
   }
 }
 

@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -56,9 +57,11 @@ constexpr auto letters_of_factors() {
   }();
   return text;
 }
+template <short_list Factors>
+inline constexpr auto letters_of = letters_of_factors<Factors>();
 /// The letters of a tensor's dims: 'A', 'B', ...
 template <int Rank>
-inline constexpr auto first_letters = letters_of_factors<counting(Rank)>();
+inline constexpr auto first_letters = letters_of<counting(Rank)>;
 /// The letters 'A', 'B', ... of a tensor, but dim `Dim` has a letter that belongs to operand `I` alone.
 template <int Rank, int Dim, std::size_t I = 0>
 inline constexpr auto letters_with_own_dim = [] {
@@ -105,51 +108,61 @@ binding bind_operands(const mesh_shape& mesh, std::string_view operation, std::s
 bool have_extents(std::span<const operand> operands, std::span<const std::int64_t> extents);
 bool are_on(const any_cluster& on, std::span<const operand> operands);
 
-/// A program that is bound to a cluster, in the cluster's cache.
-template <class Program>
-struct kept_program : kept {
-  kept_program(binding to, std::string_view operation, const collective_call& operands)
-      : kept(its_kind(), 0),
-        run(to.on, to.bound, parameter_store(to.on), std::move(to.problem), operation, operands),
-        extents(std::move(to.extents)) {
-    run.engine().agreed_by_caller();  // by its making or reuse
-    bytes = run.engine().arena_bytes() * std::int64_t(to.on.devices().size());
-  }
-  executable<Program> run;
+/// A program of an operation, bound to a cluster, for the cluster's cache.
+struct kept_program final : kept, untyped_executable {
+  kept_program(const plan_view& plan, const kernel_table& kernels, binding to, std::string_view operation, const collective_call& operands);
+
   std::vector<std::int64_t> extents;  // of all operands
 
-  static const void* its_kind() {
-    static constexpr char here = 0;
-    return &here;
-  }
+  using untyped_executable::copy_output, untyped_executable::output, untyped_executable::run_on_tensors;
 };
 
-template <class Program, fixed_string... Letters, class Call, class... Tensors>
-auto run_kept_program(std::string_view operation, const Call& call, const Tensors&... tensors) {
-  using bound_program = kept_program<Program>;
-  const std::array<operand, sizeof...(Tensors)> operands{operand_of(Letters.view(), tensors)...};
-  const any_cluster& on = *operands[0].on;
-  const thread_rule::use in_use = on.on().enter();
-  std::unique_ptr<bound_program> bound;
-  const bool keeps = !on.on().shares_memory();  // with shared memory, binding needs several agreements: all must bind together
-  if (keeps && are_on(on, operands))
-    bound = on.kept().take<bound_program>([&](const bound_program& p) { return have_extents(operands, p.extents); });
-  const operand_facts facts{operands};
-  const collective_call the_same{facts.hash(), facts};
-  if (bound) bound->run.engine().use_again(the_same);
-  else bound = std::make_unique<bound_program>(bind_operands(Program::mesh::shape, operation, operands), operation, the_same);
-  auto results = call(bound->run, on);
-  if (keeps) on.kept().put_back(std::move(bound));
-  return results;
+/// A call of an operation. Its program is bound to the cluster and to the extents of the operands. Operands that do not fit are an error on
+/// every process. The cluster caches the program, with its memory, for the next call with operands of these extents. If devices share
+/// memory, it does not.
+class eager_call {
+ public:
+  eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation, std::span<const operand> operands);
+  /// Runs the program. `seed`: of its random numbers.
+  void run(std::span<const untyped_tensor* const> inputs, std::uint64_t seed);
+  std::vector<std::int64_t> extents_of_output(std::size_t i) const;
+  void copy_output(std::size_t i, untyped_tensor& to) const { program_->copy_output(i, to); }
+  const any_cluster& on() const { return *on_; }
+  /// Ends a call that did not throw.
+  void keep();
+
+ private:
+  const any_cluster* on_;
+  thread_rule::use in_use_;
+  bool keeps_;
+  std::unique_ptr<kept_program> program_;
+};
+
+template <class Program, std::size_t I>
+auto eager_output(const eager_call& call) {
+  output_tensor<Program, I> t(call.on(), call.extents_of_output(I));
+  call.copy_output(I, t);
+  return t;
+}
+template <class Program, std::size_t... I>
+auto eager_outputs(const eager_call& call, std::index_sequence<I...>) {
+  if constexpr (sizeof...(I) == 1) return (eager_output<Program, I>(call), ...);
+  else return std::tuple{eager_output<Program, I>(call)...};
 }
 
-/// Calls call(program, cluster) with the program of an operation, bound to the cluster and to the extents of the operands. Letters[i] are
-/// the dims of operand i. Operands that do not fit are an error on every process. The cluster caches the program, with its memory, for the
-/// next call with operands of these extents. If devices share memory, it does not.
-template <class Program, fixed_string... Letters, class Call, class... Tensors>
-auto with_bound_program(std::string_view operation, const Call& call, const Tensors&... operands) {
-  if constexpr (is_refused_program<Program>) return refused_output();
-  else return run_kept_program<Program, Letters...>(operation, call, operands...);
+/// Runs the program of an operation. `operands`: all tensors, with the letters of their dims; `inputs`: those that the program reads.
+template <class Program, std::size_t Operands, std::size_t Inputs>
+auto run_operation(std::string_view operation, const std::array<operand, Operands>& operands,
+                   const std::array<const untyped_tensor*, Inputs>& inputs, std::uint64_t seed = 0) {
+  if constexpr (is_refused_program<Program>) {
+    return refused_output();
+  } else {
+    eager_call call(Program::plan, kernels_of<Program>, operation, operands);
+    call.run(inputs, seed);
+    auto results = eager_outputs<Program>(call, std::make_index_sequence<Program::plan.outputs.size()>{});
+    call.keep();
+    return results;
+  }
 }
 
 template <class... Specs>
@@ -189,8 +202,8 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
     return run_eager<Model, ExtraSpec, first_letters<Specs::rank>...>(operation, operands...);
   } else if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
     using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_sums>;
-    const auto call = [&](auto& run, const any_cluster& on) { return run.call(on, operands...); };
-    return with_bound_program<compiled, Letters...>(operation, call, operands...);
+    return run_operation<compiled>(operation, std::array{operand_of(Letters.view(), operands)...},
+                                   std::array<const untyped_tensor*, sizeof...(T)>{&operands...});
   }
 }
 
@@ -222,11 +235,9 @@ auto run_eager_with(std::string_view operation, const added_extents& added, cons
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
     using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<first_letters<Specs::rank>, Specs, T>...,
                              element<Element>, pending_sums>;
-    const auto call = [&](auto& run, const any_cluster& on) {
-      run.seed = added.seed();
-      return run.call(on, operands...);
-    };
-    return with_bound_program<compiled, Added, first_letters<Specs::rank>...>(operation, call, added, operands...);
+    return run_operation<compiled>(operation,
+                                   std::array{operand_of(Added.view(), added), operand_of(first_letters<Specs::rank>.view(), operands)...},
+                                   std::array<const untyped_tensor*, sizeof...(T)>{&operands...}, added.seed());
   }
 }
 
@@ -282,6 +293,39 @@ GSHARD_INLINE binding bind_operands(const mesh_shape& mesh, std::string_view ope
     for (const operand& t : operands) to.extents.insert(to.extents.end(), t.extents.begin(), t.extents.end());
   });
   return to;
+}
+
+GSHARD_INLINE kept_program::kept_program(const plan_view& plan, const kernel_table& kernels, binding to, std::string_view operation,
+                                         const collective_call& operands)
+    : kept(&plan, 0),
+      untyped_executable(plan, kernels, to.on, to.bound, parameter_store(to.on), std::move(to.problem), operation, operands),
+      extents(std::move(to.extents)) {
+  engine().agreed_by_caller();  // by its making or reuse
+  bytes = engine().arena_bytes() * std::int64_t(to.on.devices().size());
+}
+
+GSHARD_INLINE eager_call::eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation,
+                                     std::span<const operand> operands)
+    : on_(operands[0].on),
+      in_use_(on_->on().enter()),
+      keeps_(!on_->on().shares_memory()) {  // with shared memory, binding needs several agreements: all must bind together
+  if (keeps_ && are_on(*on_, operands))
+    program_ = on_->kept().take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
+  const operand_facts facts{operands};
+  const collective_call the_same{facts.hash(), facts};
+  if (program_) program_->engine().use_again(the_same);
+  else program_ = std::make_unique<kept_program>(plan, kernels, bind_operands(plan.mesh, operation, operands), operation, the_same);
+}
+
+GSHARD_INLINE void eager_call::run(std::span<const untyped_tensor* const> inputs, std::uint64_t seed) {
+  program_->seed = seed;
+  program_->run_on_tensors(inputs);
+}
+
+GSHARD_INLINE std::vector<std::int64_t> eager_call::extents_of_output(std::size_t i) const { return program_->output(i).extents; }
+
+GSHARD_INLINE void eager_call::keep() {
+  if (keeps_) on_->kept().put_back(std::move(program_));
 }
 
 GSHARD_INLINE bool have_extents(std::span<const operand> operands, std::span<const std::int64_t> extents) {

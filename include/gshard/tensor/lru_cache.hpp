@@ -19,7 +19,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// An object that is expensive to make and may be needed again. `kind` identifies its type by a unique address.
+/// An object that is expensive to make and may be needed again. `kind`: a unique address for objects that may replace each other.
 struct kept {
   const void* kind;
   std::int64_t bytes;
@@ -39,11 +39,11 @@ class lru_cache {
   lru_cache& operator=(const lru_cache&) = delete;
   ~lru_cache();
 
-  /// The most recently used object of type T for which fits(object) is true; null if there is none.
+  /// The most recently used object of this kind, of type T, for which fits(object) is true; null if there is none.
   template <class T, class F>
-  std::unique_ptr<T> take(const F& fits) {
+  std::unique_ptr<T> take(const void* kind, const F& fits) {
     const auto call = [](const void* f, const kept& object) { return bool((*static_cast<const F*>(f))(static_cast<const T&>(object))); };
-    return std::unique_ptr<T>(static_cast<T*>(take_if(T::its_kind(), call, &fits)));
+    return std::unique_ptr<T>(static_cast<T*>(take_if(kind, call, &fits)));
   }
   void put_back(std::unique_ptr<kept> thing);
   std::size_t size() const;
