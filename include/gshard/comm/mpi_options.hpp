@@ -7,6 +7,7 @@
 #include <gshard/base/version.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/callback.hpp>
 #include <gshard/comm/wait_deadlines.hpp>
 
 #if GSHARD_HAS_BODIES
@@ -15,7 +16,6 @@
 #include <gshard/comm/rank_order.hpp>
 #endif
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,7 +50,7 @@ struct mpi_options {
   /// axes are within nodes. Empty: rank r takes device r. Messages of errors then call device d rank d. @see axis_order
   std::vector<int> axis_order{};
   /// Chooses axis_order, if it is empty, from the node of each process. Processes are sorted by node. The same result on all processes.
-  std::function<std::vector<int>(std::span<const int> node)> choose_axis_order{};
+  callback<std::vector<int>(std::span<const int> node)> choose_axis_order{};
   /// Programs keep their tensors, except parameters, in shared memory. Data are then copied directly from shard to shard instead of being
   /// sent as messages. Results have the same bits. It has no effect unless all processes are on one node. Shared memory is freed only by
   /// the destructor of the backend.

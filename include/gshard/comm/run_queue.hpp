@@ -4,10 +4,10 @@
 // Collective work that runs beside the caller's own, in the order in which it was started.
 
 #include <gshard/base/compiled.hpp>
+#include <gshard/comm/callback.hpp>
 
 #include <atomic>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 class run_queue {
  public:
   struct job {
-    std::function<void()> run;
+    callback<void()> run;
     std::exception_ptr error{};
     bool done = false;
   };
@@ -37,7 +37,7 @@ class run_queue {
   ~run_queue();
 
   /// Adds a job. `threads`: a thread may run it now; the same for all jobs of a queue. Else it runs in finish() or drain().
-  handle start(std::function<void()> run, bool threads);
+  handle start(callback<void()> run, bool threads);
   /// Returns when the job and all before it are done.
   void finish(const handle& started);
   /// Returns when all jobs are done. Does nothing in a job.
@@ -70,7 +70,7 @@ class pending_run {
   ~pending_run() { finish(); }
 
   /// Starts another job, once the last one is done, and does not wait for it, as a move to here would.
-  void start(run_queue& on, std::function<void()> run, bool threads) {
+  void start(run_queue& on, callback<void()> run, bool threads) {
     finish();
     job_ = on.start(std::move(run), threads);
     on_ = &on;
@@ -117,7 +117,7 @@ class run_queue::state {
     worker_.join();
   }
 
-  handle start(std::function<void()> run, bool threads) {
+  handle start(callback<void()> run, bool threads) {
     const handle added = std::make_shared<job>(job{std::move(run)});
     const std::lock_guard lock(mutex_);
     if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });  // first: it may throw
@@ -181,7 +181,7 @@ class run_queue::state {
 
 GSHARD_INLINE run_queue::run_queue() : state_(std::make_unique<state>(waiting_)) {}
 GSHARD_INLINE run_queue::~run_queue() = default;
-GSHARD_INLINE run_queue::handle run_queue::start(std::function<void()> run, bool threads) { return state_->start(std::move(run), threads); }
+GSHARD_INLINE run_queue::handle run_queue::start(callback<void()> run, bool threads) { return state_->start(std::move(run), threads); }
 GSHARD_INLINE void run_queue::finish(const handle& started) { state_->finish(started); }
 GSHARD_INLINE void run_queue::drain_all() { state_->drain(); }
 GSHARD_INLINE bool run_queue::runs_here() const { return state_->runs_here(); }

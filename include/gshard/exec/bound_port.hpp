@@ -5,6 +5,7 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/callback.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/tensor/tensor_origin.hpp>
@@ -12,7 +13,6 @@
 #include <gshard/tensor/whole_array.hpp>
 
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,11 +31,11 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The memory of the caller that an input or output is bound to.
 struct bound_port {
   bool is_bound = false;
-  std::vector<std::byte*> shards;                  // the memory of each device, if it is used directly,
-  std::function<void(const bound_value&)> copy{};  // else copies between it and the program's memory
-  std::function<void(std::vector<fact>&)> add_elements{};  // of an array: adds facts about its elements
-  tensor_origin origin{};                          // of a tensor
-  std::function<bool()> has_moved{};               // in debug builds, of a std::vector
+  std::vector<std::byte*> shards;                     // the memory of each device, if it is used directly,
+  callback<void(const bound_value&)> copy{};          // else copies between it and the program's memory
+  callback<void(std::vector<fact>&)> add_elements{};  // of an array: adds facts about its elements
+  tensor_origin origin{};                             // of a tensor
+  callback<bool()> has_moved{};                       // in debug builds, of a std::vector
 };
 
 /// The shards of a tensor. Throws `gshard::error` if it is on another cluster or has other extents than the program's value.

@@ -5,6 +5,7 @@
 
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/callback.hpp>
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/spec_of.hpp>
@@ -17,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -173,7 +173,7 @@ class executable : public untyped_executable {
   }
   /// In debug builds, tells whether a std::vector has moved its elements since.
   template <class Memory>
-  static std::function<bool()> moves_of([[maybe_unused]] Memory& memory) {
+  static callback<bool()> moves_of([[maybe_unused]] Memory& memory) {
 #ifndef NDEBUG
     if constexpr (requires { memory.capacity(); })
       return [&memory, data = memory.data(), size = memory.size()] { return memory.data() != data || memory.size() != size; };

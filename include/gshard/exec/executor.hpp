@@ -5,6 +5,7 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/callback.hpp>
 #include <gshard/comm/thread_rule.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/shards.hpp>
@@ -15,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -145,7 +145,7 @@ class executor {
 
   /// Called before (true) and after (false) every step, even a skipped one, for timelines and checks. A fused group runs as its first
   /// step. For an asynchronous collective it is called around the wait for its completion. @see async_schedule
-  std::function<void(const node&, bool)> hook;
+  callback<void(const node&, bool)> hook;
 
  private:
   std::unique_ptr<detail::thread_rule> rule_ = std::make_unique<detail::thread_rule>(detail::thread_rule::allows::one_at_a_time, "program");

@@ -6,6 +6,7 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/agreement.hpp>
+#include <gshard/comm/callback.hpp>
 #include <gshard/comm/run_queue.hpp>
 #include <gshard/exec/bound_port.hpp>
 #include <gshard/exec/check_replicas.hpp>
@@ -17,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -127,7 +127,7 @@ class untyped_executable {
 
   /// Binds an input or output to memory of the caller; `has_moved`: in debug builds, of a std::vector.
   void bind(bool is_input, std::size_t i, const untyped_tensor& memory);
-  void bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major, std::function<bool()> has_moved);
+  void bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major, callback<bool()> has_moved);
 
  private:
   pending_run started_;  // first, so that a move of the executable waits for it
@@ -329,7 +329,7 @@ GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const 
 }
 
 GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major,
-                                            std::function<bool()> has_moved) {
+                                            callback<bool()> has_moved) {
   check_not_started();
   detail::bound_port port = detail::bind_array(is_input ? input(i) : output(i), name_of_port(is_input, i), memory, is_input, column_major);
   port.has_moved = std::move(has_moved);

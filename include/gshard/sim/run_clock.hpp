@@ -7,13 +7,13 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/comm/callback.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/sim/dry_run.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace gshard { inline namespace v0 {
@@ -74,7 +74,7 @@ class run_clock {
 
  private:
   executor& run_;
-  std::function<void(const node&, bool)> hook_;  // of the executor, called as well
+  callback<void(const node&, bool)> hook_;  // of the executor, called as well
   faults broken_;                                // in this run
   detail::priced_plan priced_;
   std::int64_t runs_ = 0, counted_;  // since construction; of the executor

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/comm/callback.hpp>
+
+#include <doctest/doctest.h>
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <utility>
+
+using gshard::callback;
+
+TEST_CASE("callback: empty until a function object is assigned, and after null is") {
+  callback<int(int)> twice;
+  CHECK(!twice);
+  twice = [](int x) { return 2 * x; };
+  CHECK(twice);
+  CHECK(twice(4) == 8);
+  twice = nullptr;
+  CHECK(!twice);
+}
+
+TEST_CASE("callback: passes references and objects that only move, and keeps what it captures") {
+  const auto alive = std::make_shared<int>(0);
+  callback<void(std::string&, std::unique_ptr<int>)> append = [alive](std::string& to, std::unique_ptr<int> n) { to += std::to_string(*n); };
+  CHECK(alive.use_count() == 2);
+  std::string text;
+  append(text, std::make_unique<int>(7));
+  CHECK(text == "7");
+  append = {};
+  CHECK(alive.use_count() == 1);
+}
+
+TEST_CASE("callback: copies share one function object") {
+  const callback<int()> first = [n = 0]() mutable { return ++n; };
+  const auto second = first;
+  CHECK(first() == 1);
+  CHECK(second() == 2);
+  auto third = std::move(second);
+  CHECK(third() == 3);
+}
+
+TEST_CASE("callback: takes no function object of another signature") {
+  CHECK(!std::constructible_from<callback<int(int)>, std::string>);
+  CHECK(!std::constructible_from<callback<int(int)>, void (*)(int)>);
+  CHECK(std::constructible_from<callback<int(int)>, long (*)(int)>);
+}
