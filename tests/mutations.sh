@@ -16,9 +16,9 @@ usage: tests/mutations.sh [--list] [--only N,M...] [--source DIR] [--targets "TA
   --jobs N      compiles and tests at once; the default depends on the machine
 
 All faults are compiled into one copy of the sources: each is a condition on the number in GSHARD_MUTATION, false in what the compiler
-evaluates. So the tests are built once. They run once without a fault, which tells what tests come to which faults. Then, for each fault,
-these tests run until one fails: those of its entry in the list first, then those of its folder, then the others, on 2 MPI ranks, too. A
-test that hangs counts as one that fails, and is told.
+evaluates. So the tests are built once. The tests that entries of the list name run once without a fault, which tells what tests come to
+which faults. Then, for each fault, these tests run until one fails: those of its entry first, then those of its folder. The other tests run
+only for faults that these do not find. Tests on MPI ranks run on 2. A test that hangs counts as one that fails, and is told.
 
 Static tests do not see the faults. A fault that no test runs is missed, whatever static tests there are.
 Prints a table, and ends with 1 if a fault is missed. Builds in build/mutations; results.txt and the output of tests are there.

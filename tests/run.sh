@@ -7,19 +7,21 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FOLDER | --random SEEDS | --kills N] [ctest options]
-       tests/run.sh --tsan | --asan-mpi | --faults | --coverage [--werror] [ctest options]
+usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--long | --only FOLDER | --random SEEDS | --kills N]
+                    [ctest options]
+       tests/run.sh --tsan | --faults | --coverage [--werror] [ctest options]
        tests/run.sh --mutations [options of tests/mutations.sh]
        tests/run.sh --all [--werror]
-  --clang    with clang++-16; also with --asan or --no-mpi
+  --clang    with clang++-16; also with --asan, --asan-mpi or --no-mpi
   --asan     under the address and undefined-behavior sanitizers, without MPI
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
   --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone;
              random tests repeat five times as often
-  --all      one run after another: --long, --clang, --asan, --asan --clang, --no-mpi, --tsan, --asan-mpi, --faults, --mutations,
-             --random, --kills; tells at the end which failed, and how long each took
+  --all      one run after another: --long with g++, --asan --clang, which is without MPI, --asan-mpi --clang, --tsan, --faults,
+             --mutations, --random, --kills; tells at the end which failed, and how long each took. Not in it: --clang, --asan and --no-mpi
+             alone
   --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
              GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
   --kills N  kill a training on MPI ranks N times under gshard-run, and compare with an undisturbed run; options of
@@ -35,16 +37,15 @@ usage: tests/run.sh [--clang] [--asan | --no-mpi] [--werror] [--long | --only FO
   --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
              with clang 16: see tests/coverage.sh
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose. With a choice of tests, the long ones count, too.
-Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/coverage, build/mutations, build/no-mpi,
-build/no-mpi-clang, build/tsan).
+Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/asan-mpi-clang, build/coverage, build/mutations,
+build/no-mpi, build/no-mpi-clang, build/tsan).
 TXT
 }
 
 # run_all [options]: this script once per configuration.
 run_all() {
   local configuration failed=() took=()
-  for configuration in --long --clang --asan "--asan --clang" --no-mpi --tsan --asan-mpi --faults --mutations "--random 2000" \
-    "--kills 8"; do
+  for configuration in --long "--asan --clang" "--asan-mpi --clang" --tsan --faults --mutations "--random 2000" "--kills 8"; do
     echo "== tests/run.sh $configuration"
     SECONDS=0
     # shellcheck disable=SC2086  # options, split at blanks
@@ -126,7 +127,7 @@ fi
 [ ${#for_ctest[@]} -gt 0 ] || [ -n "$long" ] || for_ctest+=(-LE '^long$')
 
 case $preset in
-  tsan | asan-mpi | coverage) [ -z "$compiler" ] || die "--$preset chooses the compiler" ;;
+  tsan | coverage) [ -z "$compiler" ] || die "--$preset chooses the compiler" ;;
 esac
 more=()
 if [ "$preset" = coverage ]; then
@@ -134,7 +135,7 @@ if [ "$preset" = coverage ]; then
     libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.profile-$(uname -m).a")
 elif [ -n "$compiler" ]; then
   more+=(clang-16 cmd:clang++-16)
-  [ "$preset" != asan ] ||
+  [[ $preset != asan* ]] ||
     more+=(libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-$(uname -m).a")
   if [ "$preset" = tests ]; then preset=clang; else preset+=-clang; fi
 fi
