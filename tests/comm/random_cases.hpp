@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <span>
@@ -170,10 +171,13 @@ struct sum_case {
     rng r(seed);
     const int n_devices = gshard::device_count(extents);
     for (int d = 0; d < n_devices; ++d) {
-      std::vector<T>& x = data.emplace_back();
-      for (std::int64_t k = 0; k < n; ++k) x.push_back(draw(r));
+      std::vector<T>& x = data.emplace_back(std::size_t(n));
+      for (T& element : x) element = draw(r);
     }
-    for (int d = 0; d < n_devices; ++d) expected.push_back(sum(members(extents, axes, d)));
+    for (int d = 0; d < n_devices; ++d) {
+      const std::vector<int> group = members(extents, axes, d);
+      expected.push_back(group[0] < d ? expected[std::size_t(group[0])] : sum(group));
+    }
   }
 
  private:
@@ -183,12 +187,14 @@ struct sum_case {
     const auto middle = group.begin() + std::ptrdiff_t(std::bit_floor(group.size() - 1));
     std::vector<T> x = sum({group.begin(), middle});
     const std::vector<T> y = sum({middle, group.end()});
-    for (std::size_t k = 0; k < x.size(); ++k) x[k] = T(x[k] + y[k]);
+    const T* other = y.data();
+    for (T& element : x) element = T(element + *other++);
     return x;
   }
   static T draw(rng& r) {
-    const auto x = T(below(r, 2001) - 1000);
-    if constexpr (std::is_floating_point_v<T>) return x / T(7) * T(std::int64_t{1} << below(r, 30));
+    const std::uint64_t bits = r();
+    const auto x = T(std::int64_t(bits % 2001) - 1000);
+    if constexpr (std::is_floating_point_v<T>) return x / T(7) * T(std::int64_t{1} << (bits >> 32) % 30);
     return x;
   }
 };
@@ -217,7 +223,7 @@ std::vector<const T*> readers(const std::vector<std::vector<T>>& data, std::span
 
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 /// Exchanges along random axes that are under way at once. Own blocks, which start() leaves alone, are there already.
