@@ -32,33 +32,41 @@ std::vector<std::vector<int>> meshes() {
 
 TEST_CASE("all_reduce, mpi: on any nodes the same bits and bytes as on simulated devices") {
   const auto me = std::size_t(mpi_world::rank());
-  for (const std::vector<int>& extents : meshes())
+  struct input {
+    std::uint32_t axes;
+    std::int64_t n;
+    cases::sum_case<float> sum;
+  };
+  for (const std::vector<int>& extents : meshes()) {
+    std::vector<input> inputs;
+    for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes)
+      for (const std::int64_t n : {0, 1, 7, 100, 400'000}) inputs.push_back({axes, n, {extents, axes, n, std::uint64_t(n)}});
     for (const int node_size : {0, 1, 2, 3})
       for (const gs::summation sums : {gs::summation::by_member, gs::summation::by_node}) {
         gs::mpi_backend b(MPI_COMM_WORLD, extents, {.node_size = node_size, .sums = sums});
         gs::simulated alike(extents, b.nodes());
-        for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes)
-          for (const std::int64_t n : {0, 1, 7, 100, 400'000})
-            for (const std::int64_t limit : {by_gather, by_blocks}) {
-              CAPTURE(gs::detail::mesh_text(extents));
-              CAPTURE(node_size);
-              CAPTURE(axes);
-              CAPTURE(n);
-              CAPTURE(limit);
-              cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), on_simulated = c;
-              const auto sum = [&](gs::backend& on, cases::sum_case<float>& with) {
-                gs::reducer reduce(limit);
-                on.reset_received();
-                reduce.all_reduce<float>(gs::reduction::sum, on, axes, cases::readers<float>(with.data, on.devices()),
-                                         cases::pointers(with.data, on.devices()), cases::on_each(on, n), n);
-              };
-              sum(b, c);
-              sum(alike, on_simulated);
-              CHECK(cases::same_bits(c.data[me], on_simulated.data[me]));
-              if (sums == gs::summation::by_member) CHECK(cases::same_bits(c.data[me], c.expected[me]));
-              CHECK(b.received()[0] == alike.received()[me]);
-            }
+        for (const auto& [axes, n, sum_of] : inputs)
+          for (const std::int64_t limit : {by_gather, by_blocks}) {
+            CAPTURE(gs::detail::mesh_text(extents));
+            CAPTURE(node_size);
+            CAPTURE(axes);
+            CAPTURE(n);
+            CAPTURE(limit);
+            cases::sum_case<float> c = sum_of, on_simulated = sum_of;
+            const auto sum = [&, axes = axes, n = n](gs::backend& on, cases::sum_case<float>& with) {
+              gs::reducer reduce(limit);
+              on.reset_received();
+              reduce.all_reduce<float>(gs::reduction::sum, on, axes, cases::readers<float>(with.data, on.devices()),
+                                       cases::pointers(with.data, on.devices()), cases::on_each(on, n), n);
+            };
+            sum(b, c);
+            sum(alike, on_simulated);
+            CHECK(cases::same_bits(c.data[me], on_simulated.data[me]));
+            if (sums == gs::summation::by_member) CHECK(cases::same_bits(c.data[me], c.expected[me]));
+            CHECK(b.received()[0] == alike.received()[me]);
+          }
       }
+  }
 }
 
 TEST_CASE("all_reduce, mpi: several sums are started before the first is finished, on several nodes") {
