@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 
 /// A directory of its own that goes with the object.
@@ -38,7 +39,9 @@ class scratch {
 
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
 }
 inline void set_content(const std::string& path, const std::string& content) {
   std::filesystem::remove(

@@ -110,12 +110,15 @@ template <class F>
 void for_each_element(const gs::parameter_store& store, F f) {
   for (const auto& [name, entry] : store.entries()) {
     const auto size = std::size_t(gs::size_of(entry.value.type));
+    const std::uint64_t of_name = gs::fnv1a<std::uint64_t>().add(name).value();
     for (std::size_t i = 0; i < entry.value.places.size(); ++i)
       gs::kernel::for_each_run(
           entry.value.places[i],
-          [&, &name = name, &entry = entry](std::int64_t local, std::int64_t global, std::int64_t n) {
+          [&, &entry = entry](std::int64_t local, std::int64_t global, std::int64_t n) {
             for (std::int64_t k = 0; k < n; ++k) {
-              const std::uint64_t bits = gs::fnv1a<std::uint64_t>().add(name + '/' + std::to_string(global + k)).value();
+              std::uint64_t bits = of_name + std::uint64_t(global + k) * 0x9e3779b97f4a7c15;
+              bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9;
+              bits ^= bits >> 32;
               f(entry.value.data[i] + std::size_t(local + k) * size,
                 reinterpret_cast<const std::byte*>(&bits), size);
             }
