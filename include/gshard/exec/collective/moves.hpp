@@ -28,23 +28,29 @@ inline void append(std::vector<piece>& to, const std::vector<piece>& more) { to.
 /// The elements that two shards have in common: one piece, or none. If `to` wraps around the end of a dim, that dim may double the
 /// number of pieces.
 inline std::vector<piece> common(std::size_t tensor, const kernel::placement& from, const kernel::placement& to) {
+  const auto rank = std::size_t(from.rank);
+  const auto both = [&](std::size_t d, std::int64_t shift) {
+    const interval has{from.offset[d], from.offset[d] + from.extent[d]}, wants{to.offset[d], to.offset[d] + to.extent[d]};
+    return has.common(wants.shifted(-shift));
+  };
+  const auto wraps = [&](std::size_t d) { return to.offset[d] + to.extent[d] > from.global[d] && both(d, from.global[d]).size() > 0; };
+  for (std::size_t d = 0; d < rank; ++d)  // most pairs of shards have nothing in common
+    if (both(d, 0).size() == 0 && !wraps(d)) return {};
   std::vector<piece> found{{tensor, from, to, 1}};
-  for (std::size_t d = 0; d < std::size_t(from.rank); ++d) {
-    std::vector<piece> next;
-    for (const piece& p : found)
-      for (const std::int64_t shift : {std::int64_t(0), from.global[d]}) {
-        if (shift > 0 && to.offset[d] + to.extent[d] <= from.global[d]) continue;
-        const interval has{from.offset[d], from.offset[d] + from.extent[d]}, wants{to.offset[d], to.offset[d] + to.extent[d]};
-        const interval both = has.common(wants.shifted(-shift));
-        if (both.size() == 0) continue;
-        piece q = p;
-        q.from.offset[d] = both.begin;
-        q.to.offset[d] = both.begin + shift;
-        q.from.extent[d] = q.to.extent[d] = both.size();
-        q.elements *= both.size();
-        next.push_back(q);
-      }
-    found = std::move(next);
+  const auto cut = [&](piece& p, std::size_t d, std::int64_t shift) {
+    const interval part = both(d, shift);
+    p.from.offset[d] = part.begin;
+    p.to.offset[d] = part.begin + shift;
+    p.from.extent[d] = p.to.extent[d] = part.size();
+    p.elements *= part.size();
+  };
+  for (std::size_t d = 0; d < rank; ++d) {
+    const bool begin = both(d, 0).size() > 0, end = wraps(d);
+    for (std::size_t k = 0; k < found.size(); k += begin && end ? 2 : 1) {
+      if (begin && end) found.insert(found.begin() + std::ptrdiff_t(k), piece(found[k]));
+      if (begin) cut(found[k], d, 0);
+      if (end) cut(found[k + (begin ? 1 : 0)], d, from.global[d]);
+    }
   }
   return found;
 }
