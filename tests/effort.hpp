@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, else a fifth.
+/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, else a share of them.
 template <class Count>
-Count repetitions(Count most) {
+Count repetitions(Count most, Count share = 5) {
   const char* const effort = std::getenv("GSHARD_EFFORT");
-  return effort && std::string_view(effort) == "all" ? most : most / 5 + (most % 5 != 0);
+  return effort && std::string_view(effort) == "all" ? most : most / share + (most % share != 0);
 }

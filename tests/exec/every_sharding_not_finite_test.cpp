@@ -16,6 +16,8 @@
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/window.hpp>
 
+#include <random>
+
 namespace gs = gshard;
 using gs::symbol;
 using run_graph::every_sharding, run_graph::trace, run_graph::lay_out, run_graph::with_gradients;

@@ -112,12 +112,24 @@ GSHARD_INLINE std::string differences(const traced& t, const sweep& how) {
         all = all > 1000000 ? all : all * choices.back().size();
       }
       std::mt19937 gen(7);
+      std::vector<std::vector<std::size_t>> decks(choices.size());  // a sample has every sharding of a value before one comes again
+      const auto draw = [&](std::size_t i) {
+        std::vector<std::size_t>& deck = decks[i];
+        if (deck.empty()) {
+          deck.resize(choices[i].size());
+          for (std::size_t k = 0; k < deck.size(); ++k) deck[k] = k;
+          std::shuffle(deck.begin(), deck.end(), gen);
+        }
+        const std::size_t k = deck.back();
+        deck.pop_back();
+        return k;
+      };
       for (std::size_t n = 0; n < std::min(all, how.most); ++n) {
         setting s{.mesh = mesh, .dims = dims, .layouts = {}, .options = how.options, .observer = how.observer};
         std::size_t rest = n;
-        for (const auto& c : choices) {
-          s.layouts.push_back(c[all <= how.most ? rest % c.size() : gen() % c.size()]);
-          rest /= c.size();
+        for (std::size_t i = 0; i < choices.size(); ++i) {
+          s.layouts.push_back(choices[i][all <= how.most ? rest % choices[i].size() : draw(i)]);
+          rest /= choices[i].size();
         }
         if (n % 2) s.options.known = dims;  // plans depend on which extents they expect
         ++runs;
