@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The same plans under MPI, one device a process, and simulated: the same bits on every device.
 #include "../mpi_world.hpp"
+#include "../effort.hpp"
 #include "run_graph.hpp"
 
 #include <gshard/comm/mpi.hpp>
@@ -338,17 +339,19 @@ TEST_CASE("mpi: loops with a run-time trip count") {
   for (const std::vector<int>& mesh : meshes()) {
     const backends real = all_on(mesh);
     const auto layouts = run_graph::all_layouts(2, int(mesh.size()));
-    for (const gs::dims& dims : {gs::dims{{'A', 5}, {'B', 3}}, gs::dims{{'A', 8}, {'B', 12}}})
-      for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const gs::dims sizes[]{{{'A', 5}, {'B', 3}}, {{'A', 8}, {'B', 12}}};
+    const double bounds[]{0.001, 1.5};
+    for (std::size_t i = 0; i < layouts.size(); ++i)
+      for (std::size_t k = 0; k < std::size_t(repetitions(4, 4)); ++k) {  // one of four: over all layouts, both sizes and both bounds
+        const std::size_t kind = (i / 2 + k) % 4;
+        const gs::dims& dims = sizes[kind % 2];
         run_graph::setting s = run_graph::serial(t, dims);
         s.mesh = mesh;
         s.layouts[0] = layouts[i];
         s.layouts[3] = layouts[(5 * i + 1) % layouts.size()];
         run_graph::arrays inputs = run_graph::random_sources(t, dims, 1);
-        for (const double bound : {0.001, 1.5}) {
-          inputs[2] = {bound};
-          compare({real[i % 2]}, t, s, inputs, 2);
-        }
+        inputs[2] = {bounds[kind / 2]};
+        compare({real[i % 2]}, t, s, inputs, 2);
       }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs and their gradients, in random layouts on random meshes, against one device.
+#include "../effort.hpp"
 #include "random_program_failure.hpp"
 #include "random_program_intermediates.hpp"
 #include "random_program_permuted.hpp"
@@ -50,7 +51,7 @@ void check_seeds(const random_program::seed_range& seeds, const Failure& failure
 }  // namespace
 
 TEST_CASE("random programs and their gradients are the same on every mesh") {
-  const random_program::seed_range seeds = random_program::seeds(1000);
+  const random_program::seed_range seeds = random_program::seeds(repetitions(1000u, 2u));
   check_seeds(seeds, [](const random_program::recipe& r, std::uint32_t) { return random_program::failure(r); });
   if (seeds.count < 500) return;
   std::array<int, std::size_t(random_program::verb::count_)> uses{};
@@ -60,21 +61,21 @@ TEST_CASE("random programs and their gradients are the same on every mesh") {
 }
 
 TEST_CASE("random programs compute the same bits if activations are recomputed") {
-  const random_program::seed_range seeds = random_program::seeds(300);
+  const random_program::seed_range seeds = random_program::seeds(repetitions(300u, 2u));
   std::size_t repeated = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t seed) { return random_program::failure_of_remat(r, seed, repeated); });
   if (seeds.count >= few_seeds) CHECK(repeated > seeds.count);
 }
 
 TEST_CASE("random programs receive the bytes that their prices say") {
-  const random_program::seed_range seeds = random_program::seeds(300);
+  const random_program::seed_range seeds = random_program::seeds(repetitions(300u, 2u));
   std::size_t steps = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_prices(r, steps); });
   if (seeds.count >= few_seeds) CHECK(steps > seeds.count);
 }
 
 TEST_CASE("random programs and their gradients name lines of the program, not of the library") {
-  check_seeds(random_program::seeds(300), [](const random_program::recipe& r, std::uint32_t) {
+  check_seeds(random_program::seeds(repetitions(300u, 2u)), [](const random_program::recipe& r, std::uint32_t) {
     const on_mesh::prepared p = on_mesh::prepare(r.on, random_program::inputs_of(r), random_program::model_of(r));
     for (const gs::node& n : p.program.graph.nodes)
       if (n.place.file && std::string_view(n.place.file).find("include/gshard/") != std::string_view::npos)
@@ -84,11 +85,11 @@ TEST_CASE("random programs and their gradients name lines of the program, not of
 }
 
 TEST_CASE("random programs cost the same whatever the order of independent statements") {
-  check_seeds(random_program::seeds(1000), random_program::failure_of_order);
+  check_seeds(random_program::seeds(repetitions(1000u, 2u)), random_program::failure_of_order);
 }
 
 TEST_CASE("random programs: the gradient with respect to a computed tensor is that of the program in which it is an input") {
-  const random_program::seed_range seeds = random_program::seeds(300);
+  const random_program::seed_range seeds = random_program::seeds(repetitions(300u, 2u));
   std::size_t compared = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_intermediates(r, compared); });
   if (seeds.count >= few_seeds) CHECK(compared > seeds.count);
@@ -204,7 +205,7 @@ TEST_CASE("a failure is made small and printed as code") {
     return said;
   };
   int found = 0;
-  for (std::uint32_t seed = 0; found < 5; ++seed) {
+  for (std::uint32_t seed = 0; found < repetitions(5, 2); ++seed) {
     const random_program::recipe r = random_program::written(seed);
     if (wrong(r).empty()) continue;
     ++found;
