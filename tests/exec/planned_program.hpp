@@ -3,10 +3,13 @@
 
 #include "same_plan.hpp"
 
+#include <gshard/exec/untyped_executable.hpp>
 #include <gshard/testing/run_program.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,12 +18,16 @@ namespace planned {
 
 namespace gs = gshard;
 
-/// The plan of a program. The class `Program` itself is not instantiated.
+/// The plan of a program, which is made once. The class `Program` itself is not instantiated.
 template <class Program>
-gs::plan_tables plan_of() {
-  gs::plan_tables made = same_plan::planner<Program>::plan();
+const gs::plan_tables& tables_of() {
+  static const gs::plan_tables made = same_plan::planner<Program>::plan();
   gs::testing::check(made.problem, "planning");
   return made;
+}
+template <class Program>
+gs::plan_view plan_of() {
+  return tables_of<Program>().view();
 }
 
 /// The results of a run, as doubles.
@@ -28,6 +35,7 @@ struct results {
   gs::testing::arrays all;
 
   double item(std::size_t i = 0) const { return all[i][0]; }
+  const std::vector<double>& doubles(std::size_t i = 0) const { return all[i]; }
   std::vector<float> floats(std::size_t i = 0) const { return {all[i].begin(), all[i].end()}; }
   std::vector<std::int32_t> integers(std::size_t i) const {
     std::vector<std::int32_t> list;
@@ -36,30 +44,45 @@ struct results {
   }
 };
 
-/// As `gshard::executable`, whose inputs are ranges of whole tensors.
+/// As `gshard::executable`, whose inputs are contiguous ranges of whole tensors. Results must be complete on the process.
 template <class Program>
-class executable {
+class executable : public gs::untyped_executable {
  public:
-  std::uint64_t seed;
-
   executable(const gs::any_cluster& on, const gs::dims& extents, gs::parameter_store store)
-      : seed(store.seed()), on_(on), plan_(plan_of<Program>()), engine_(plan_.view(), gs::all_kernels, on_, extents, std::move(store)) {}
+      : untyped_executable(plan_of<Program>(), gs::all_kernels, on, extents, std::move(store), {}, {}, {}) {
+    check_replicas_every = gs::detail::steps_between_replica_checks;
+  }
+  executable(const gs::any_cluster& on, const gs::dims& extents) : executable(on, extents, gs::parameter_store(on)) {}
 
   template <class... Ranges>
   results operator()(const Ranges&... inputs) {
-    std::size_t next = 0;
-    (gs::testing::scatter(on_, engine_.input(next++), gs::testing::array(inputs.begin(), inputs.end())), ...);
-    engine_.run({.seed = seed, .step = step_++});
+    const std::vector<gs::detail::untyped_array> given{array_of(inputs)...};
+    const gs::detail::thread_rule::use in_use = engine().enter();
+    std::string problem = prepare();
+    begin_inputs();
+    if (problem.empty()) problem = gs::detail::problem_of([&] { write(given); });
+    run_once(std::move(problem), 0, [&](std::vector<gs::fact>& facts) {
+      for (std::size_t i = 0; i < given.size(); ++i) add_facts_of_array(facts, name(i), given[i], false);
+    });
     results r;
-    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) r.all.push_back(gs::testing::collect(on_, engine_.output(i)));
+    for (std::size_t i = 0; i < engine().plan().outputs.size(); ++i) r.all.push_back(gs::testing::collect(on(), output(i)));
     return r;
   }
 
  private:
-  gs::any_cluster on_;
-  gs::plan_tables plan_;
-  gs::executor engine_;
-  std::uint32_t step_ = 0;
+  template <class Range>
+  static gs::detail::untyped_array array_of(const Range& given) {
+    const std::span all(given);
+    return gs::detail::whole_array<typename decltype(all)::value_type>{all.data(), {std::int64_t(all.size())}};
+  }
+  input_name name(std::size_t i) const { return {i, engine().plan().inputs[i].name.view()}; }
+  void write(const std::vector<gs::detail::untyped_array>& given) {
+    if (given.size() != engine().plan().inputs.size()) throw gs::error("a program is called with another number of inputs than it has");
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i].type != input(i).type) throw gs::error(name(i).text() + " has another element type");
+      write_array(name(i), given[i], false);
+    }
+  }
 };
 
 }  // namespace planned

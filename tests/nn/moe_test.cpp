@@ -41,7 +41,7 @@ using dense = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double
 
 template <class Program>
 int count(gs::op kind) {
-  return planned::plan_of<Program>().view().count(kind);
+  return planned::plan_of<Program>().count(kind);
 }
 
 constexpr std::size_t G = 4, S = 6, E = 3, M = 5, F = 7;

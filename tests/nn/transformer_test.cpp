@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/nn/transformer.hpp>
 
-#include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 
 #include <doctest/doctest.h>
+
+#include "../exec/planned_program.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -55,7 +56,7 @@ struct history {
 template <gs::remat_policy Saved = gs::remat_policy::everything, bool Fused = false>
 history train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
-  gs::executable<program<Saved, Fused>> run(on, extents, gs::parameter_store(on, 7));
+  planned::executable<program<Saved, Fused>> run(on, extents, gs::parameter_store(on, 7));
   run.seed = 11;
   history h;
   for (int i = 0; i < steps; ++i) {
@@ -72,9 +73,9 @@ history train(int devices, int steps) {
       target[row * T] = 1;
       next[row * T + length] = 1;
     }
-    const auto [loss, load] = run(source, target, next, std::vector{3e-3f});
-    h.losses.push_back(double(loss.item()));
-    h.load = gs::to_global(load);
+    const planned::results made = run(source, target, next, std::vector{3e-3f});
+    h.losses.push_back(made.item());
+    h.load = made.floats(1);
   }
   h.bytes = run.engine().arena_bytes();
   return h;
@@ -160,31 +161,30 @@ using encoding = gs::program<memory_of<Stored>, mesh, ids<"GBS">>;
 using whole = gs::program<whole_decoding, mesh, ids<"GBS">, in<"GBSM", P<"expert", none, none, none>>, ids<"GBT">>;
 template <gs::dtype Stored>
 using cached = gs::program<cached_decoding<Stored>, mesh, ids<"GBS">, one_position, in<"", void, std::int32_t>, one_position>;
+/// The keys and values of both attentions in two layers have the type, and decoding sends tokens to the experts and back, and nothing else.
 template <gs::dtype Stored>
-constexpr const gs::plan_view& step_plan = cached<Stored>::plan;
-// To the experts and back.
-static_assert(step_plan<gs::dtype::f32>.count(gs::op::all_to_all) == 2 && step_plan<gs::dtype::f32>.collectives() == 2);
-static_assert(step_plan<gs::dtype::f32>.count(gs::op::random) == 0 && step_plan<gs::dtype::bf16>.collectives() == 2);
-template <gs::dtype Stored>
-constexpr bool keeps_caches_in = [] {
+void check_plan() {
+  const gs::plan_view plan = planned::plan_of<cached<Stored>>();
   int caches = 0;
-  for (const gs::parameter& p : step_plan<Stored>.parameters)
-    if (p.is_cache) caches += step_plan<Stored>.values[std::size_t(p.value)].type == Stored;
-  return caches == 2 * 2 * 2;  // keys and values, of both attentions, in two layers
-}();
-static_assert(keeps_caches_in<gs::dtype::f32> && keeps_caches_in<gs::dtype::bf16>);
+  for (const gs::parameter& p : plan.parameters)
+    if (p.is_cache) caches += plan.values[std::size_t(p.value)].type == Stored;
+  CHECK(caches == 2 * 2 * 2);
+  CHECK(plan.count(gs::op::all_to_all) == 2);
+  CHECK(plan.collectives() == 2);
+  CHECK(plan.count(gs::op::random) == 0);
+}
 
 template <gs::dtype Stored>
 void compare_decoding(double tolerance) {
   for (const int devices : {1, 4}) {
     const auto on = gs::simulate<mesh>(devices);
     const gs::parameter_store store(on, 5);
-    gs::executable<encoding<Stored>> encode(on, extents, store);
-    gs::executable<whole> without(on, extents, store);
-    gs::executable<cached<Stored>> with(on, extents, store);
+    planned::executable<encoding<Stored>> encode(on, extents, store);
+    planned::executable<whole> without(on, extents, store);
+    planned::executable<cached<Stored>> with(on, extents, store);
     std::vector<std::int32_t> source(G * B * S);
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = i % S > 1 + i / (B * S) % 4 ? 0 : std::int32_t(1 + i / (B * S) % (V - 1));
-    const auto memory = encode(source);  // the rows of a group have equal sources, as in beam search
+    const std::vector<float> memory = encode(source).floats();  // the rows of a group have equal sources, as in beam search
     std::vector<std::int32_t> sequence(G * B * T, 0), now(G * B, 1), order(G * B);
     for (std::size_t t = 0; t < T; ++t) {
       for (std::size_t row = 0; row < G * B; ++row) order[row] = std::int32_t(t % 2 == 1 ? (row / B + t / 2) % B : row % B);
@@ -192,8 +192,8 @@ void compare_decoding(double tolerance) {
       for (std::size_t row = 0; row < G * B; ++row)
         for (std::size_t k = 0; k < T; ++k)
           sequence[row * T + k] = k == t ? now[row] : before[(row - row % B + std::size_t(order[row])) * T + k];
-      const std::vector<float> step = gs::to_global(with(source, now, std::vector{std::int32_t(t)}, order)),
-                               all = gs::to_global(without(source, memory, sequence));
+      const std::vector<float> step = with(source, now, std::vector{std::int32_t(t)}, order).floats(),
+                               all = without(source, memory, sequence).floats();
       for (std::size_t row = 0; row < G * B; ++row) {
         for (std::size_t v = 0; v < V; ++v) CHECK(step[row * V + v] == doctest::Approx(all[(row * T + t) * V + v]).epsilon(tolerance));
         now[row] = std::int32_t(1 + (row * 7 + t * 3) % (V - 1));
@@ -206,6 +206,8 @@ void compare_decoding(double tolerance) {
 }  // namespace
 
 TEST_CASE("decode_step: logits with a cache are those of all positions at once, also if sequences change their rows") {
+  check_plan<gs::dtype::f32>();
+  check_plan<gs::dtype::bf16>();
   compare_decoding<gs::dtype::f32>(1e-3);
   compare_decoding<gs::dtype::bf16>(0x1p-6);  // of 8 bits
 }
