@@ -19,17 +19,6 @@ void on_every_mesh(F check) {
   }
 }
 
-// The checks of the default change no plan. Those of `skip` add one all_reduce of a number, and no other communication.
-template <gs::not_finite Policy, bool Factored = false>
-constexpr gs::plan_view plan_of = program<Policy, Factored>::plan;
-using enum gs::not_finite;
-static_assert(plan_of<stop>.steps.size() == plan_of<ignore>.steps.size() && plan_of<stop>.collectives() == plan_of<ignore>.collectives());
-static_assert(plan_of<stop, true>.steps.size() == plan_of<ignore, true>.steps.size());
-static_assert(plan_of<skip>.collectives() == plan_of<ignore>.collectives() + 1);
-static_assert(plan_of<skip, true>.collectives() == plan_of<ignore, true>.collectives() + 1);
-static_assert(plan_of<skip>.count(gs::op::count_not_finite) == 3 && plan_of<stop>.count(gs::op::count_not_finite) == 0);
-static_assert(plan_of<stop>.outputs[0].is_loss && !plan_of<ignore>.outputs[0].is_loss && !plan_of<skip>.outputs[0].is_loss);
-
 // Terms of the loss that the program returns are checked, too; other outputs are not.
 inline constexpr auto terms = [](auto& m, auto x, auto rate) {
   const auto w = m.param("w", "A", gs::init::constant(1));
@@ -67,6 +56,25 @@ using variables = gs::program<with_variables, gs::mesh<gs::axis<"x">>, gs::in<"A
 static_assert(keeps_old_value(variables::plan, "before") && keeps_old_value(variables::plan, "after"));
 
 }  // namespace
+
+TEST_CASE("not_finite: the checks of the default change no plan; those of skip add one all_reduce of a number, and nothing else") {
+  const auto check = []<bool Factored>() {
+    const gs::plan_view stop = planned::plan_of<program<gs::not_finite::stop, Factored>>(),
+                        skip = planned::plan_of<program<gs::not_finite::skip, Factored>>(),
+                        ignore = planned::plan_of<program<gs::not_finite::ignore, Factored>>();
+    CHECK(stop.steps.size() == ignore.steps.size());
+    CHECK(stop.collectives() == ignore.collectives());
+    CHECK(skip.collectives() == ignore.collectives() + 1);
+    CHECK(skip.count(gs::op::count_not_finite) == 3);
+    CHECK(stop.count(gs::op::count_not_finite) == 0);
+    CHECK(stop.outputs[0].is_loss);
+    CHECK(!ignore.outputs[0].is_loss);
+    CHECK(!skip.outputs[0].is_loss);
+  };
+  check.operator()<false>();
+  check.operator()<true>();
+  CHECK(same_plan::at_run_time<program<gs::not_finite::skip, true>>({{2, 2}, not_finite_step::sizes}) == "");
+}
 
 TEST_CASE("not_finite::stop: the error names gradient, parameter or loss, device, step and element") {
   on_every_mesh(not_finite_step::check_stop<false>);

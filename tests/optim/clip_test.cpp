@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/optim/clip.hpp>
 
+#include "../exec/planned_program.hpp"
+
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
@@ -76,7 +78,7 @@ TEST_CASE("adam with clipping, a mask of decay and sharded state is the textbook
   std::vector<double> x(A * B);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(double(i));
   const auto check = [&]<int How>(int devices) {
-    gs::executable<training<How>> run(gs::simulate<mesh>({devices, 2}), {{'A', A}, {'B', B}, {'C', C}});
+    planned::executable<training<How>> run(gs::simulate<mesh>({devices, 2}), {{'A', A}, {'B', B}, {'C', C}});
     const gs::parameter_store& store = run.engine().store();
     std::vector<double> p = gs::to_global<double>(store, "w");  // and the bias
     p.resize(B * C + C, 0.5);

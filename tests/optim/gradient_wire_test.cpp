@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/optim/gradient_wire.hpp>
 
-#include <gshard/exec/executable.hpp>
+#include "../exec/planned_program.hpp"
+
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/io.hpp>
 #include <gshard/op/reshard.hpp>
@@ -52,10 +53,10 @@ std::vector<float> numbers(std::size_t n, unsigned seed) {
 /// The loss after training on one batch.
 template <gradient_wire How>
 float trained_loss(int devices, int steps) {
-  gs::executable<step<How>> run(gs::simulate<mesh>(devices), step_sizes);
+  planned::executable<step<How>> run(gs::simulate<mesh>(devices), step_sizes);
   const std::vector<float> x = numbers(24 * 7, 1), y = numbers(24 * 5, 2), rate{0.01f};
   float loss = 0;
-  for (int i = 0; i < steps; ++i) loss = gs::to_global(run(x, y, rate))[0];
+  for (int i = 0; i < steps; ++i) loss = float(run(x, y, rate).item());
   return loss;
 }
 
@@ -66,8 +67,8 @@ std::int64_t bytes_of_sums(const gs::plan_view& p) {
 }  // namespace
 
 TEST_CASE("gradient_wire: the plan sums gradients in half of the bytes, and residuals are state with a block per device") {
-  const gs::plan_view full = step<gradient_wire::full>::plan, half = step<gradient_wire::bf16>::plan,
-                      fed = step<gradient_wire::bf16_with_feedback>::plan;
+  const gs::plan_view full = planned::plan_of<step<gradient_wire::full>>(), half = planned::plan_of<step<gradient_wire::bf16>>(),
+                      fed = planned::plan_of<step<gradient_wire::bf16_with_feedback>>();
   const std::int64_t loss = 4 * 3;  // one float of each other device
   CHECK(bytes_of_sums(full) - loss == 2 * (bytes_of_sums(half) - loss));
   CHECK(bytes_of_sums(half) == bytes_of_sums(fed));
@@ -85,6 +86,7 @@ TEST_CASE("gradient_wire: the plan sums gradients in half of the bytes, and resi
     CHECK(fed.bind(step_sizes, std::vector<int>{4}).dim(fed.at(p.value).dims[0]) == 4);
   }
   CHECK(found);
+  CHECK(same_plan::at_run_time<step<gradient_wire::bf16_with_feedback>>({{4}, step_sizes}) == "");
 }
 
 TEST_CASE("gradient_wire: training reaches the loss of float within 2 %, on any number of devices") {
@@ -116,7 +118,7 @@ template <bool Feeds>
 std::vector<float> accumulated(int devices, int steps, const std::vector<float>& x) {
   const auto on = gs::simulate<mesh>(devices);
   const gs::parameter_store store(on);
-  gs::executable<accumulation<Feeds>> run(on, gs::dims{{'B', devices}, {'M', std::int64_t(x.size()) / devices}}, store);
+  planned::executable<accumulation<Feeds>> run(on, gs::dims{{'B', devices}, {'M', std::int64_t(x.size()) / devices}}, store);
   for (int i = 0; i < steps; ++i) run(x);
   const gs::detail::bound_value& w = store.find("w")->value;
   return {w.as<float>(0), w.as<float>(0) + w.elements(0)};
@@ -138,7 +140,7 @@ TEST_CASE("gradient_wire: what devices sent and their residuals add up to their 
   constexpr int devices = 3, columns = 40, steps = 20;
   const auto on = gs::simulate<mesh>(devices);
   const gs::parameter_store store(on);
-  gs::executable<accumulation<true>> run(on, gs::dims{{'B', devices}, {'M', columns}}, store);
+  planned::executable<accumulation<true>> run(on, gs::dims{{'B', devices}, {'M', columns}}, store);
   std::vector<double> gradients(devices * columns), sent(devices * columns);
   std::vector<float> before(devices * columns);
   for (int i = 0; i < steps; ++i) {
@@ -163,7 +165,7 @@ TEST_CASE("gradient_wire: what devices sent and their residuals add up to their 
 TEST_CASE("gradient_wire: a gradient that is no sum between devices is not rounded, and its residual is empty") {
   const auto on = gs::simulate<mesh>(2);
   const gs::parameter_store store(on);
-  gs::executable<gs::program<accumulate<true>, mesh, in<"BM", P<none, none>>>> run(on, gs::dims{{'B', 1}, {'M', 2}}, store);
+  planned::executable<gs::program<accumulate<true>, mesh, in<"BM", P<none, none>>>> run(on, gs::dims{{'B', 1}, {'M', 2}}, store);
   run(std::vector<float>{1 + 1.0f / 1024, 2});
   run(std::vector<float>{1 + 1.0f / 1024, 2});
   CHECK(store.find("w")->value.as<float>(0)[0] == 2 + 1.0f / 512);
@@ -176,7 +178,7 @@ TEST_CASE("gradient_wire: residuals return from a checkpoint") {
   const std::vector<float> x{1 + 1.0f / 1024, 2, 3 + 1.0f / 512, 4};
   const gs::dims sizes{{'B', 2}, {'M', 2}};
   const gs::parameter_store whole(on), resumed(on);
-  gs::executable<accumulation<true>> run(on, sizes, whole), again(on, sizes, resumed);
+  planned::executable<accumulation<true>> run(on, sizes, whole), again(on, sizes, resumed);
   for (int i = 0; i < 3; ++i) run(x);
   gs::save(whole, path, gs::checkpoint_options{.scope = gs::checkpoint_scope::everything});
   gs::load(resumed, path, gs::checkpoint_options{.scope = gs::checkpoint_scope::everything});
@@ -196,12 +198,12 @@ TEST_CASE("gradient_wire: residuals return from a checkpoint") {
 TEST_CASE("gradient_wire: an addend that is not finite arrives, and leaves the residual as it was") {
   const auto on = gs::simulate<mesh>(2);
   const gs::parameter_store store(on);
-  gs::executable<accumulation<true>> run(on, gs::dims{{'B', 2}, {'M', 2}}, store);
+  planned::executable<accumulation<true>> run(on, gs::dims{{'B', 2}, {'M', 2}}, store);
   run(std::vector<float>{1 + 1.0f / 1024, 2, 3, 4});
   const gs::detail::bound_value& r = store.find("residual.w")->value;
   CHECK(r.as<float>(0)[0] == 1.0f / 1024);
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
-  const auto sum = gs::to_global(run(std::vector<float>{nan, infinity, 3, 4}));
+  const std::vector<float> sum = run(std::vector<float>{nan, infinity, 3, 4}).floats();
   CHECK(std::isnan(sum[0]));
   CHECK(sum[1] == infinity);
   CHECK(r.as<float>(0)[0] == 1.0f / 1024);
@@ -213,7 +215,7 @@ TEST_CASE("gradient_wire: a price of the plan has the halved sums") {
   gs::machine slow;
   slow.link_bytes = 1e8;
   const std::vector<int> axes{4};
-  const double full = gs::price(step<gradient_wire::full>::plan, step<gradient_wire::full>::plan.bind(sizes, axes), slow).communicate,
-               half = gs::price(step<gradient_wire::bf16>::plan, step<gradient_wire::bf16>::plan.bind(sizes, axes), slow).communicate;
+  const auto seconds = [&](const gs::plan_view& plan) { return gs::price(plan, plan.bind(sizes, axes), slow).communicate; };
+  const double full = seconds(planned::plan_of<step<gradient_wire::full>>()), half = seconds(planned::plan_of<step<gradient_wire::bf16>>());
   CHECK(half < 0.6 * full);  // the inputs stay as they are
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/executable.hpp>
+#include "../exec/planned_program.hpp"
+
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
@@ -36,7 +37,8 @@ inline constexpr auto loss_of = [](auto& m, auto x, auto y, auto n1, auto n2, au
   const auto h = gs::dropout(gs::map<[](auto v) { return gs::tanh(v); }>(gs::einsum<"BM,MH->BH">(x, w1)), 0.25);
   const auto error = gs::einsum<"BH,H->B">(h, w2) - y;
   // The gradients with respect to w1 and w2 have n1 and n2 as terms; `extra` is a term of the loss alone.
-  return gs::mean(error * error) + gs::sum(w1 * n1) + gs::sum(w2 * n2) + extra;
+  const auto square = gs::mean(error * error), first = gs::sum(w1 * n1), second = gs::sum(w2 * n2);  // in one order
+  return square + first + second + extra;
 };
 template <gs::not_finite Policy, bool Factored>
 inline constexpr auto model = [](auto& m, auto x, auto y, auto n1, auto n2, auto extra, auto rate) {
@@ -66,7 +68,7 @@ class trainer {
  public:
   explicit trainer(const gs::any_cluster& on) : store(on, 7), run(on, sizes, store) {}
 
-  float step(const batch& b) { return run(b.x, b.y, b.n1, b.n2, b.extra, b.rate).item(); }
+  float step(const batch& b) { return float(run(b.x, b.y, b.n1, b.n2, b.extra, b.rate).item()); }
   /// The step and text of the not_finite_error of a step, if it throws one.
   std::optional<std::pair<std::uint32_t, std::string>> refusal(const batch& b) {
     try {
@@ -84,7 +86,7 @@ class trainer {
   }
 
   gs::parameter_store store;
-  gs::executable<Program> run;
+  planned::executable<Program> run;
 };
 
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
