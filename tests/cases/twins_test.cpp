@@ -29,7 +29,7 @@ std::vector<std::string> facts_of(const gs::plan_view& plan) {
 }
 
 /// Plans an expression of cases over the inputs of `program`.
-std::vector<std::string> planned(const std::string& text) {
+std::vector<std::string> facts_of_text(const std::string& text) {
   const cases::text_case c;
   const gt::traced t = gt::trace({{"AB"}, {"BC"}, {"A", gs::dtype::i32}, {"GSE"}},
                                  [&](const gs::parameter_scope& m, std::span<const gs::symbol> x) {
@@ -123,7 +123,7 @@ void collect_verbs(const cases::expression& e, std::set<std::string>& to) {
 TEST_CASE("cases: verbs have the same plan at run time as at compile time") {
   for (const twin& t : twins) {
     CAPTURE(t.text);
-    CHECK(same_plan::difference(planned(t.text), t.constant()) == "");
+    CHECK(same_plan::difference(facts_of_text(t.text), t.constant()) == "");
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "planner.hpp"
 #include "same_plan.hpp"
 
 #include <gshard/exec/untyped_executable.hpp>
@@ -17,18 +18,6 @@
 namespace planned {
 
 namespace gs = gshard;
-
-/// The plan of a program, which is made once. The class `Program` itself is not instantiated.
-template <class Program>
-const gs::plan_tables& tables_of() {
-  static const gs::plan_tables made = same_plan::planner<Program>::plan();
-  gs::testing::check(made.problem, "planning");
-  return made;
-}
-template <class Program>
-gs::plan_view plan_of() {
-  return tables_of<Program>().view();
-}
 
 /// The results of a run, as doubles.
 struct results {

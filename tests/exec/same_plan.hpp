@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "planner.hpp"
+
 #include <gshard/comm/simulated.hpp>
 #include <gshard/exec/plan_facts.hpp>
 #include <gshard/pass/program.hpp>
@@ -42,18 +44,10 @@ inline std::string difference(const std::vector<std::string>& a, const std::vect
   return {};
 }
 
-template <class Program>
-struct planner;
-template <auto Model, class Mesh, class... Options>
-struct planner<gs::program<Model, Mesh, Options...>> {
-  static gs::plan_tables plan() { return gs::detail::build_program<Model, Mesh, Options...>(); }
-};
-
 /// How the plan of a program that is made at run time differs from its constant plan, or nothing.
 template <class Program>
 std::string at_run_time(const place& on) {
-  const gs::plan_tables made = planner<Program>::plan();
-  return difference(facts_of(made.view(), on), facts_of(Program::plan, on));
+  return difference(facts_of(planned::plan_of<Program>(), on), facts_of(Program::plan, on));
 }
 
 }  // namespace same_plan
