@@ -370,6 +370,83 @@ TEST_CASE("auto_shard: plans are made for the machine that prices them, whatever
   }
 }
 
+namespace {
+
+/// The search of the class auto_shard, with its options, at run time. The class itself is not instantiated.
+template <class Program>
+struct in_class;
+template <auto Model, class Mesh, class... Options>
+struct in_class<gs::auto_shard<Model, Mesh, Options...>> {
+  gs::shard_choice choice;
+  gs::plan_tables tables;
+
+  in_class() {
+    gs::graph g = gs::trace<Model, Mesh, Options...>();
+    gs::search_options o = gs::detail::affordable_search(g);
+    o.compile = gs::compile_options_of<Options...>();
+    (gs::detail::apply_to_search(o, Options{}), ...);
+    choice = gs::search_shardings(g, Mesh::shape, o);
+    REQUIRE(!choice.problem);
+    choice.apply_to(g);
+    tables = gs::compile(g, Mesh::shape, gs::compile_options_of<Options...>());
+    REQUIRE(!tables.problem);
+  }
+  gs::plan_view plan() const { return tables.view(); }
+  /// The dim that axis 0 cuts of an input or a parameter; -1: none.
+  int cut(int input) const { return plan().at(tables.inputs[std::size_t(input)].value).layout.dim_of(0); }
+  int cut(std::string_view parameter) const { return plan().at(plan().find(parameter)->value).layout.dim_of(0); }
+};
+using gs::extent;
+
+inline constexpr auto mlp_gradients = [](auto& m, auto x, auto target) {
+  auto error = mlp(m, x) - target;
+  auto g = gs::gradients(gs::sum(error * error), gs::trainable(m));
+  return std::tuple{g[0], g[1]};
+};
+inline constexpr auto top_two = [](auto& m, auto x) {
+  auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
+  auto wi = m.param("wi", "EMH", gs::init::fan_in("M")), wo = m.param("wo", "EHM", gs::init::fan_in("H"));
+  auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
+  auto [combine, dispatch, aux, load, overflow, demand] = gs::top2_gating(gates, gs::capacity{2.0});
+  auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(dispatch, x), wi));
+  return gs::einsum<"GSEC,GECM->GSM">(combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));
+};
+inline constexpr auto one_image = [](auto& m, auto image) {
+  auto w = m.param("w", "xyIO", gs::init::fan_in("xyI"));
+  return gs::conv<"BIXY,xyIO->BOXY">(image, w, {{.low = 1, .high = 1}});
+};
+
+}  // namespace
+
+TEST_CASE("auto_shard: the search of the class, with its number of plans") {
+  const in_class<gs::auto_shard<mlp_gradients, line, in<"BM">, in<"BM">, extent<'B', 4096>, extent<'M', 512>, extent<'H', 2048>>> data;
+  CHECK(data.cut(0) == 0);
+  CHECK(data.cut(1) == 0);
+  CHECK(data.cut("wi") == -1);
+  CHECK(data.cut("wo") == -1);
+  CHECK(data.plan().count(op::all_reduce) == 2);
+  CHECK(data.plan().collectives() == 2);
+  CHECK(data.choice.summary.exact);
+  CHECK(data.choice.summary.evaluations == 81);
+
+  const in_class<gs::auto_shard<top_two, line, in<"GSM">, extent<'G', 16>, extent<'S', 256>, extent<'M', 512>, extent<'H', 2048>,
+                                extent<'E', 16>, gs::memory_limit<150 << 20>, gs::evaluations<100>>> experts;  // not all can be tried
+  CHECK(experts.cut(0) == 0);
+  CHECK(experts.cut("wi") == 0);
+  CHECK(experts.cut("wo") == 0);
+  CHECK(experts.plan().count(op::all_to_all) == 2);
+  CHECK(experts.plan().collectives() == 2);
+  CHECK(!experts.choice.summary.exact);
+  CHECK(experts.choice.summary.evaluations <= 100);
+
+  const in_class<gs::auto_shard<one_image, line, in<"BIXY">, extent<'B', 1>, extent<'I', 32>, extent<'O', 32>, extent<'X', 512>,
+                                extent<'Y', 512>, extent<'x', 3>, extent<'y', 3>>> strips;  // which exchange their borders
+  CHECK(strips.cut(0) == 2);
+  CHECK(strips.cut("w") == -1);
+  CHECK(strips.plan().count(op::collective_permute) == 1);
+  CHECK(strips.plan().collectives() == 1);
+}
+
 TEST_CASE("start_bytes_of: rates that are no numbers count as one byte") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(gs::start_bytes_of({.link_bytes = 1e9, .start = nan}) == 1);
