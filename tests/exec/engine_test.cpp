@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/engine.hpp>
 
-#include "run_graph.hpp"
-
+#include <gshard/exec/bind/kernels.hpp>
+#include <gshard/pass/program.hpp>
 #include <gshard/trace/map.hpp>
 
-#include <memory>
-#include <span>
-#include <vector>
+#include <doctest/doctest.h>
 
 namespace gs = gshard;
 
+namespace {
+inline constexpr auto relu_of = [](auto&, auto x) { return gs::relu(x); };
+using positive = gs::program<relu_of, gs::mesh<gs::axis<"x">>, gs::in<"A", gs::P<"x">>>;
+}  // namespace
+
 TEST_CASE("an engine calls the hook of its owner, which may change between runs") {
-  const run_graph::traced t = run_graph::trace(
-      {{"A"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) { return gs::list<gs::symbol>{gs::relu(x[0])}; });
-  const run_graph::setting s = run_graph::serial(t, {{'A', 3}});
-  const gs::plan_tables p = run_graph::plan(t, s);
-  const gs::any_cluster on(run_graph::mesh_of_rank(s.mesh.size()), std::make_shared<gs::simulated>(s.mesh));
-  gs::executor run(p.view(), gs::all_kernels, on, s.dims, gs::parameter_store(on));
+  const auto on = gs::simulate<positive::mesh>(2);
+  gs::executor run(positive::plan, gs::kernels_of<positive>, on, {{'A', 3}}, gs::parameter_store(on));
   CHECK(run.threads >= 1);
   int before = 0, after = 0;
   run.run({});
