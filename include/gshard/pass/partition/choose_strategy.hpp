@@ -192,7 +192,7 @@ constexpr strategy cheapest_strategy(const planning& p, const node& n, const par
 
 /// The same for a product. Each operand in which it is linear may stay partial over axes of its own. @see may_pass_partial
 constexpr partitioning keep_partial_operands(const planning& p, const node& n, partitioning best, std::int64_t lowest) {
-  const auto axes_of = [&](int i) { return is_linear_in(p.g, n, i) ? partial_sum_axes(p, n.in[i]) : std::uint8_t(0); };
+  const auto axes_of = [&](int i) { return is_linear_in(n, i) ? partial_sum_axes(p, n.in[i]) : std::uint8_t(0); };
   const std::uint8_t a = axes_of(0), b = axes_of(1);
   if (!a && !b) return best;
   if (lowest < 0) lowest = strategy_cost(p, n, best.how, best.partial);

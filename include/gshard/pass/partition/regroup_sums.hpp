@@ -138,7 +138,7 @@ class sum_regrouping {
   constexpr std::uint8_t axes_through(const node& n, int k) {
     const std::int32_t v = n.in[k];
     const std::uint8_t axes = partial_of(v) != 0 ? partial_of(v) : product_axes_.data()[v];
-    if (axes == 0 || (n.inputs == 1 ? !is_linear(n) && !may_pass_partial(n) : !is_linear_in(g_, n, k))) return 0;
+    if (axes == 0 || (n.inputs == 1 ? !is_linear(n) && !may_pass_partial(n) : !is_linear_in(n, k))) return 0;
     return has_one_reader(v) && !is_rounded(v) ? axes : std::uint8_t(0);
   }
   /// True if devices send the tensor as bf16. Its sum is completed as such.

@@ -68,15 +68,12 @@ constexpr bool may_pass_partial(const node& n) {
   if (n.inputs == 1) return l == linearity::one_operand && n.attr.fill == 0;
   return n.inputs == 2 && (l == linearity::product || (l == linearity::of_function && n.attr.function->linear_operands != 0));
 }
-/// True if a partial sum in operand i makes the result of a product a partial sum. An einsum is linear in both operands, a lookup in the
-/// operand of elements: row (a + b) of a table is not row a plus row b. A quotient is linear in its first operand, unless it is one of
-/// integers.
-constexpr bool is_linear_in(const graph& g, const node& n, int i) {
+/// True if a partial sum in operand i makes the result of a product a partial sum. An einsum is linear in both operands, a quotient in the
+/// first, a lookup in the operand of elements: row (a + b) of a table is not row a plus row b.
+constexpr bool is_linear_in(const node& n, int i) {
+  static_assert((arithmetic::divide::types & integers) == 0, "gshard: a quotient of integers, which is rounded, is not linear");
   if (!may_pass_partial(n) || i >= n.inputs || i == traits(n.kind).ids) return false;
-  if (traits(n.kind).linear != linearity::of_function) return true;
-  const pointwise& f = *n.attr.function;
-  if (f.own == arithmetic::number_of<arithmetic::divide> && contains(integers, g.at(n.output()).type)) return false;
-  return ((f.linear_operands >> i) & 1u) != 0;
+  return traits(n.kind).linear != linearity::of_function || ((n.attr.function->linear_operands >> i) & 1u) != 0;
 }
 
 /// The sharding of a tensor whose dims are these factors.
