@@ -35,7 +35,6 @@ class agreement_points {
         ends_with_steps_ = true;
       }
     }
-    for (const port& p : plan.outputs) checks_updates_ = checks_updates_ || p.is_loss;
     for (const node& step : plan.steps) checks_updates_ = checks_updates_ || step.attr.if_not_finite != not_finite::ignore;
     find_failures(plan, begin);
   }
@@ -52,7 +51,7 @@ class agreement_points {
  private:
   bool ends_with_steps_ = true;  // steps other than updates come after the first write
   bool may_fail_ = false;        // a step after the first agreement may fail
-  bool checks_updates_ = false;  // updates of parameters, or the loss, are checked
+  bool checks_updates_ = false;  // updates of parameters are checked, and with them the loss
 
   void find_failures(const plan_view& plan, std::size_t first) {
     may_fail_ = false;
