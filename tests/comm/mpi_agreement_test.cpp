@@ -64,6 +64,19 @@ TEST_CASE("mpi: what differs is told to all in one sentence, and the backend can
   CHECK(b.calls() == 7);
 }
 
+TEST_CASE("mpi: calls that are equal but for their numbers are told: one process is a call behind") {
+  if (ranks() == 1) return;
+  const gs::detail::communicator world = gs::detail::duplicate(MPI_COMM_WORLD);
+  const facts same = saving("7");
+  gs::collective_call mine(same);
+  mine.number = last() ? 3 : 2;
+  const std::string others = first_have(ranks() - 1) + "2, rank " + std::to_string(ranks() - 1) + " has 3";
+  CHECK(complaint([&] { gs::detail::agree(world, mine); }) == "call " + std::to_string(mine.number) +
+        " on their cluster: save: the processes disagree on the number of the call: " + others);
+  mine.number = 4;
+  CHECK(complaint([&] { gs::detail::agree(world, mine); }).empty());
+}
+
 TEST_CASE("mpi: long values are shortened, and many facts are searched") {
   if (ranks() == 1) return;
   gs::mpi_backend b(MPI_COMM_WORLD, {ranks()});
