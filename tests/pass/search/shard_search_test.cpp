@@ -276,6 +276,19 @@ TEST_CASE("search: extents that are not known, and memory that is not enough, ar
   CHECK(found.tensors[1].layout.used() == 1);  // the best there is
 }
 
+TEST_CASE("search: of plans that take equally long the smallest is kept: what nobody reads is sharded") {
+  gs::builder b = dense(four);
+  const gs::parameter_scope m(b);
+  (void)m.param("spare", "HM", gs::init::zeros());
+  gs::search_options o;
+  o.compile.known = {{'B', 8}, {'M', 64}, {'H', 64}};
+  const gs::shard_choice found = gs::search_shardings(b.program, four, o);
+  REQUIRE(!found.problem);
+  CHECK(found.summary.exact);
+  REQUIRE(found.tensors[2].name.view() == "spare");
+  CHECK(found.tensors[2].layout.used() == 1);
+}
+
 TEST_CASE("search: layers whose names differ in numbers get one layout where not all can be tried") {
   gs::builder b;
   b.mesh = four;
