@@ -55,6 +55,19 @@ TEST_CASE("attention over parts of the keys") {
                  {.dims = {attention_sizes[0]}, .tolerance = 1e-12, .prepare = [](run_graph::arrays& a) { put_mask(a[3]); }});
 }
 
+TEST_CASE("attention over parts of the keys: a query that sees no key of any part has the result 0, and changes no gradient") {
+  const auto program = [](const scope&, given x) {
+    const gs::attention_options masked{.mask = x[2]};
+    const gs::attention_part a = gs::partial_attention(x[0], x[1], x[1], masked), b = gs::partial_attention(x[0], x[1], x[1], masked);
+    return with_gradients(gs::merge_attention(a, b).y, x, 2);
+  };
+  const run_graph::traced t = trace({{"BQHD"}, {"BKHD"}, {"BK"}, {"BQHD"}}, program);
+  run_graph::arrays in = run_graph::random_sources(t, attention_sizes[0], 5);
+  for (double& m : in[2]) m = 0;
+  for (const run_graph::array& result : run_graph::run(t, run_graph::serial(t, attention_sizes[0]), in))
+    for (const double v : result) CHECK(v == 0);
+}
+
 TEST_CASE("attention equals its formula, with the same dropout") {
   for (const double rate : {0.0, 0.4}) {
     const auto formula = [&](const scope& m, given x) {
