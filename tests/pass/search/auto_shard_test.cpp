@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P, gs::symbol;
@@ -85,14 +86,20 @@ inline constexpr auto attention = [](auto& m, auto x) {
   return gs::annotate<P<none, none, none>>(x + y);
 };
 
-inline constexpr auto moe = [](auto& m, auto x) {
+/// A layer of experts, and its auxiliary loss.
+inline constexpr auto experts_and_loss = [](auto& m, auto x) {
   auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
   auto wi = m.param("wi", "EMH", gs::init::fan_in("M")), wo = m.param("wo", "EHM", gs::init::fan_in("H"));
   auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
   auto [combine, dispatch, aux, load, overflow, demand] = gs::top2_gating(gates, gs::capacity{2.0});
   auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(dispatch, x), wi));
+  auto y = gs::einsum<"EGCH,EHM->GECM">(h, wo);
+  return std::pair{gs::einsum<"GSEC,GECM->GSM">(combine, y), aux};
+};
+inline constexpr auto moe = [](auto& m, auto x) {
+  const auto [y, aux] = experts_and_loss(m, x);
   m.loss(aux);
-  return gs::einsum<"GSEC,GECM->GSM">(combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));
+  return y;
 };
 inline constexpr auto moe_gradients = [](auto& m, auto x, auto dy) {
   auto y = moe(m, x);
@@ -403,14 +410,7 @@ inline constexpr auto mlp_gradients = [](auto& m, auto x, auto target) {
   auto g = gs::gradients(gs::sum(error * error), gs::trainable(m));
   return std::tuple{g[0], g[1]};
 };
-inline constexpr auto top_two = [](auto& m, auto x) {
-  auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
-  auto wi = m.param("wi", "EMH", gs::init::fan_in("M")), wo = m.param("wo", "EHM", gs::init::fan_in("H"));
-  auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
-  auto [combine, dispatch, aux, load, overflow, demand] = gs::top2_gating(gates, gs::capacity{2.0});
-  auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(dispatch, x), wi));
-  return gs::einsum<"GSEC,GECM->GSM">(combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));
-};
+inline constexpr auto top_two = [](auto& m, auto x) { return experts_and_loss(m, x).first; };
 inline constexpr auto one_image = [](auto& m, auto image) {
   auto w = m.param("w", "xyIO", gs::init::fan_in("xyI"));
   return gs::conv<"BIXY,xyIO->BOXY">(image, w, {{.low = 1, .high = 1}});
