@@ -9,6 +9,8 @@
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/reduce.hpp>
 
+#include "planner.hpp"
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -40,12 +42,9 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target, auto
 template <gs::fixed_string Letters>
 using ids = gs::in<Letters, P<"expert", none, none>, std::int32_t>;
 
-/// Planned now: the sizes are given when it runs, as to a program that is compiled.
 template <int Layers>
-const gs::plan_tables& planned() {
-  static const gs::plan_tables plan =
-      gs::detail::build_program<training_step<Layers>, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>();
-  return plan;
+gs::plan_view the_plan() {
+  return planned::plan_of<gs::program<training_step<Layers>, mesh, ids<"GBS">, ids<"GBT">, ids<"GBT">, gs::in<"">>>();
 }
 
 constexpr std::int64_t length = 8, width = 16, hidden = 512;
@@ -61,10 +60,9 @@ struct cost {
 };
 template <int Layers>
 cost cost_of(const gs::dims& d, int devices) {
-  const gs::plan_tables& plan = planned<Layers>();
-  REQUIRE(!plan.problem);
-  const gs::extents e = plan.view().bind(d, std::array{devices});
-  return {gs::flops(plan.view(), e), double(gs::bytes_touched(plan.view(), e)), double(plan.view().bytes_received(e))};
+  const gs::plan_view plan = the_plan<Layers>();
+  const gs::extents e = plan.bind(d, std::array{devices});
+  return {gs::flops(plan, e), double(gs::bytes_touched(plan, e)), double(plan.bytes_received(e))};
 }
 
 /// a, b and c are a fixed part and once, twice and three times another part, none of them negative.
@@ -95,12 +93,12 @@ TEST_CASE("growth: linear in layers") {
     check_line(two.flops, four.flops, six.flops);
     check_line(two.touched, four.touched, six.touched);
     if (devices > 1) check_line(two.received, four.received, six.received);
-    check_line(double(planned<2>().steps.size()), double(planned<4>().steps.size()), double(planned<6>().steps.size()));
+    check_line(double(the_plan<2>().steps.size()), double(the_plan<4>().steps.size()), double(the_plan<6>().steps.size()));
   }
 }
 
 TEST_CASE("growth: with as many groups and experts as devices, each computes and receives the same") {
-  const gs::plan_view plan = planned<2>().view();
+  const gs::plan_view plan = the_plan<2>();
   const auto on_devices = [&](int n) { return plan.bind(sizes(n, 4, n), std::array{n}); };
   const double alone = gs::flops(plan, on_devices(1));
   const auto exchanged = [&](int n) { return double(plan.bytes_received(op::all_to_all, on_devices(n))); };
@@ -121,7 +119,7 @@ TEST_CASE("growth: with as many groups and experts as devices, each computes and
 }
 
 TEST_CASE("growth: devices receive what the plan says") {
-  const gs::plan_view plan = planned<2>().view();
+  const gs::plan_view plan = the_plan<2>();
   for (const int n : {2, 4, 8}) {
     CAPTURE(n);
     const auto on = gs::simulate<mesh>(n);

@@ -10,7 +10,7 @@ namespace random_program {
 
 namespace detail {
 
-inline std::string quoted(std::string_view s) { return '"' + std::string(s) + '"'; }
+inline std::string in_quotes(std::string_view s) { return '"' + std::string(s) + '"'; }
 inline std::string joined(const std::vector<std::string>& parts) {
   std::string t;
   for (const std::string& p : parts) t += (t.empty() ? "" : ", ") + p;
@@ -34,7 +34,7 @@ inline std::string type_name(int type) {
 inline std::string truth(int v) { return v ? "true" : "false"; }
 
 inline std::string spec(const gs::sharding& s) {
-  const auto axis = [](int a) { return quoted(run_graph::axis_letters.substr(std::size_t(a), 1)); };
+  const auto axis = [](int a) { return in_quotes(run_graph::axis_letters.substr(std::size_t(a), 1)); };
   std::vector<std::string> entries, left;
   for (int d = 0; d < s.rank; ++d) {
     std::vector<std::string> axes;
@@ -80,7 +80,7 @@ inline std::string code_of(const step& s) {
     all.insert(all.end(), more.begin(), more.end());
     return detail::call(verb, all);
   };
-  const auto over = [&](const std::string& verb) { return detail::call(verb + "<" + quoted(s.text) + ">", x); };
+  const auto over = [&](const std::string& verb) { return detail::call(verb + "<" + in_quotes(s.text) + ">", x); };
   const auto at = [&](std::size_t i) { return std::to_string(n[i]); };
   switch (s.what) {
     case verb::input: return "x[]";
@@ -117,8 +117,8 @@ inline std::string code_of(const step& s) {
     case verb::scatter_add: return with("scatter_add", {at(0), at(1)});
     case verb::dynamic_slice: return detail::call("dynamic_slice", {x[0], at(0), x[1], at(1)});
     case verb::dynamic_update: return detail::call("dynamic_update_slice", {x[0], x[1], at(0), x[2]});
-    case verb::iota: return "gs::iota<" + quoted(s.text) + ">(m, " + at(0) + ")";
-    case verb::conv: return detail::call("conv<" + quoted(s.text) + ">", {x[0], x[1], windows(s)});
+    case verb::iota: return "gs::iota<" + in_quotes(s.text) + ">(m, " + at(0) + ")";
+    case verb::conv: return detail::call("conv<" + in_quotes(s.text) + ">", {x[0], x[1], windows(s)});
     case verb::sum_pool: return with("sum_pool", {windows(s)});
     case verb::mean_pool: return with("mean_pool", {windows(s)});
     case verb::max_pool: return with("max_pool", {windows(s)});
@@ -126,8 +126,8 @@ inline std::string code_of(const step& s) {
     case verb::dropout: return with("dropout", {number(n[0] / 10.0)});
     case verb::cast: return detail::call("cast<" + type_name(n[0]) + ">", x);
     case verb::annotate: return with("annotate", {spec(s.layout)});
-    case verb::check_finite: return with("check_finite", {quoted("x")});
-    case verb::one_hot: return detail::call("one_hot<" + quoted(s.text) + ", double>", x);
+    case verb::check_finite: return with("check_finite", {in_quotes("x")});
+    case verb::one_hot: return detail::call("one_hot<" + in_quotes(s.text) + ", double>", x);
     case verb::attention:
       return "random_program::attention({" + joined({at(0), at(1), at(2), at(3), at(4)}) + "}, std::array{" + joined(x) + "})";
     case verb::experts:
@@ -154,7 +154,7 @@ inline std::string code_of(const recipe& r) {
     std::string code = code_of(s);
     if (s.what == verb::input) {
       code = "x[" + std::to_string(inputs.size()) + "]";
-      std::string what = quoted(s.text);
+      std::string what = in_quotes(s.text);
       if (gs::dtype(s.number[0]) == gs::dtype::i32)
         what += std::string(", gs::dtype::i32, '") + char(s.number[1]) + "', " + std::to_string(s.number[2]);
       inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) +
@@ -173,7 +173,7 @@ inline std::string code_of(const recipe& r) {
     body += "    const auto g = on_mesh::gradients_of(std::array{" + joined(terms) + "}, std::array{" + joined(wanted) + "});\n";
   body += "    return gs::list<symbol>{" + joined(results) + "};\n";
   return "TEST_CASE(\"seed " + std::to_string(r.seed) + "\") {\n  CHECK(on_mesh::failure({.mesh = {" + joined(mesh) + "}, .dims = {" +
-         joined(dims) + "}, .known_axes = " + quoted(r.on.known_axes) + ", .known_dims = " + quoted(r.on.known_dims) +
+         joined(dims) + "}, .known_axes = " + in_quotes(r.on.known_axes) + ", .known_dims = " + in_quotes(r.on.known_dims) +
          ", .keep_pending = " + truth(r.on.keep_pending) + "},\n      {" + joined(inputs) +
          "},\n      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {\n" + body + "  }) == \"\");\n}\n";
 }

@@ -8,6 +8,7 @@
 #include <gshard/trace/reduce.hpp>
 
 #include "../complaint.hpp"
+#include "../exec/planner.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,27 +34,24 @@ inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   return loss;
 };
 using mesh = gs::mesh<gs::axis<"expert">>;
-const gs::plan_tables& planned() {
-  static const gs::plan_tables plan =
-      gs::detail::build_program<step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>();
-  return plan;
+gs::plan_view the_plan() {
+  return planned::plan_of<gs::program<step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>>();
 }
 gs::extents sizes(int devices, std::int64_t tokens = 64, std::int64_t experts = 0) {
-  return planned().view().bind({{'G', devices}, {'S', tokens}, {'M', 32}, {'E', experts ? experts : devices}, {'F', 128}},
+  return the_plan().bind({{'G', devices}, {'S', tokens}, {'M', 32}, {'E', experts ? experts : devices}, {'F', 128}},
                                std::array{devices});
 }
 constexpr gs::machine core{1e12, 1e11, 1e10, 1e-6};
 
-gs::run_record run(int devices, const gs::dry_run_options& o = {}) { return gs::dry_run(planned().view(), sizes(devices), core, core, o); }
+gs::run_record run(int devices, const gs::dry_run_options& o = {}) { return gs::dry_run(the_plan(), sizes(devices), core, core, o); }
 
 }  // namespace
 
 TEST_CASE("dry run: steps one after the other, each as long as arithmetic, memory or network takes") {
-  REQUIRE(!planned().problem);
   const gs::run_record r = run(8);
   CHECK(r.axes == std::vector<std::string>{"expert"});
   CHECK(r.extents == std::vector<int>{8});
-  REQUIRE(r.steps.size() == planned().steps.size());
+  REQUIRE(r.steps.size() == the_plan().steps.size());
   double sum = 0, parts = 0;
   for (const gs::step_record& s : r.steps) {
     CHECK(s.seconds == std::max({s.arithmetic, s.memory, s.network}));
@@ -75,7 +73,7 @@ TEST_CASE("dry run: the bytes of the record are those of the plan") {
   const gs::run_record r = run(8);
   std::int64_t bytes = 0;
   for (const gs::step_record& s : r.steps) bytes += s.bytes_received;
-  CHECK(bytes == planned().view().bytes_received(sizes(8)));
+  CHECK(bytes == the_plan().bytes_received(sizes(8)));
 }
 
 TEST_CASE("dry run: collectives that go on aside only make it shorter, and nothing reads what has not come") {
@@ -85,11 +83,11 @@ TEST_CASE("dry run: collectives that go on aside only make it shorter, and nothi
   CHECK(r.seconds <= one_by_one.seconds);
   CHECK(r.seconds >= r.tracks[0].communicate);
   CHECK(r.seconds >= r.tracks[0].compute);
-  std::vector<double> made(planned().values.size(), 0.0);  // by root
-  const auto root = [](std::int32_t v) { return std::size_t(planned().lifetimes[std::size_t(v)].root); };
+  std::vector<double> made(the_plan().values.size(), 0.0);  // by root
+  const auto root = [](std::int32_t v) { return std::size_t(the_plan().lifetimes[std::size_t(v)].root); };
   for (const gs::time_span& s : r.tracks[0].spans) {
     if (s.what == gs::activity::wait) continue;
-    const gs::node& n = planned().steps[std::size_t(r.steps[std::size_t(s.row)].step)];
+    const gs::node& n = the_plan().steps[std::size_t(r.steps[std::size_t(s.row)].step)];
     for (int i = 0; i < n.inputs; ++i) CHECK(s.begin >= made[root(n.input(i))]);
     for (int o = 0; o < n.outputs; ++o) made[root(n.output(o))] = s.end;
   }
@@ -184,8 +182,8 @@ TEST_CASE("dry run: a torus that is laid out for another mesh is not taken") {
   t.dims = 2;
   t.extents = {4, 2, 1};
   const auto problem = [&](const gs::torus_mesh& m) {
-    return complaint([&] { gs::dry_run(planned().view(), sizes(8), core, m); }) +
-           complaint([&] { gs::dry_run(planned().view(), sizes(8), core, gs::faulty_torus(m, {})); });
+    return complaint([&] { gs::dry_run(the_plan(), sizes(8), core, m); }) +
+           complaint([&] { gs::dry_run(the_plan(), sizes(8), core, gs::faulty_torus(m, {})); });
   };
   CHECK(problem(gs::torus_mesh(t)).empty());
   for (const gs::torus_mesh& m : {gs::torus_mesh(t, {2, 4}), gs::torus_mesh(t, {3}), gs::torus_mesh(t, {}).add({{0}, {0, 2, 2}})})
@@ -207,7 +205,7 @@ TEST_CASE("dry run: a device that waits for a dead one gives up with an error") 
 
 TEST_CASE("dry run: the last shard of an uneven dim is padding") {
   const auto padding = [](std::int64_t experts) {
-    return gs::dry_run(planned().view(), sizes(8, 64, experts), core, core).memory.padding;
+    return gs::dry_run(the_plan(), sizes(8, 64, experts), core, core).memory.padding;
   };
   CHECK(padding(16) == 0);
   CHECK(padding(17) > 0);
@@ -216,7 +214,7 @@ TEST_CASE("dry run: the last shard of an uneven dim is padding") {
 TEST_CASE("dry run: a piece of hardware says what it is and what was assumed, and its memory is the limit") {
   gs::dry_run_options o;
   o.links = true;
-  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("tpu-v3:8x4"), o);
+  const gs::run_record r = gs::dry_run(the_plan(), sizes(64), gs::parse_hardware("tpu-v3:8x4"), o);
   CHECK(r.network == "tpu-v3:8x4");
   CHECK(r.chips == std::vector<int>{8, 4});
   CHECK(r.cores_per_chip == 2);
@@ -234,12 +232,12 @@ TEST_CASE("dry run: a slow link makes collectives slower, and a cluster has none
   gs::dry_run_options o;
   o.faults.links = {{0, 1, 0.5}};
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
-  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on, o), even = gs::dry_run(planned().view(), sizes(64), on);
+  const gs::run_record r = gs::dry_run(the_plan(), sizes(64), on, o), even = gs::dry_run(the_plan(), sizes(64), on);
   CHECK(r.tracks[0].compute == doctest::Approx(even.tracks[0].compute));
   CHECK(r.tracks[0].communicate > even.tracks[0].communicate);
-  CHECK(complaint([&] { gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64"), o); }) ==
+  CHECK(complaint([&] { gs::dry_run(the_plan(), sizes(64), gs::parse_hardware("aries:64"), o); }) ==
         "faults: aries:64 has no links between chips");
-  CHECK(gs::dry_run(planned().view(), sizes(64), gs::parse_hardware("aries:64")).chips.empty());
+  CHECK(gs::dry_run(the_plan(), sizes(64), gs::parse_hardware("aries:64")).chips.empty());
 }
 
 TEST_CASE("dry run: an efficiency is a share above 0 and at most 1") {
@@ -266,8 +264,8 @@ TEST_CASE("dry run: a torus_mesh as the network is priced as hardware is, faults
   o.links = true;
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
   const gs::torus_mesh mesh = on.lay(std::array{64});
-  const gs::run_record of_hardware = gs::dry_run(planned().view(), sizes(64), on, o);
-  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on.device, mesh, o);
+  const gs::run_record of_hardware = gs::dry_run(the_plan(), sizes(64), on, o);
+  const gs::run_record r = gs::dry_run(the_plan(), sizes(64), on.device, mesh, o);
   CHECK(r.seconds == of_hardware.seconds);
   CHECK(r.chips == of_hardware.chips);
   CHECK(r.cores_per_chip == 2);
@@ -275,9 +273,9 @@ TEST_CASE("dry run: a torus_mesh as the network is priced as hardware is, faults
   REQUIRE(r.links.size() == of_hardware.links.size());
   CHECK(r.links[5].bytes == of_hardware.links[5].bytes);
   o.faults.links = {{0, 1, 0.5}};
-  CHECK(gs::dry_run(planned().view(), sizes(64), on.device, mesh, o).seconds > r.seconds);
+  CHECK(gs::dry_run(the_plan(), sizes(64), on.device, mesh, o).seconds > r.seconds);
   o.faults.links = {{0, 9, 0.5}};
-  CHECK(complaint([&] { gs::dry_run(planned().view(), sizes(64), on.device, mesh, o); }) ==
+  CHECK(complaint([&] { gs::dry_run(the_plan(), sizes(64), on.device, mesh, o); }) ==
         "faults: link from chip 0 to chip 9 is not a link of the torus");
 }
 
@@ -287,23 +285,23 @@ TEST_CASE("dry run: a mesh laid over the hardware by hand says where devices are
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x4");
   const int cores = gs::torus_part::cores;
   const gs::torus_mesh columns = gs::torus_mesh(on.topology, {}).add({{1}, {0}, {cores}});
-  const gs::run_record r = gs::dry_run(planned().view(), sizes(64), on, columns, o);
+  const gs::run_record r = gs::dry_run(the_plan(), sizes(64), on, columns, o);
   CHECK(r.network == "tpu-v3:8x4");
   CHECK(!r.source.empty());
   CHECK(!r.links.empty());
   REQUIRE(r.chip_of.size() == 64);
   CHECK(r.chip_of[1] == 0);
   CHECK(r.chip_of[2] == 4);
-  const gs::run_record by_row = gs::dry_run(planned().view(), sizes(64), on, on.lay(std::array{64}), o);
+  const gs::run_record by_row = gs::dry_run(the_plan(), sizes(64), on, on.lay(std::array{64}), o);
   CHECK(by_row.chip_of.empty());
-  CHECK(by_row.seconds == gs::dry_run(planned().view(), sizes(64), on, o).seconds);
-  CHECK(by_row.assumptions == gs::dry_run(planned().view(), sizes(64), on, o).assumptions);
+  CHECK(by_row.seconds == gs::dry_run(the_plan(), sizes(64), on, o).seconds);
+  CHECK(by_row.assumptions == gs::dry_run(the_plan(), sizes(64), on, o).assumptions);
 }
 
 TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all of it, is no place for a plan") {
   const gs::hardware on = gs::parse_hardware("tpu-v3:8x4"), other = gs::parse_hardware("tpu-v3:4x4");
   const auto said = [&](const gs::hardware& h, const gs::torus_mesh& mesh) {
-    return complaint([&] { gs::dry_run(planned().view(), sizes(64), h, mesh); });
+    return complaint([&] { gs::dry_run(the_plan(), sizes(64), h, mesh); });
   };
   CHECK(said(on, other.lay(std::array{32})) == "the mesh is mapped to another torus than that of tpu-v3:8x4");
   CHECK(said(other, other.lay(std::array{32})) ==
@@ -350,22 +348,20 @@ TEST_CASE("dry run: one iteration of a loop is run, which the record states") {
   static constexpr auto doubling = [](auto&, auto x) {
     return gs::while_loop([](gs::symbol s) { return gs::sum(s); }, [](gs::symbol s) { return s + s; }, x);
   };
-  static const gs::plan_tables plan = gs::detail::build_program<doubling, mesh, gs::in<"AB", P<"expert", none>>>();
-  REQUIRE(!plan.problem);
+  const gs::plan_view plan = planned::plan_of<gs::program<doubling, mesh, gs::in<"AB", P<"expert", none>>>>();
   const auto says = [](const gs::run_record& r) {
     return std::any_of(r.assumptions.begin(), r.assumptions.end(),
                        [](const std::string& s) { return s.starts_with("one iteration of each loop"); });
   };
-  CHECK(says(gs::dry_run(plan.view(), plan.view().bind({{'A', 8}, {'B', 4}}, std::array{8}), core, core)));
+  CHECK(says(gs::dry_run(plan, plan.bind({{'A', 8}, {'B', 4}}, std::array{8}), core, core)));
   CHECK(!says(run(8)));
 }
 
 TEST_CASE("dry run: extents that are missing, negative or too large are errors") {
   static constexpr auto product = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
-  static const gs::plan_tables plan = gs::detail::build_program<product, mesh, gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
-  REQUIRE(!plan.problem);
+  const gs::plan_view plan = planned::plan_of<gs::program<product, mesh, gs::in<"AB", P<"expert", none>>, gs::in<"BC">>>();
   const auto error_of = [&](const gs::dims& sizes, std::vector<int> devices) {
-    return complaint([&] { gs::dry_run(plan.view(), plan.view().bind(sizes, devices), core, core); });
+    return complaint([&] { gs::dry_run(plan, plan.bind(sizes, devices), core, core); });
   };
   CHECK(error_of({{'A', 8}, {'B', 8}, {'C', 4}}, {4}).empty());
   CHECK(error_of({{'A', 8}, {'B', 8}}, {4}) == "dry run: dim 'C' is given no extent");
@@ -382,16 +378,15 @@ TEST_CASE("dry run: a scan has as many iterations as its rows, its gradient too"
     const auto body = [w](auto, auto now, auto x) { return gs::einsum<"AC,BC->AB">(gs::einsum<"AB,BC->AC">(now, w), w) + x; };
     return gs::gradients(gs::sum(gs::scan(body, h, xs)), std::array{w})[0];
   };
-  static const gs::plan_tables plan = gs::detail::build_program<gradient_of_scan, mesh, gs::in<"TAB", P<none, "expert", none>>,
-                                                                gs::in<"AB", P<"expert", none>>, gs::in<"BC">>();
-  REQUIRE(!plan.problem);
+  const gs::plan_view plan = planned::plan_of<gs::program<gradient_of_scan, mesh, gs::in<"TAB", P<none, "expert", none>>,
+                                                                gs::in<"AB", P<"expert", none>>, gs::in<"BC">>>();
   const auto rows = [&](std::int64_t t) {
     const gs::run_record r =
-        gs::dry_run(plan.view(), plan.view().bind({{'T', t}, {'A', 4096}, {'B', 512}, {'C', 512}}, std::array{8}), core, core);
+        gs::dry_run(plan, plan.bind({{'T', t}, {'A', 4096}, {'B', 512}, {'C', 512}}, std::array{8}), core, core);
     CHECK(std::ranges::any_of(r.assumptions, [](const std::string& s) { return s.starts_with("one iteration of each loop"); }) ==
           (t > 1000));
     const auto products = std::ranges::count_if(
-        r.steps, [&](const gs::step_record& s) { return plan.view().steps[std::size_t(s.step)].kind == gs::op::einsum; });
+        r.steps, [&](const gs::step_record& s) { return plan.steps[std::size_t(s.step)].kind == gs::op::einsum; });
     return std::pair(std::int64_t(products), r.seconds);
   };
   const auto [one, seconds_of_one] = rows(1);

@@ -11,6 +11,7 @@
 #include <gshard/trace/scan.hpp>
 
 #include "../complaint.hpp"
+#include "../exec/planner.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,36 +38,29 @@ inline constexpr auto learn = [](auto& m, auto x, auto mask, auto rate) {
   gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;
 };
-const gs::plan_tables& learning() {
-  static const gs::plan_tables plan =
-      gs::detail::build_program<learn, mesh, gs::in<"GSM", P<both, none, none>>, gs::in<"GS", P<both, none>>, gs::in<"">>();
-  return plan;
+gs::plan_view learning() {
+  return planned::plan_of<gs::program<learn, mesh, gs::in<"GSM", P<both, none, none>>, gs::in<"GS", P<both, none>>, gs::in<"">>>();
 }
 /// Turns that are counted at run time, a sum over devices in each, and one after them.
 inline constexpr auto turning = [](auto&, auto x, auto turns) {
   return gs::sum(gs::repeat(turns, [=](auto t) { return t + gs::sum(x * x); }, gs::sum(x)) * x);
 };
-const gs::plan_tables& looping() {
-  static const gs::plan_tables plan =
-      gs::detail::build_program<turning, mesh, gs::in<"A", P<"data">>, gs::in<"", P<>, std::int32_t>>();
-  return plan;
+gs::plan_view looping() {
+  return planned::plan_of<gs::program<turning, mesh, gs::in<"A", P<"data">>, gs::in<"", P<>, std::int32_t>>>();
 }
 /// One operand is gathered while the other is sharded.
 inline constexpr auto product = [](auto&, auto x, auto y) { return gs::annotate<P<none, "expert">>(gs::einsum<"AW,VW->AV">(x, y)); };
-const gs::plan_tables& overlapping() {
-  static const gs::plan_tables plan =
-      gs::detail::build_program<product, mesh, gs::in<"AW", P<none, "expert">>, gs::in<"VW", P<none, none>>>();
-  return plan;
+gs::plan_view overlapping() {
+  return planned::plan_of<gs::program<product, mesh, gs::in<"AW", P<none, "expert">>, gs::in<"VW", P<none, none>>>>();
 }
 /// A scan over rows that are computed before it.
 inline constexpr auto scanned = [](auto&, auto xs, auto start, auto w) {
   const auto step = [w](auto, auto now, auto x) { return gs::einsum<"AV,VW->AW">(gs::einsum<"AW,VW->AV">(now + x, w), w); };
   return gs::scan(step, start, xs + xs);
 };
-const gs::plan_tables& scanning() {
-  static const gs::plan_tables plan = gs::detail::build_program<scanned, mesh,
-      gs::in<"TAW", P<none, "data", none>>, gs::in<"AW", P<"data", none>>, gs::in<"VW">>();
-  return plan;
+gs::plan_view scanning() {
+  return planned::plan_of<gs::program<scanned, mesh,
+      gs::in<"TAW", P<none, "data", none>>, gs::in<"AW", P<"data", none>>, gs::in<"VW">>>();
 }
 const gs::dims sizes{{'T', 9}, {'G', 24}, {'S', 16}, {'M', 32}, {'E', 24}, {'F', 48}, {'A', 96}, {'V', 96}, {'W', 96}};
 
@@ -75,9 +69,8 @@ struct bound {
   gs::any_cluster on;
   gs::executor run;
 
-  bound(const gs::plan_tables& p, const std::vector<int>& devices)
-      : on(p.mesh, std::make_shared<gs::simulated>(devices)), run(p.view(), gs::all_kernels, on, sizes, gs::parameter_store(on, 5)) {
-    REQUIRE(!p.problem);
+  bound(const gs::plan_view& p, const std::vector<int>& devices)
+      : on(p.mesh, std::make_shared<gs::simulated>(devices)), run(p, gs::all_kernels, on, sizes, gs::parameter_store(on, 5)) {
     turns(3);
   }
   void turns(std::int32_t n) {
