@@ -35,7 +35,7 @@ endfunction()
 
 # gshard_compile_together(<variable> <target> <source>...): sets the variable to what is compiled in place of these sources: many at a time.
 # Four fifths of what a unit of twelve emits are the library's inline functions, which the linker then drops.
-# Alone stay sources with preprocessor conditions or macros, and those that define what another namespace declares.
+# Alone stay sources with macros or conditions on what they include, and those that define what another namespace declares.
 function(gshard_compile_together variable target)
   if(GSHARD_TESTS_APART)
     set(${variable} ${ARGN} PARENT_SCOPE)
@@ -44,14 +44,16 @@ function(gshard_compile_together variable target)
   set(units)
   set(group)
   foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" own REGEX "^(#if|#define|template <>|namespace (gshard|std)|extern \"C\")|operator (new|delete)|^[a-z:]+ [a-z_]+::[a-z_]+[(]")
+    file(STRINGS "${source}" own REGEX "^(#(if|define|include)|template <>|namespace (gshard|std)|extern \"C\")|^[a-z:]+ [a-z_]+::[a-z_]+[(]")
+    string(REGEX REPLACE "^(#include [^;]*;?)+" "" own "${own}")
+    list(FILTER own EXCLUDE REGEX "^#if")
     if(own)
       list(APPEND units "${source}")
     else()
       list(APPEND group "${source}")
     endif()
   endforeach()
-  set(most 46)
+  set(most 48)
   list(LENGTH group count)
   math(EXPR together "(${count} + ${most} - 1) / ${most}")
   set(begin 0)
@@ -65,4 +67,46 @@ function(gshard_compile_together variable target)
     math(EXPR begin "${begin} + ${size}")
   endwhile()
   set(${variable} ${units} PARENT_SCOPE)
+endfunction()
+
+# gshard_programs_together(<target> <source>...): adds an executable that contains these programs. Its first argument names the one that it
+# runs, as its source without folder and ending. A source without a main is compiled only.
+function(gshard_programs_together target)
+  set(functions)
+  set(choices)
+  set(number 0)
+  foreach(source IN LISTS ARGN)
+    math(EXPR number "${number} + 1")
+    cmake_path(GET source STEM name)
+    file(READ "${source}" text)
+    string(FIND "${text}" "int main(" main)
+    if(NOT main EQUAL -1)
+      # As another function than main, it returns its status.
+      string(SUBSTRING "${text}" 0 ${main} head)
+      string(SUBSTRING "${text}" ${main} -1 tail)
+      string(REGEX REPLACE "^int main\\(" "int run_it(" tail "${tail}")
+      string(FIND "${tail}" "}" end REVERSE)
+      string(SUBSTRING "${tail}" 0 ${end} body)
+      string(SUBSTRING "${tail}" ${end} -1 tail)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+      set(source "${CMAKE_CURRENT_BINARY_DIR}/functions/${name}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "${head}${body}  return 0;\n${tail}" @ONLY)
+      set(arguments)
+      if(body MATCHES "^int run_it\\(int argc")
+        set(arguments "argc, argv")
+      endif()
+      string(APPEND choices "  if (chosen == \"${name}\") return source_${number}::run_it(${arguments});\n")
+    endif()
+    list(APPEND functions "${source}")
+  endforeach()
+  gshard_together(unit ${target} ${functions})
+  file(CONFIGURE OUTPUT ${target}.cpp CONTENT "#include \"${unit}\"
+#include <string_view>
+int main(int argc, char** argv) {
+  const std::string_view chosen = argc > 1 ? argv[1] : \"\";
+  --argc, ++argv;
+${choices}  return 127;
+}
+" @ONLY)
+  add_executable(${target} ${target}.cpp)
 endfunction()
