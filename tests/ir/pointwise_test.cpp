@@ -40,27 +40,25 @@ gs::row_function<T> kernel(const gs::pointwise& p) {
     return p.f64;
 }
 
-/// Random rows with strides 0 (one element for all), 1 and more, of lengths around the size of a block.
+/// Random rows of several lengths.
 template <class T, std::size_t Arity, class Expected>
 void check_rows(gs::row_function<T> f, Expected expected, unsigned seed) {
   CAPTURE(seed);
   std::mt19937 draw(seed);
   std::uniform_real_distribution<T> number(-1, 1);
   for (std::int64_t n : {0, 1, 7, 255, 256, 257, 700}) {
-    std::array<std::int64_t, Arity> stride{};
     std::array<std::vector<T>, Arity> data;
     std::array<const T*, Arity> in{};
     for (std::size_t k = 0; k < Arity; ++k) {
-      stride[k] = std::int64_t(draw() % 4);
-      data[k].resize(std::size_t(n * stride[k] + 1));
+      data[k].resize(std::size_t(n));
       for (T& v : data[k]) v = number(draw);
       in[k] = data[k].data();
     }
     std::vector<T> out(std::size_t(n + 1), T(42));
-    f(in.data(), stride.data(), out.data(), n);
+    f(in.data(), out.data(), n);
     for (std::int64_t i = 0; i < n; ++i) {
       std::array<T, Arity> x{};
-      for (std::size_t k = 0; k < Arity; ++k) x[k] = in[k][i * stride[k]];
+      for (std::size_t k = 0; k < Arity; ++k) x[k] = in[k][i];
       REQUIRE(out[std::size_t(i)] == doctest::Approx(expected(x)).epsilon(1e-5));
     }
     REQUIRE(out[std::size_t(n)] == T(42));
@@ -108,9 +106,8 @@ void check_not_finite(const gs::pointwise& f, Value value, Slope slope) {
     x[1].push_back(T(numbers[i / most % most]));
     dy.push_back(T(int(i % 5) - 7));
   }
-  const std::array<std::int64_t, 3> one{1, 1, 1};
   const std::array<const T*, 2> in{x[0].data(), x[1].data()};
-  kernel<T>(f)(in.data(), one.data(), y.data(), std::int64_t(n));
+  kernel<T>(f)(in.data(), y.data(), std::int64_t(n));
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < n; ++i) wrong += !same(y[i], value(double(x[0][i]), double(x[1][i])));
   CHECK(wrong == 0);
@@ -120,7 +117,7 @@ void check_not_finite(const gs::pointwise& f, Value value, Slope slope) {
     if (f.slope_by_result) with_dy[0] = y.data();
     with_dy[std::size_t(f.arity)] = dy.data();
     std::vector<T> d(n);
-    kernel<T>(f.derivative(operand))(with_dy.data(), one.data(), d.data(), std::int64_t(n));
+    kernel<T>(f.derivative(operand))(with_dy.data(), d.data(), std::int64_t(n));
     wrong = 0;
     for (std::size_t i = 0; i < n; ++i) wrong += !same(d[i], double(dy[i]) * slope(double(x[0][i]), double(x[1][i]), operand));
     CHECK(wrong == 0);
@@ -168,8 +165,7 @@ TEST_CASE("pointwise: a result may overwrite an operand") {
   std::vector<float> x(600);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i);
   const std::array<const float*, 2> in{x.data(), x.data()};
-  const std::array<std::int64_t, 2> stride{1, 1};
-  gs::pointwise_add.f32(in.data(), stride.data(), x.data(), std::int64_t(x.size()));
+  gs::pointwise_add.f32(in.data(), x.data(), std::int64_t(x.size()));
   for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(x[i] == float(2 * i));
 }
 

@@ -26,16 +26,14 @@ inline std::string values_at_samples(const pointwise& f, int operands) {
   constexpr std::size_t n = samples.size(), most = pointwise::most_operands;
   std::array<std::array<double, n>, most> x{};
   std::array<const double*, most> in{};
-  std::array<std::int64_t, most> stride{};
   std::array<double, n> y{};
   for (std::size_t k = 0; k < std::size_t(operands); ++k) {
     for (std::size_t i = 0; i < n; ++i) x[k][i] = samples[((2 * k + 1) * i + 5 * k) % n];  // each operand in its own order
     in[k] = x[k].data();
-    stride[k] = 1;
   }
   std::fenv_t traps;  // the application may trap floating-point exceptions
   std::feholdexcept(&traps);
-  const std::string problem = problem_of([&] { f.f64(in.data(), stride.data(), y.data(), std::int64_t(n)); });
+  const std::string problem = problem_of([&] { f.f64(in.data(), y.data(), std::int64_t(n)); });
   std::fesetenv(&traps);
   if (!problem.empty()) return "an exception: " + problem;
   std::string s;

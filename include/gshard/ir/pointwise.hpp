@@ -14,9 +14,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A row kernel: out[i] = f(in[0][i*stride[0]], in[1][i*stride[1]], ...) for i < n.
+/// A row kernel: out[i] = f(in[0][i], in[1][i], ...) for i < n. @see kernel::apply_rows
 template <class T>
-using row_function = void (*)(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n);
+using row_function = void (*)(const T* const* in, T* out, std::int64_t n);
 
 /// The position of a shard in its tensor.
 struct shard_place {
@@ -59,61 +59,35 @@ struct pointwise {
 
 namespace detail {
 
-// Copies broadcast and strided operands to unit stride, block by block. So one inner loop serves every call, and the compiler vectorizes
-// it.
-template <class T, int Arity, class F>
-void apply_row(F f, const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
-  constexpr std::int64_t block = 256;
-  T scratch[std::size_t(Arity)][std::size_t(block)];
-  for (int k = 0; k < Arity; ++k)
-    if (stride[k] == 0)
-      for (std::int64_t i = 0; i < (n < block ? n : block); ++i) scratch[k][i] = *in[k];
-  for (std::int64_t begin = 0; begin < n; begin += block) {
-    const std::int64_t count = n - begin < block ? n - begin : block;
-    std::array<const T*, std::size_t(Arity)> x;
-    for (int k = 0; k < Arity; ++k) {
-      const auto at = std::size_t(k);
-      if (stride[k] == 1) {
-        x[at] = in[k] + begin;
-        continue;
-      }
-      if (stride[k] != 0)
-        for (std::int64_t i = 0; i < count; ++i) scratch[k][i] = in[k][(begin + i) * stride[k]];
-      x[at] = scratch[k];
-    }
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      T* y = out + begin;
-      for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<T>(f(x[I][i]...));
-    }(std::make_index_sequence<std::size_t(Arity)>{});
+// Classes, because these functions are the only ones that a function of `map` adds to a program: one for each element type.
+template <class T, auto F, class Operands>
+struct row_kernel;
+template <class T, auto F, std::size_t... I>
+struct row_kernel<T, F, std::index_sequence<I...>> {
+  static void run(const T* const* in, T* out, std::int64_t n) {
+    const T* const x[]{in[I]...};
+    for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(F(x[I][i]...));
   }
-}
-
+};
 template <class T, auto F, int Arity>
-void row_of(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
-  apply_row<T, Arity>(F, in, stride, out, n);
-}
+inline constexpr row_function<T> mapped_row = row_kernel<T, F, std::make_index_sequence<std::size_t(Arity)>>::run;
 
-/// The row kernel of one of the library's own functions.
-template <class T, class F>
-void own_row(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
-  if constexpr (F::arity == 0)
-    for (std::int64_t i = 0; i < n; ++i) out[i] = F::template value<T>();
-  else apply_row<T, F::arity>(F{}, in, stride, out, n);
-}
-
-template <class T, auto F, int Arity, int Operand>
-void derivative_row_of(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
-  const auto slope_times = []<std::size_t... I>(std::index_sequence<I...>, auto... x) {
-    const std::array<T, std::size_t(Arity) + 1> v{x...};
-    return v[std::size_t(Arity)] * dual<T>(F(dual<T>(v[I], T(int(I) == Operand))...)).slope;
-  };
-  apply_row<T, Arity + 1>(
-      [&](auto... x) { return slope_times(std::make_index_sequence<std::size_t(Arity)>{}, x...); }, in, stride, out, n);
-}
+template <class T, auto F, std::size_t Operand, class Operands>
+struct derivative_kernel;
+template <class T, auto F, std::size_t Operand, std::size_t... I>
+struct derivative_kernel<T, F, Operand, std::index_sequence<I...>> {
+  static void run(const T* const* in, T* out, std::int64_t n) {
+    const T* const x[]{in[I]...};
+    const T* const dy = in[sizeof...(I)];
+    for (std::int64_t i = 0; i < n; ++i) out[i] = dy[i] * dual<T>(F(dual<T>(x[I][i], T(I == Operand))...)).slope;
+  }
+};
 
 template <auto F, int Arity, int Operand>
 inline constexpr pointwise derivative_of{
-    .arity = Arity + 1, .f32 = derivative_row_of<float, F, Arity, Operand>, .f64 = derivative_row_of<double, F, Arity, Operand>};
+    .arity = Arity + 1,
+    .f32 = derivative_kernel<float, F, std::size_t(Operand), std::make_index_sequence<std::size_t(Arity)>>::run,
+    .f64 = derivative_kernel<double, F, std::size_t(Operand), std::make_index_sequence<std::size_t(Arity)>>::run};
 
 template <auto F, int Arity>
 constexpr const pointwise& choose_derivative(int operand) {
@@ -128,8 +102,8 @@ constexpr const pointwise& choose_derivative(int operand) {
 /// The table entry of a captureless generic callable `F` of `Arity` arguments.
 template <auto F, int Arity>
 inline constexpr pointwise pointwise_of{.arity = Arity,
-                                        .f32 = detail::row_of<float, F, Arity>,
-                                        .f64 = detail::row_of<double, F, Arity>,
+                                        .f32 = detail::mapped_row<float, F, Arity>,
+                                        .f64 = detail::mapped_row<double, F, Arity>,
                                         .derivative = detail::choose_derivative<F, Arity>,
                                         .differentiable = true};
 
@@ -144,9 +118,21 @@ inline constexpr pointwise pointwise_by_result = [] {
 /// The same without derivatives, which take the most compile time. For functions that passes add to programs.
 template <auto F, int Arity>
 inline constexpr pointwise undifferentiated{
-    .arity = Arity, .f32 = detail::row_of<float, F, Arity>, .f64 = detail::row_of<double, F, Arity>};
+    .arity = Arity, .f32 = detail::mapped_row<float, F, Arity>, .f64 = detail::mapped_row<double, F, Arity>};
 
 namespace detail {
+
+/// A function without operands.
+template <class T, class F>
+void constant_row(const T* const*, T* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = F::template value<T>();
+}
+/// The row kernel of one of the library's own functions.
+template <class T, class F>
+inline constexpr row_function<T> own_row = mapped_row<T, F{}, F::arity>;
+template <class T, class F>
+  requires(F::arity == 0)
+inline constexpr row_function<T> own_row<T, F> = constant_row<T, F>;
 
 /// A function of the library, with the functions of its gradients, if it has any. They need not read all operands. Dual numbers do, and get
 /// NaN from Inf * 0.

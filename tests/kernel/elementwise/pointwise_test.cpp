@@ -8,18 +8,13 @@ using namespace test;
 namespace {
 
 // x0 + 2 x1 + 3 x2 + ...: tells all operands apart.
-template <class T>
-void weighted_sum(const T* const* in, const std::int64_t* stride, T* out, std::int64_t n, int operands) {
+template <int Operands>
+void row(const double* const* in, double* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    T sum = 0;
-    for (int o = 0; o < operands; ++o) sum += static_cast<T>(o + 1) * in[o][i * stride[o]];
+    double sum = 0;
+    for (int o = 0; o < Operands; ++o) sum += (o + 1) * in[o][i];
     out[i] = sum;
   }
-}
-
-template <int Operands>
-void row(const double* const* in, const std::int64_t* stride, double* out, std::int64_t n) {
-  weighted_sum(in, stride, out, n, Operands);
 }
 
 template <int Operands>
@@ -68,8 +63,7 @@ TEST_CASE("apply_rows: other ranks and numbers of operands") {
 TEST_CASE("apply_rows: dims that all operands can walk as one make one row") {
   static std::vector<std::int64_t> rows;
   rows.clear();
-  const gshard::row_function<float> note = [](const float* const*, const std::int64_t*, float*,
-                                              std::int64_t n) { rows.push_back(n); };
+  const gshard::row_function<float> note = [](const float* const*, float*, std::int64_t n) { rows.push_back(n); };
   std::vector<float> x(24), y(24);
   const std::vector<const float*> in{x.data(), x.data()};
   const ks::index_array full{12, 4, 1}, bias{0, 0, 1};
@@ -82,4 +76,22 @@ TEST_CASE("apply_rows: dims that all operands can walk as one make one row") {
   rows.clear();
   ks::apply_rows(note, 2, in.data(), per_column.data(), y.data(), {2, 3, 4}, 3);
   CHECK(rows == std::vector<std::int64_t>(6, 4));
+}
+
+TEST_CASE("apply_rows: rows with any strides, shorter and longer than a block") {
+  std::mt19937 gen(3);
+  for (const std::int64_t n : {1, 255, 256, 257, 700})
+    for (const std::int64_t a : {-2, 0, 1, 3})
+      for (const std::int64_t b : {0, 1, 2}) {
+        CAPTURE(n);
+        CAPTURE(a);
+        CAPTURE(b);
+        const std::vector<double> x = random_values(3 * n, gen), y = random_values(2 * n, gen);
+        const std::vector<const double*> in{a < 0 ? x.data() + 2 * (n - 1) : x.data(), y.data()};
+        const std::vector<ks::index_array> stride{{a}, {b}};
+        std::vector<double> out(static_cast<std::size_t>(n)), expected;
+        for (std::int64_t i = 0; i < n; ++i) expected.push_back(in[0][i * a] + 2 * in[1][i * b]);
+        ks::apply_rows<double>(row<2>, 2, in.data(), stride.data(), out.data(), {n}, 1);
+        CHECK(out == expected);
+      }
 }

@@ -32,7 +32,7 @@ row_function<T> own_row_of(int number) {
   int n = 0;
   arithmetic::for_each_function([&]<class F>(F) {
     if constexpr ((F::types >> int(dtype_of<T>)) & 1u)
-      if (n == number) found = &own_row<T, F>;
+      if (n == number) found = own_row<T, F>;
     ++n;
   });
   return found;
@@ -65,13 +65,11 @@ action bind(operation<op::map>, const local_step<T>& step) {
   else if constexpr (std::is_same_v<T, double>) f = step.n.attr.function->f64;
   else f = own_row_of<T>(step.n.attr.function->own);
   if (is_elementwise(step.n)) {
-    std::array<std::int64_t, sharding_rule::most_in> one{};
-    one.fill(1);
     const auto count = std::size_t(step.n.inputs);
     return action::elementwise(step.out_elements(), [=, r = step.out()](const run_context&, std::int64_t begin, std::int64_t end) {
       std::array<const T*, sharding_rule::most_in> from{};
       for (std::size_t i = 0; i < count; ++i) from[i] = x[i] + begin;
-      f(from.data(), one.data(), r + begin, end - begin);
+      f(from.data(), r + begin, end - begin);
     });
   }
   if (step.n.attr.if_not_finite != not_finite::ignore) {  // an update of an optimizer: each part is checked while it is in the cache
@@ -79,15 +77,15 @@ action bind(operation<op::map>, const local_step<T>& step) {
     return [=, r = step.out(), count = step.n.inputs, rank = y.rank(),
             all = checked(step, y, text_of_update(name))](const run_context& run) {
       std::atomic<bool> finite = true;
-      const auto checked_row = [&](const T* const* from, const std::int64_t* by, T* to, std::int64_t n) {
+      const auto checked_row = [&](const T* const* from, T* to, std::int64_t n) {
         constexpr std::int64_t most = 4096 / sizeof(T);
         std::array<const T*, sharding_rule::most_in> part{};
         for (std::int64_t i = 0; i < n; i += most) {
-          for (std::size_t k = 0; k < std::size_t(count); ++k) part[k] = from[k] + i * by[k];
+          for (std::size_t k = 0; k < std::size_t(count); ++k) part[k] = from[k] + i;
           const std::int64_t m = std::min(most, n - i);
-          f(part.data(), by, to + i, m);
+          f(part.data(), to + i, m);
           for (std::size_t k = 0; n - i > most && k < std::size_t(count); ++k)  // the memory is not idle during the check
-            if (by[k] == 1) kernel::prefetch(part[k] + most);
+            kernel::prefetch(part[k] + most);
           if (!kernel::all_finite(to + i, m)) finite.store(false, std::memory_order_relaxed);
         }
       };

@@ -6,11 +6,35 @@
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/kernel/loops.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace kernel {
+
+namespace detail {
+// Broadcast and strided operands are copied to unit stride, block by block. So f is one loop for every call, and the compiler vectorizes it.
+template <class T, class F>
+void apply_row(const F& f, std::size_t operands, const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
+  constexpr std::int64_t most = 256;
+  alignas(T) std::byte copies[pointwise::most_operands][std::size_t(most) * sizeof(T)];
+  const auto copy_of = [&](std::size_t k) { return reinterpret_cast<T*>(copies[k]); };
+  if (std::all_of(stride, stride + operands, [](std::int64_t s) { return s == 1; })) return f(in, out, n);
+  for (std::size_t k = 0; k < operands; ++k)
+    if (stride[k] == 0) std::fill_n(copy_of(k), std::min(n, most), *in[k]);
+  for (std::int64_t begin = 0; begin < n; begin += most) {
+    const std::int64_t count = std::min(most, n - begin);
+    std::array<const T*, pointwise::most_operands> x{};
+    for (std::size_t k = 0; k < operands; ++k) {
+      x[k] = stride[k] == 1 ? in[k] + begin : copy_of(k);
+      if (stride[k] == 0 || stride[k] == 1) continue;
+      for (std::int64_t i = 0; i < count; ++i) copy_of(k)[i] = in[k][(begin + i) * stride[k]];
+    }
+    f(x.data(), out + begin, count);
+  }
+}
+}  // namespace detail
 
 /// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has strides over the dims of the
 /// result, 0 where it is broadcast. Dims that are contiguous in all operands are merged, so that f gets the longest possible rows. `out`
@@ -37,7 +61,7 @@ void apply_rows(const F& f, int n_in, const T* const* in, const index_array* in_
     detail::for_each_offset(part, [&](const auto& at) {
       std::array<const T*, most> x{};
       for (std::size_t o = 0; o < operands; ++o) x[o] = in[o] + first[o] + at[o];
-      f(x.data(), row.stride.data(), out + first[most] + at[most], row.extent);
+      detail::apply_row(f, operands, x.data(), row.stride.data(), out + first[most] + at[most], row.extent);
     });
   });
 }
