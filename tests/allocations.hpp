@@ -12,37 +12,45 @@
 // Counts what a program allocates, and how much of it it holds: replaces operator new, so one file of a program includes this.
 namespace allocations {
 
+inline std::atomic<bool> counts{false};  // else nothing is counted: all other tests of the program allocate through this, too
 inline std::atomic<std::int64_t> made{0};
-inline std::atomic<std::int64_t> held{0}, most_held{0};  // bytes
+inline std::atomic<std::int64_t> held{0}, most_held{0};  // bytes beyond those that were held before
+
+template <class F>
+void count_during(F f) {
+  made = held = most_held = 0;
+  counts = true;
+  f();
+  counts = false;
+}
 
 /// Allocations while f runs, by any thread.
 template <class F>
 std::int64_t during(F f) {
-  const std::int64_t before = made;
-  f();
-  return made - before;
+  count_during(f);
+  return made;
 }
 
 /// The most bytes that are held at once while f runs, by any thread, beyond those that were held before.
 template <class F>
 std::int64_t bytes_during(F f) {
-  const std::int64_t before = held;
-  most_held = before;
-  f();
-  return most_held - before;
+  count_during(f);
+  return most_held;
 }
 
 inline void* take(std::size_t bytes, std::size_t alignment) {
-  ++made;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* const p = std::aligned_alloc(alignment, rounded ? rounded : alignment);
   if (!p) throw std::bad_alloc();
-  const std::int64_t now = held += std::int64_t(malloc_usable_size(p));
-  for (std::int64_t most = most_held; most < now && !most_held.compare_exchange_weak(most, now);) continue;
+  if (counts) {
+    ++made;
+    const std::int64_t now = held += std::int64_t(malloc_usable_size(p));
+    for (std::int64_t most = most_held; most < now && !most_held.compare_exchange_weak(most, now);) continue;
+  }
   return p;
 }
 inline void give_back(void* p) {
-  held -= std::int64_t(malloc_usable_size(p));
+  if (counts) held -= std::int64_t(malloc_usable_size(p));
   std::free(p);
 }
 
