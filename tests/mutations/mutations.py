@@ -2,6 +2,7 @@
 """Puts the faults of a list into a copy of the sources, and runs tests with one of them active at a time. See tests/mutations.sh.
 
 mutations.py list LIST
+mutations.py check LIST SOURCE    that each fault's line is in SOURCE, once, and the tests of its entry are there
 mutations.py copy LIST SOURCE COPY any|exact    any: faults whose line is nowhere in SOURCE are left out
 mutations.py run LIST COPY BUILD JOBS REGEX [NUMBER...]    REGEX: of the names of tests
 """
@@ -86,6 +87,17 @@ def place_of(fault, source, any_place):
         if len(found) == 1 and dict(texts)[found[0]] == 1:
             return found[0], ""
     return None, f"fault {fault.number}: its line {why} {HEADERS / fault.file}: {fault.fragment()}"
+
+
+def check(faults, source):
+    problems = [problem for f in faults if (problem := place_of(f, source, False)[1])]
+    tests = [str(p.relative_to(source / "tests"))[: -len("_test.cpp")] for p in (source / "tests").rglob("*_test.cpp")]
+    tests += ["misuse/", "run/under_faults"]
+    problems += [f"fault {f.number}: no test's name begins with {begin}"
+                 for f in faults for begin in f.first if not any(t.startswith(begin) or begin.startswith(t) for t in tests)]
+    if problems:
+        sys.exit("\n".join(problems) + "\nThe code has changed: change the list tests/mutations/faults.txt, too")
+    print(f"{len(faults)} faults fit the sources")
 
 
 def write_if_new(path, content, mode):
@@ -306,6 +318,8 @@ def main():
     if what == "list":
         for f in faults:
             print(f"{f.number:4}  {f.file:40} {f.name}")
+    elif what == "check":
+        check(faults, Path(sys.argv[3]).resolve())
     elif what == "copy":
         copy_with_faults(faults, Path(sys.argv[3]).resolve(), Path(sys.argv[4]).resolve(), sys.argv[5] == "any")
     else:
