@@ -53,7 +53,7 @@ function(gshard_compile_together variable target)
       list(APPEND group "${source}")
     endif()
   endforeach()
-  set(most 48)
+  set(most 40)  # the largest units take 2 GB then
   list(LENGTH group count)
   math(EXPR together "(${count} + ${most} - 1) / ${most}")
   set(begin 0)

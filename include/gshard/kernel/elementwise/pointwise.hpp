@@ -14,7 +14,7 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
-// Broadcast and strided operands are copied to unit stride, block by block. So f is one loop for every call, and the compiler vectorizes it.
+// Broadcast and strided operands are copied to unit stride, block by block. So f is one loop for all calls, and the compiler vectorizes it.
 template <class T, class F>
 void apply_row(const F& f, std::size_t operands, const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
   constexpr std::int64_t most = 256;
