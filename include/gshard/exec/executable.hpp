@@ -232,16 +232,7 @@ class executable : public untyped_executable {
   template <std::size_t I>
   auto read() const {
     using output_type = detail::output_tensor<Program, I>;
-    using T = typename output_type::value_type;
-    const detail::bound_value& from = output(I);
-    if (const std::vector<std::byte*>& shards = memory_of_output(I); !shards.empty()) {
-      std::vector<T*> lent;
-      for (std::byte* const shard : shards) lent.push_back(reinterpret_cast<T*>(shard));
-      return output_type(on(), from.extents, lent);
-    }
-    output_type t(on(), from.extents);
-    copy_output(I, t);
-    return t;
+    return output_type(read_output(I, output_type::layout_type::named, on()));
   }
 };
 

@@ -88,10 +88,8 @@ class untyped_executable {
   const detail::bound_value& input(std::size_t i) const { return run_->input(i); }
   const detail::bound_value& output(std::size_t i) const { return run_->output(i); }
   const any_cluster& on() const { return run_->on(); }
-  /// Copies the result of the last run to a tensor of its sharding.
-  void copy_output(std::size_t i, untyped_tensor& to) const;
-  /// The caller's memory of an output; empty: none, or one to which results are copied.
-  const std::vector<std::byte*>& memory_of_output(std::size_t i) const { return bound_outputs_[i].shards; }
+  /// The result of the last run, of this sharding: a copy, or the memory to which the output is bound if no copy is needed.
+  detail::untyped_result read_output(std::size_t i, const named_sharding& spec, const any_cluster& on) const;
 
   /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text of this process, or nothing.
   std::string prepare();
@@ -317,10 +315,14 @@ GSHARD_INLINE void untyped_executable::add_facts_of_array(std::vector<fact>& fac
   else detail::add_elements(facts, at.text(), given.type, detail::row_major_elements(given, *stride, to.extents, room));
 }
 
-GSHARD_INLINE void untyped_executable::copy_output(std::size_t i, untyped_tensor& to) const {
+GSHARD_INLINE detail::untyped_result untyped_executable::read_output(std::size_t i, const named_sharding& spec,
+                                                                     const any_cluster& on) const {
   const detail::bound_value& from = output(i);
+  if (const std::vector<std::byte*>& lent = bound_outputs_[i].shards; !lent.empty()) return {on, from.extents, spec, from.type, lent};
+  detail::untyped_result to(on, from.extents, spec, from.type);
   for (std::size_t d = 0; d < from.data.size(); ++d)
     if (from.bytes(d) > 0) std::memcpy(to.shard(d), from.data[d], std::size_t(from.bytes(d)));
+  return to;
 }
 
 GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const untyped_tensor& memory) {

@@ -114,7 +114,7 @@ struct kept_program final : kept, untyped_executable {
 
   std::vector<std::int64_t> extents;  // of all operands
 
-  using untyped_executable::copy_output, untyped_executable::output, untyped_executable::run_on_tensors;
+  using untyped_executable::read_output, untyped_executable::run_on_tensors;
 };
 
 /// A call of an operation. Its program is bound to the cluster and to the extents of the operands. Operands that do not fit are an error on
@@ -125,9 +125,7 @@ class eager_call {
   eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation, std::span<const operand> operands);
   /// Runs the program. `seed`: of its random numbers.
   void run(std::span<const untyped_tensor* const> inputs, std::uint64_t seed);
-  std::vector<std::int64_t> extents_of_output(std::size_t i) const;
-  void copy_output(std::size_t i, untyped_tensor& to) const { program_->copy_output(i, to); }
-  const any_cluster& on() const { return *on_; }
+  untyped_result output(std::size_t i, const named_sharding& spec) const;
   /// Ends a call that did not throw.
   void keep();
 
@@ -140,9 +138,8 @@ class eager_call {
 
 template <class Program, std::size_t I>
 auto eager_output(const eager_call& call) {
-  output_tensor<Program, I> t(call.on(), call.extents_of_output(I));
-  call.copy_output(I, t);
-  return t;
+  using output_type = output_tensor<Program, I>;
+  return output_type(call.output(I, output_type::layout_type::named));
 }
 template <class Program, std::size_t... I>
 auto eager_outputs(const eager_call& call, std::index_sequence<I...>) {
@@ -322,7 +319,9 @@ GSHARD_INLINE void eager_call::run(std::span<const untyped_tensor* const> inputs
   program_->run_on_tensors(inputs);
 }
 
-GSHARD_INLINE std::vector<std::int64_t> eager_call::extents_of_output(std::size_t i) const { return program_->output(i).extents; }
+GSHARD_INLINE untyped_result eager_call::output(std::size_t i, const named_sharding& spec) const {
+  return program_->read_output(i, spec, *on_);
+}
 
 GSHARD_INLINE void eager_call::keep() {
   if (keeps_) on_->kept().put_back(std::move(program_));

@@ -74,6 +74,16 @@ class untyped_tensor {
   detail::tensor_origin origin_;
 };
 
+namespace detail {
+/// A tensor on its way out of a program, before it gets its type.
+class untyped_result : public untyped_tensor {
+ public:
+  untyped_result(any_cluster on, std::vector<std::int64_t> extents, const named_sharding& spec, dtype type,
+                 std::optional<std::span<std::byte* const>> lent = {})
+      : untyped_tensor(std::move(on), std::move(extents), spec, type, lent) {}
+};
+}  // namespace detail
+
 #if GSHARD_HAS_BODIES
 
 namespace detail {
