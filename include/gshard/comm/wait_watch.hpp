@@ -174,6 +174,7 @@ struct wait_watch::watcher {
   std::atomic<bool> has_left = false, stop = false;
   std::vector<message> answers;               // by rank; of the thread, as what follows
   std::int64_t stopped = 0, stopped_in = -1;  // how long the process was stopped during the wait that began at `stopped_in`
+  std::atomic<std::thread::id> watching;  // of `thread`, which may run before that has its own id
   std::thread thread;
 
   watcher(wait_watch& w, int r, const wait_deadlines& d) : owner(w), rank(r), deadlines(d), news(r) {
@@ -249,6 +250,7 @@ struct wait_watch::watcher {
   }
 
   void watch() {
+    watching = std::this_thread::get_id();
     std::int64_t warned_about = -1;  // the beginning of a wait
     const int pause = detail::watch_pause(deadlines);
     while (!stop) {
@@ -366,7 +368,7 @@ struct wait_watch::watcher {
       announced = std::move(a);
     }
     announce();
-    if (std::this_thread::get_id() == thread.get_id()) {  // it ends the process
+    if (std::this_thread::get_id() == watching.load()) {  // it ends the process
       for (int i = 0; i < 5; ++i) {
         serve(20);
         announce();
