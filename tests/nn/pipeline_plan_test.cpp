@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What pipelines send, and which steps their plans have. static/nn/pipeline.cpp has three plans as constants.
-#include <gshard/nn/pipeline.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/plan.hpp>
+#include "trained_pipeline.hpp"
 
 #include "../exec/planner.hpp"
 #include "../static/soundness.hpp"
@@ -13,59 +11,23 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::extent, gs::none, gs::op, gs::P, gs::remat_policy, gs::symbol;
+using gs::extent, gs::none, gs::op, gs::P, gs::remat_policy;
+using trained_pipeline::batches, trained_pipeline::count, trained_pipeline::counts, trained_pipeline::mesh;
 
 namespace {
 
-constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
-template <nn::pipeline_options Options>
-constexpr symbol passed(const auto& m, auto x) {
-  if constexpr (Options.repeats == 1)
-    return nn::pipeline(m, Options, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
-  else
-    return nn::pipeline(m, Options, layer, x, m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F")));
-}
-template <nn::pipeline_options Options>
-constexpr auto train = [](auto& m, auto x, auto rate) {
-  const auto y = passed<Options>(m, x);
-  const auto loss = gs::mean(y * y);
-  gs::adam{}.minimize(m, loss, rate);
-  return loss;
-};
 template <nn::pipeline_plan Plan>
-constexpr auto spread =
-    [](auto& m, auto x) { return gs::annotate<P<"stage", none, none>>(passed<nn::pipeline_options{.plan = Plan}>(m, x)); };
-
-using mesh = gs::mesh<gs::axis<"stage">, gs::axis<"data">>;
-using batches = gs::in<"MBF", P<none, "data", none>>;
-template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything, nn::pipeline_plan Plan = nn::pipeline_plan::loop>
-using trained_program = gs::program<train<nn::pipeline_options{Rounds, Saved, Plan}>, mesh, batches, gs::in<"">, extent<'S', 4>,
-                            extent<'M', Batches>, extent<'R', Rounds>>;
+constexpr auto spread = [](auto& m, auto x) {
+  return gs::annotate<P<"stage", none, none>>(trained_pipeline::passed<nn::pipeline_options{.plan = Plan}>(m, x));
+};
 
 template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything, nn::pipeline_plan Plan = nn::pipeline_plan::loop>
 gs::plan_view trained() {
-  return planned::plan_of<trained_program<Rounds, Batches, Saved, Plan>>();
+  return planned::plan_of<trained_pipeline::program<Rounds, Batches, Saved, Plan>>();
 }
 template <nn::pipeline_plan Plan>
 gs::plan_view spread_plan() {
   return planned::plan_of<gs::program<spread<Plan>, mesh, batches, extent<'S', 4>, extent<'M', 8>>>();
-}
-
-struct counts {
-  int permutes, collectives;  // in loops, and in all
-  int products;               // of the stages in the forward pass, and again for the gradient
-  bool in_order;              // only sums and permutes, and in loops only permutes
-};
-counts count(const gs::plan_view& p) {
-  counts n{0, p.collectives(), 0, p.count(op::all_gather) == 0 && p.count(op::all_to_all) == 0};
-  int depth = 0;
-  for (const gs::node& s : p.steps) {
-    depth += s.kind == op::loop_begin ? 1 : s.kind == op::loop_end ? -1 : 0;
-    n.permutes += performs(s, op::collective_permute);
-    if (depth > 0 && gs::traits(s.kind).collective && !performs(s, op::collective_permute)) n.in_order = false;
-    n.products += s.kind == op::einsum && s.inputs == 2 && s.rule.in[0].size() == 3 && s.rule.in[1].size() == 3;
-  }
-  return n;
 }
 
 /// A tick has one permute, and one in the gradient. Besides: the sums of the results, of the loss and of the weights' gradients. Devices

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // In which order plans update parameters. static/pass/schedule/update_order.cpp has two plans as constants.
-#include <gshard/optim/adam.hpp>
-#include <gshard/plan.hpp>
+#include "updated_layers.hpp"
 
 #include "../../exec/planner.hpp"
 
@@ -12,27 +11,10 @@
 #include <cstdint>
 
 namespace gs = gshard;
+using updated_layers::first_before, updated_layers::layers, updated_layers::mesh, updated_layers::one_layer,
+    updated_layers::reads_are_of_what_was_meant;
 
 namespace {
-
-using mesh = gs::mesh<gs::axis<"data", 2>>;
-
-constexpr gs::symbol one_layer(const gs::parameter_scope& m, gs::symbol x) {
-  const gs::symbol h = gs::relu(gs::einsum<"BM,MF->BF">(x, m.param("wi", "MF", gs::init::fan_in("M"))));
-  return gs::einsum<"BF,FM->BM">(h, m.param("wo", "FM", gs::init::fan_in("F")));
-}
-
-/// Layers of two parameters each, and the update of all of them.
-template <int Layers, gs::gradient_wire Wire>
-inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
-  gs::symbol y = x;
-  for (int i = 0; i < Layers; ++i) y = one_layer(m.scope(i), y);
-  const auto loss = gs::sum(y * y);
-  gs::adam{.wire = Wire}.minimize(m, loss, rate);
-  return loss;
-};
-template <int Layers, gs::gradient_wire Wire = gs::gradient_wire::full>
-using layers = gs::program<training_step<Layers, Wire>, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
 
 /// Where ids are looked up again in the gradient: nothing can fail there that has not failed before.
 inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
@@ -44,24 +26,6 @@ inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
   return loss;
 };
 using lookup = gs::program<lookup_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"B", gs::P<"data">, std::int32_t>, gs::in<"">>;
-
-/// The first step of a kind that is followed by one of another, or -1.
-int first_before(const gs::plan_view& plan, gs::op kind, gs::op other) {
-  for (std::size_t i = 0; i < plan.steps.size(); ++i)
-    for (std::size_t j = i; plan.steps[i].kind == kind && j < plan.steps.size(); ++j)
-      if (plan.steps[j].kind == other) return int(i);
-  return -1;
-}
-
-/// Nobody reads a parameter, or a moment, after it was written over, but through the result.
-bool reads_are_of_what_was_meant(const gs::plan_view& plan) {
-  for (std::size_t i = 0; i < plan.steps.size(); ++i)
-    for (int k = 0; k < plan.steps[i].in_place; ++k)
-      for (std::size_t j = i + 1; j < plan.steps.size(); ++j)
-        for (int l = 0; l < plan.steps[j].inputs; ++l)
-          if (plan.steps[j].input(l) == plan.steps[i].input(k)) return false;
-  return true;
-}
 
 /// The steps between the first of one kind and the next of another.
 int steps_between(const gs::plan_view& plan, gs::op first, gs::op next) {

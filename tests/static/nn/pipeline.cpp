@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which ticks pipelines have, and what they refuse; what three plans send. More plans: tests/nn/pipeline_plan_test.cpp.
-#include <gshard/nn/pipeline.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/plan.hpp>
-
+#include "../../nn/trained_pipeline.hpp"
 #include "../soundness.hpp"
 #include "../tracing.hpp"
 
@@ -24,58 +21,17 @@ static_assert(nn::pipeline_options{}.is_loop() && !nn::pipeline_options{2}.is_lo
 
 namespace {
 
-constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
-template <nn::pipeline_options Options>
-constexpr symbol passed(const auto& m, auto x) {
-  if constexpr (Options.repeats == 1)
-    return nn::pipeline(m, Options, layer, x, m.param("w", "SFF", P<"stage", none, none>{}, gs::init::fan_in("F")));
-  else
-    return nn::pipeline(m, Options, layer, x, m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F")));
-}
-template <nn::pipeline_options Options>
-constexpr auto train = [](auto& m, auto x, auto rate) {
-  const auto y = passed<Options>(m, x);
-  const auto loss = gs::mean(y * y);
-  gs::adam{}.minimize(m, loss, rate);
-  return loss;
-};
-
-using mesh = gs::mesh<gs::axis<"stage">, gs::axis<"data">>;
-using batches = gs::in<"MBF", P<none, "data", none>>;
-template <int Rounds, std::int64_t Batches, remat_policy Saved = remat_policy::everything, nn::pipeline_plan Plan = nn::pipeline_plan::loop>
-using trained = gs::program<train<nn::pipeline_options{Rounds, Saved, Plan}>, mesh, batches, gs::in<"">, extent<'S', 4>,
-                            extent<'M', Batches>, extent<'R', Rounds>>;
-
-struct counts {
-  int permutes, collectives;  // in loops, and in all
-  int products;               // of the stages in the forward pass, and again for the gradient
-  bool in_order;              // only sums and permutes, and in loops only permutes
-};
-template <class Program>
-constexpr counts count() {
-  const gs::plan_view p = Program::plan;
-  counts n{0, p.collectives(), 0, p.count(op::all_gather) == 0 && p.count(op::all_to_all) == 0};
-  int depth = 0;
-  for (const gs::node& s : p.steps) {
-    depth += s.kind == op::loop_begin ? 1 : s.kind == op::loop_end ? -1 : 0;
-    n.permutes += performs(s, op::collective_permute);
-    if (depth > 0 && gs::traits(s.kind).collective && !performs(s, op::collective_permute)) n.in_order = false;
-    n.products += s.kind == op::einsum && s.inputs == 2 && s.rule.in[0].size() == 3 && s.rule.in[1].size() == 3;
-  }
-  return n;
-}
-
 /// A tick has one permute, and one in the gradient. Besides: the sums of the results, of the loss and of the weights' gradients. Devices
 /// add the gradients of all ticks before they sum them once. The plan has the stage's product, and two for its gradient.
 template <class Program>
 constexpr bool one_tick_in_plan(int recomputed = 0) {
-  constexpr counts n = count<Program>();
+  constexpr trained_pipeline::counts n = trained_pipeline::count(Program::plan);
   return n.permutes == 2 && n.collectives == 2 + 3 && n.products == 3 + recomputed && n.in_order;
 }
 /// The same with all ticks in the plan. There the circular schedule sums weights' gradients in several ticks.
 template <class Program>
 constexpr bool all_ticks_in_plan(int rounds, int microbatches) {
-  constexpr counts n = count<Program>();
+  constexpr trained_pipeline::counts n = trained_pipeline::count(Program::plan);
   const int ticks = int(nn::pipeline_options{rounds}.ticks(4, microbatches));
   return n.permutes == 2 * (ticks - 1) && (rounds > 1 || n.collectives <= 2 * (ticks - 1) + 3) && n.in_order &&
          soundness::is_sound(Program::plan);
@@ -83,9 +39,9 @@ constexpr bool all_ticks_in_plan(int rounds, int microbatches) {
 
 }  // namespace
 
-static_assert(one_tick_in_plan<trained<1, 8>>());
-static_assert(one_tick_in_plan<trained<2, 8, remat_policy::nothing>>(1));
-static_assert(all_ticks_in_plan<trained<1, 2, remat_policy::everything, nn::pipeline_plan::all_ticks>>(1, 2));
+static_assert(one_tick_in_plan<trained_pipeline::program<1, 8>>());
+static_assert(one_tick_in_plan<trained_pipeline::program<2, 8, remat_policy::nothing>>(1));
+static_assert(all_ticks_in_plan<trained_pipeline::program<1, 2, remat_policy::everything, nn::pipeline_plan::all_ticks>>(1, 2));
 
 namespace {
 
