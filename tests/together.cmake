@@ -45,7 +45,7 @@ function(gshard_compile_together variable target)
   set(group)
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" own REGEX "^(#(if|define|include)|template <>|namespace (gshard|std)|extern \"C\")|^[a-z:]+ [a-z_]+::[a-z_]+[(]")
-    string(REGEX REPLACE "^(#include [^;]*;?)+" "" own "${own}")
+    string(REGEX REPLACE "^(#include [^;]*;?)+" "" own "${own}")  # the includes that nothing stands before
     list(FILTER own EXCLUDE REGEX "^#if")
     if(own)
       list(APPEND units "${source}")

@@ -92,9 +92,9 @@ def place_of(fault, source, any_place):
 def check(faults, source):
     problems = [problem for f in faults if (problem := place_of(f, source, False)[1])]
     tests = [str(p.relative_to(source / "tests"))[: -len("_test.cpp")] for p in (source / "tests").rglob("*_test.cpp")]
-    tests += ["misuse/", "run/under_faults"]
+    tests += ["misuse", "run/under_faults", "run/under_faults_mpi"]
     problems += [f"fault {f.number}: no test's name begins with {begin}"
-                 for f in faults for begin in f.first if not any(t.startswith(begin) or begin.startswith(t) for t in tests)]
+                 for f in faults for begin in f.first if not any(t.startswith(begin) or begin.startswith(t + "/") for t in tests)]
     if problems:
         sys.exit("\n".join(problems) + "\nThe code has changed: change the list tests/mutations/faults.txt, too")
     print(f"{len(faults)} faults fit the sources")

@@ -125,6 +125,7 @@ class eager_call {
   eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation, std::span<const operand> operands);
   /// Runs the program. `seed`: of its random numbers.
   void run(std::span<const untyped_tensor* const> inputs, std::uint64_t seed);
+  /// A copy of a result, which has this sharding.
   untyped_result output(std::size_t i, const named_sharding& spec) const;
   /// Ends a call that did not throw.
   void keep();

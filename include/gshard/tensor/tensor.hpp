@@ -70,7 +70,7 @@ class tensor : public untyped_tensor {
   tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
       : untyped_tensor(std::move(on), std::move(extents), Spec::named, dtype_of<T>, detail::as_addresses<T>(memory)) {}
 
-  /// Of this element type and sharding.
+  /// The result of a program, which has this element type and sharding.
   explicit tensor(detail::untyped_result&& t) : untyped_tensor(std::move(t)) {}
 
   shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shard(i)), place(i)}; }
