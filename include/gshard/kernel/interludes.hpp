@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace gshard { inline namespace v0 { namespace kernel {
@@ -60,10 +61,25 @@ inline void interlude() {
   here = {mine.call, mine.with, std::chrono::steady_clock::now() + interlude_period};
 }
 
+/// Refers to a function of a range, which must outlive it: for parameters. So what calls it is compiled once for all kernels.
+class range_function {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, range_function>)
+  range_function(F&& f)
+      : function_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* function, std::int64_t begin, std::int64_t end) { (*static_cast<std::remove_reference_t<F>*>(function))(begin, end); }) {}
+
+  void operator()(std::int64_t begin, std::int64_t end) const { call_(function_, begin, end); }
+
+ private:
+  void* function_;
+  void (*call_)(void*, std::int64_t, std::int64_t);
+};
+
 /// Calls f(begin, end) for ranges that together are [first, last), in order: one range, or pieces with interludes in between. A piece has
 /// at least `least` elements, or it is the last.
-template <class F>
-void in_pieces(std::int64_t first, std::int64_t last, std::int64_t least, F& f) {
+inline void in_pieces(std::int64_t first, std::int64_t last, std::int64_t least, range_function f) {
   if (!has_interlude()) return f(first, last);
   for (const std::int64_t step = std::max<std::int64_t>(least, 1); first < last; first += step) {
     f(first, std::min(first + step, last));

@@ -74,8 +74,16 @@ class use_threads {
 /// each; a single range runs on the calling thread. The result of f must not depend on the bounds of the ranges. Throws the exception of
 /// the first range that failed. Kernels that f calls use one thread. A thread with an interlude cuts its range into pieces of at least four
 /// grains.
-template <class F>
-void parallel_for(std::int64_t n, std::int64_t grain, F f) {
+void parallel_for(std::int64_t n, std::int64_t grain, range_function f);
+
+/// parallel_for over rows of `cols` elements, or of an equal cost. A thread gets at least some ten thousand elements.
+inline void parallel_rows(std::int64_t rows, std::int64_t cols, range_function f) {
+  constexpr std::int64_t worth = 1 << 14;
+  parallel_for(rows, (worth + std::max<std::int64_t>(cols, 1) - 1) / std::max<std::int64_t>(cols, 1), f);
+}
+
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE void parallel_for(std::int64_t n, std::int64_t grain, range_function f) {
   if (n <= 0) return;
   const std::int64_t parts = std::min<std::int64_t>(threads(), n / std::max<std::int64_t>(grain, 1));
   const std::int64_t piece = 4 * std::max<std::int64_t>(grain, 1);
@@ -104,12 +112,6 @@ void parallel_for(std::int64_t n, std::int64_t grain, F f) {
   f(std::int64_t(0), n);
 #endif
 }
-
-/// parallel_for over rows of `cols` elements, or of an equal cost. A thread gets at least some ten thousand elements.
-template <class F>
-void parallel_rows(std::int64_t rows, std::int64_t cols, F f) {
-  constexpr std::int64_t worth = 1 << 14;
-  parallel_for(rows, (worth + std::max<std::int64_t>(cols, 1) - 1) / std::max<std::int64_t>(cols, 1), f);
-}
+#endif
 
 }}}  // namespace gshard::v0::kernel

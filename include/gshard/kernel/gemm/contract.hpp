@@ -315,8 +315,7 @@ class contraction {
   }
   /// Calls f(begin, end) for all rows of a result. Threads share the rows of a large product as they do in other operations, so that a
   /// thread finds its operands in its cache. One thread with an interlude makes pieces, if Eigen multiplies: then they have the same bits.
-  template <class F>
-  static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, F f) {
+  static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, range_function f) {
     constexpr std::int64_t large = 128 * 128 * 128, least = 4;
     if (m * n * k < large) return f(std::int64_t(0), m);
     if (threads() == 1) {
