@@ -61,18 +61,21 @@ inline void interlude() {
   here = {mine.call, mine.with, std::chrono::steady_clock::now() + interlude_period};
 }
 
-/// Refers to a function of a range, which must outlive it: for parameters. So what calls it is compiled once for all kernels.
+/// A reference to a function of a range, as the type of a parameter. The loops that call it are compiled once for all functions.
 class range_function {
  public:
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, range_function>)
-  range_function(F&& f)
-      : function_(const_cast<void*>(static_cast<const void*>(&f))),
-        call_([](void* function, std::int64_t begin, std::int64_t end) { (*static_cast<std::remove_reference_t<F>*>(function))(begin, end); }) {}
+  range_function(F&& f) : function_(const_cast<void*>(static_cast<const void*>(&f))), call_(&call<std::remove_reference_t<F>>) {}
 
   void operator()(std::int64_t begin, std::int64_t end) const { call_(function_, begin, end); }
 
  private:
+  template <class F>
+  static void call(void* function, std::int64_t begin, std::int64_t end) {
+    (*static_cast<F*>(function))(begin, end);
+  }
+
   void* function_;
   void (*call_)(void*, std::int64_t, std::int64_t);
 };
