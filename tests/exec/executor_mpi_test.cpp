@@ -123,7 +123,7 @@ void compare_training(const gs::nn::moe_options& options) {
         s.mesh = mesh;
         // Groups and experts over the first axis, or experts only.
         if (cut)
-          for (const std::size_t input : {0, 1}) s.layouts[input][0].push_back(0);
+          for (const unsigned input : {0U, 1U}) s.layouts[input][0].push_back(0);
         for (std::size_t i = 0; i < t.graph.parameters.size(); ++i) {
           const std::string_view name = t.graph.parameters[i].name.view();
           if (name.ends_with("wi") || name.ends_with("wo")) s.layouts[t.graph.inputs.size() + i][0].push_back(0);

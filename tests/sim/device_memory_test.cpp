@@ -60,9 +60,9 @@ TEST_CASE("memory: at every step there is what it reads, what it makes, and what
     std::size_t first, last;
   };
   std::map<std::int32_t, use> uses;  // by storage
-  const auto used = [&](std::int32_t v, std::size_t step) {
-    const auto at = uses.try_emplace(plan.lifetimes[std::size_t(v)].root, use{step, step}).first;
-    at->second.last = std::max(at->second.last, step);
+  const auto used = [&](std::int32_t v, std::size_t when) {
+    const auto at = uses.try_emplace(plan.lifetimes[std::size_t(v)].root, use{when, when}).first;
+    at->second.last = std::max(at->second.last, when);
   };
   for (const gs::port& p : plan.inputs) used(p.value, 0);
   for (const gs::parameter& p : plan.parameters) {
