@@ -122,7 +122,8 @@ TEST_CASE("clocks: aside, collectives take the time that is left between what th
     for (const double hidden : {1.0, 0.5, 0.0}) {
       double free = 0;
       int collectives = 0;
-      for (const gs::time_span& s : run({}, true, hidden, collective).tracks[0].spans) {
+      const auto times = run({}, true, hidden, collective);
+      for (const gs::time_span& s : times.tracks[0].spans) {
         if (s.what != gs::activity::collective) continue;
         CHECK(s.begin >= free);
         CHECK(s.end == doctest::Approx(s.begin + collective));
