@@ -18,7 +18,14 @@
 #include <string_view>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)  // clang's way to tell
+#if __has_feature(address_sanitizer)
+#define GSHARD_TEST_SANITIZES
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define GSHARD_TEST_SANITIZES
+#endif
+#if defined(GSHARD_TEST_SANITIZES)
 // Open MPI unloads its parts before the leak sanitizer looks, which then cannot tell whose a leak is. So nothing is unloaded.
 extern "C" int dlclose(void* /*handle*/) noexcept { return 0; }
 #endif

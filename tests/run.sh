@@ -124,7 +124,7 @@ if [ -n "$all" ]; then
   exit
 fi
 [ -z "$mutations" ] || exec "$top/tests/mutations.sh" ${for_ctest[@]+"${for_ctest[@]}"}
-[ ${#for_ctest[@]} -gt 0 ] || [ -n "$long" ] || for_ctest+=(-LE '^long$')
+[ ${#for_ctest[@]} -gt 0 ] || [ -n "$long$kills" ] || for_ctest+=(-LE '^long$')
 
 case $preset in
   tsan | coverage) [ -z "$compiler" ] || die "--$preset chooses the compiler" ;;
@@ -136,11 +136,13 @@ if [ "$preset" = coverage ]; then
 elif [ -n "$compiler" ]; then
   more+=(clang-16 cmd:clang++-16)
   [[ $preset != asan* ]] ||
-    more+=(libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-$(uname -m).a")
+    more+=(llvm-16 cmd:llvm-symbolizer-16
+      libclang-rt-16-dev "file:/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-$(uname -m).a")
   if [ "$preset" = tests ]; then preset=clang; else preset+=-clang; fi
 fi
 need_packages ${more[@]+"${more[@]}"}
 
+if symbolizer=$(command -v llvm-symbolizer-16); then export ASAN_SYMBOLIZER_PATH=$symbolizer; fi
 jobs=$(jobs_at_once)
 build=$top/build/$preset
 cd "$top"
