@@ -4,9 +4,13 @@
 #include <cstdlib>
 #include <string_view>
 
-/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, else a share of them.
+/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, else a share of them. With
+/// GSHARD_EFFORT=little, which runs under sanitizers set, a third of the share.
 template <class Count>
 Count repetitions(Count most, Count share = 5) {
-  const char* const effort = std::getenv("GSHARD_EFFORT");
-  return effort && std::string_view(effort) == "all" ? most : most / share + (most % share != 0);
+  const char* const set = std::getenv("GSHARD_EFFORT");
+  const std::string_view effort = set ? set : "";
+  if (effort == "all") return most;
+  if (effort == "little") share *= 3;
+  return most / share + (most % share != 0);
 }

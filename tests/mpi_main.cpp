@@ -7,6 +7,8 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include "keep_loaded.hpp"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -17,18 +19,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#if defined(__has_feature)  // clang's way to tell
-#if __has_feature(address_sanitizer)
-#define GSHARD_TEST_SANITIZES
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define GSHARD_TEST_SANITIZES
-#endif
-#if defined(GSHARD_TEST_SANITIZES)
-// Open MPI unloads its parts before the leak sanitizer looks, which then cannot tell whose a leak is. So nothing is unloaded.
-extern "C" int dlclose(void* /*handle*/) noexcept { return 0; }
-#endif
 
 namespace {
 

@@ -126,6 +126,7 @@ fi
 [ -z "$mutations" ] || exec "$top/tests/mutations.sh" ${for_ctest[@]+"${for_ctest[@]}"}
 [ ${#for_ctest[@]} -gt 0 ] || [ -n "$long$kills" ] || for_ctest+=(-LE '^long$')
 
+[[ $preset != asan* ]] || export GSHARD_EFFORT=${GSHARD_EFFORT:-little}
 case $preset in
   tsan | coverage) [ -z "$compiler" ] || die "--$preset chooses the compiler" ;;
 esac

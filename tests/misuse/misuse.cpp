@@ -5,6 +5,7 @@
 #include <gshard/io.hpp>
 
 #include "../effort.hpp"
+#include "../keep_loaded.hpp"
 #include "launch.hpp"
 
 #include <cmath>
