@@ -13,7 +13,7 @@ usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--lon
        tests/run.sh --mutations [options of tests/mutations.sh]
        tests/run.sh --all [--werror]
   --clang    with clang++-16; also with --asan, --asan-mpi or --no-mpi
-  --asan     under the address and undefined-behavior sanitizers, without MPI
+  --asan     under the address and undefined-behavior sanitizers, without MPI. Random tests repeat a third as often, as with --asan-mpi
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
   --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
@@ -143,7 +143,7 @@ elif [ -n "$compiler" ]; then
 fi
 need_packages ${more[@]+"${more[@]}"}
 
-if symbolizer=$(command -v llvm-symbolizer-16); then export ASAN_SYMBOLIZER_PATH=$symbolizer; fi
+if symbolizer=$(command -v llvm-symbolizer-16); then export ASAN_SYMBOLIZER_PATH=$symbolizer; fi  # clang's looks for no such name
 jobs=$(jobs_at_once)
 build=$top/build/$preset
 cd "$top"

@@ -67,7 +67,7 @@ class parameter_store {
   std::uint64_t number() const { return state_->number; }
   void set_number(std::uint64_t n) const;
 
-  /// All tensors, by name.
+  /// All tensors, by name. Names and tensors stay in their places until they are forgotten.
   std::vector<named_entry> entries() const;
   /// The tensors that checkpoints hold, by name: all but caches.
   std::vector<named_entry> saved() const;
