@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Everything but what is asked for by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/sim/dry_run.hpp>,
-// <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/io/hdf5.hpp>, <gshard/tensor/eigen.hpp>,
-// <gshard/tensor/xtensor.hpp> and <gshard/tensor/boost_mpi.hpp>.
+// All of gshard, except headers that are included by name: <gshard/io.hpp>, <gshard/report.hpp>, <gshard/run.hpp>,
+// <gshard/sim/dry_run.hpp>, <gshard/sim/run_clock.hpp>, and the headers for other libraries, <gshard/io/hdf5.hpp>,
+// <gshard/tensor/eigen.hpp>, <gshard/tensor/xtensor.hpp> and <gshard/tensor/boost_mpi.hpp>.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -12,7 +12,7 @@
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/exceptions.hpp>
 
-// First, because compilers print the way to the header with the static_assert.
+// First, because compilers print the chain of includes that leads to a failed static_assert.
 #include <gshard/pass/check.hpp>
 
 // Planning: specs, the verbs of the language, programs and their plans.
@@ -32,7 +32,7 @@
 #include <gshard/tensor/whole_array.hpp>
 #include <gshard/tensor/tensor.hpp>
 
-// Programs that run, and the verbs on tensors.
+// Executables, and the verbs on tensors.
 #include <gshard/exec/beam_search.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Planning alone; needs only the standard library. Write a program, compile it for a mesh, assert what it sends.
+// Planning alone; needs only the standard library. Write a program, compile it for a mesh, assert its communication.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -10,7 +10,7 @@
 #include <gshard/base/compiler.hpp>
 #include <gshard/base/version.hpp>
 
-// First, because compilers print the way to the header that a sentence is in.
+// First, because compilers print the chain of includes that leads to a failed static_assert.
 #include <gshard/base/dual.hpp>
 #include <gshard/pass/check.hpp>
 #include <gshard/trace/builder.hpp>

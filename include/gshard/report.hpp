@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Plans, simulated runs and mistakes as text. What is JSON, or holds it, is asked for by name: report/run_json.hpp,
+// Plans, simulated runs and mistakes as text. Headers that write JSON are included by name: report/run_json.hpp,
 // report/timeline.hpp and report/page.hpp.
 
 #ifndef GSHARD_SHOW_WARNINGS

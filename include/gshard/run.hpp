@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Long runs: what survives failures, and what tells how a run goes. The target gshard::run; needs OpenSSL. The page of a run,
+// Long runs: checkpoints that survive failures, and monitoring. The target gshard::run; needs OpenSSL. The page of a run,
 // <gshard/run/run_page.hpp>, is included by name.
 
 #ifndef GSHARD_SHOW_WARNINGS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Whether programs compile backends, engine and kernels, or take them from two objects that are compiled once (the target gshard::kernels).
+// Macros that decide where backends, engine and kernels are compiled: in each program, or once in the target gshard::kernels.
 
 // 0: header-only. 1: backends and engine are in cmake/engine.cpp, which defines GSHARD_COMPILES_ENGINE, and kernels in cmake/kernels.cpp.
 #ifndef GSHARD_COMPILED_KERNELS
@@ -18,14 +18,14 @@
 
 // Virtual functions are declared GSHARD_INLINE in the class. Otherwise g++ emits the vtable in every source of a header-only program.
 
-// 1 where a header gives the bodies of its GSHARD_INLINE functions: everywhere if header-only, else in cmake/engine.cpp.
+// 1 where a header defines its GSHARD_INLINE functions: everywhere if header-only, otherwise in cmake/engine.cpp.
 #if GSHARD_HEADER_ONLY || defined(GSHARD_COMPILES_ENGINE)
 #define GSHARD_HAS_BODIES 1
 #else
 #define GSHARD_HAS_BODIES 0
 #endif
 
-// Whether gshard.hpp, and the compiled objects, have the MPI backend: the build says so, else whether the header is there.
+// 1 if gshard.hpp and the compiled objects have the MPI backend. By default, it is 1 if <mpi.h> is found.
 #ifndef GSHARD_HAS_MPI
 #if __has_include(<mpi.h>)
 #define GSHARD_HAS_MPI 1
@@ -34,8 +34,8 @@
 #endif
 #endif
 
-// GSHARD_NEEDS(symbol): every source refers to a symbol whose name tells for what it was compiled, and cmake/engine.cpp defines its own. So
-// the linker refuses an engine of another version, or one without MPI for programs with MPI.
+// GSHARD_NEEDS(symbol): every source refers to a symbol that is named after its build, and cmake/engine.cpp defines the symbol of its own
+// build. Therefore the linker refuses an engine of another version, or one without MPI for programs with MPI.
 #if GSHARD_HEADER_ONLY
 #define GSHARD_NEEDS(symbol) static_assert(true)
 #else

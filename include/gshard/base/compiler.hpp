@@ -3,9 +3,9 @@
 
 // Stops the compilation on compilers and language versions that gshard does not support.
 //
-// The error is a missing header, whose name is the sentence. Compilers stop there, so nothing follows the sentence.
+// The error is a missing header whose name is the message. Compilers stop there, so nothing follows the message.
 
-// The first compilers that can run the planner. Apple's clang has version numbers of its own.
+// The oldest compilers that can run the planner. Apple's clang has version numbers of its own.
 #if defined(__clang__) && !defined(__apple_build_version__)
 #if __clang_major__ < 16
 #include "gshard: needs clang 16 or newer, or g++ 12 or newer"

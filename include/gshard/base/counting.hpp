@@ -9,27 +9,27 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A tensor has at most so many bytes, 8 PiB, and a dim at most so many indices. So each size is exact as a double, and the sizes and
-/// prices of many tensors can be added.
+/// The most bytes of a tensor (8 PiB), and the most indices of a dim. Each size is exact as a double, and sums over many tensors do not
+/// overflow.
 inline constexpr std::int64_t max_tensor_bytes = std::int64_t(1) << 53;
-/// The size or price of what cannot be counted: of a dim without an extent, and of a tensor of more than `max_tensor_bytes`.
+/// The size or price of a dim without an extent, or of a tensor of more than `max_tensor_bytes`.
 inline constexpr std::int64_t uncountable = INT64_MAX;
 
 namespace detail {
-/// a * b, or `uncountable` if that is more.
+/// a * b, or `uncountable` on overflow.
 constexpr std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
   std::int64_t n = 0;
   return __builtin_mul_overflow(a, b, &n) ? uncountable : n;
 }
-/// a + b of numbers that are not negative, or `uncountable` if that is more.
+/// a + b for a, b >= 0, or `uncountable` on overflow.
 constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   std::int64_t n = 0;
   return __builtin_add_overflow(a, b, &n) ? uncountable : n;
 }
 }  // namespace detail
 
-/// The bytes of a tensor whose extents are added one by one. `uncountable` if an extent is negative, or if there are more than
-/// `max_tensor_bytes`. An extent of 0 makes the tensor empty. The others are still counted, because shards multiply them.
+/// The bytes of a tensor, computed extent by extent. `uncountable` if an extent is negative, or if there are more than `max_tensor_bytes`.
+/// An extent of 0 makes the tensor empty. The other extents still count, because sizes of shards multiply them.
 class byte_count {
  public:
   constexpr explicit byte_count(std::int64_t width) : bytes_(width) {}

@@ -41,7 +41,7 @@ struct dual {
   template <plain_number Number>
   constexpr dual(Number v) : value(static_cast<T>(v)) {}
   /// Refused: functions of plain numbers, such as std::tanh, lose the derivative. The conversion to long double is implicit, so that such a
-  /// call is found. That to T is explicit, because `v < 0 ? 0 : v` could otherwise convert either side to the other.
+  /// call is found. The others are explicit, because `v < 0 ? 0 : v` could otherwise convert either side to the other.
   template <class Number>
     requires(std::same_as<Number, long double>)
   constexpr operator Number() const noexcept(detail::refuse_plain_function<typename detail::once_for<T>::type>()) {
@@ -70,7 +70,7 @@ struct dual {
   friend constexpr bool operator>=(dual a, dual b) { return a.value >= b.value; }
   friend constexpr bool operator==(dual a, dual b) { return a.value == b.value; }
 
-  // With plain numbers, one exact overload each. Otherwise the conversions in both directions would be ambiguous.
+  // Exact overloads for plain numbers. Otherwise the conversions in both directions would be ambiguous.
   template <plain_number N>
   friend constexpr dual operator+(dual a, N b) {
     return a + dual(b);
@@ -184,8 +184,8 @@ constexpr dual<T> sqrt(dual<T> x) {
   return {r, x.slope == T(0) ? T(0) : x.slope / (T(2) * r)};  // the slope of a constant is 0, also at 0
 }
 
-// The slopes of these depend on a comparison. If the operands are equal, max and min take the mean of both slopes. The slope of abs and
-// relu at 0 is 0. At NaN the slope is NaN.
+// These functions choose their slope by a comparison. If the operands are equal, max and min take the mean of both slopes. The slope of abs
+// and relu at 0 is 0. At NaN the slope is NaN.
 template <class T>
 constexpr dual<T> abs(dual<T> x) {
   return {abs(x.value), x.value < T(0) ? -x.slope : x.value > T(0) ? x.slope : x.value};
@@ -195,12 +195,12 @@ constexpr dual<T> relu(dual<T> x) {
   return {relu(x.value), x.value > T(0) ? x.slope : x.value <= T(0) ? T(0) : x.value};
 }
 namespace detail {
-/// The slope of the chosen one of a and b, their mean if they are equal, else NaN.
+/// The slope of the chosen operand. The mean of both slopes if the operands are equal, otherwise NaN.
 template <class T>
 constexpr T slope_of_one(dual<T> a, dual<T> b, bool is_a, bool is_b) {
   if (is_a || is_b) return is_a ? a.slope : b.slope;
   if (a.value == b.value) return (a.slope + b.slope) / T(2);
-  return a.value != a.value ? a.value : b.value;  // not their sum, which clang refuses in constants
+  return a.value != a.value ? a.value : b.value;  // not a.value + b.value: clang refuses sums of NaN in constants
 }
 }  // namespace detail
 template <class T>

@@ -3,7 +3,7 @@
 
 // Stops the compilation of headers that throw if exceptions are disabled.
 //
-// Planning, <gshard/plan.hpp>, does not throw. The error is a missing header, whose name is the sentence. Compilers stop there.
+// Planning, <gshard/plan.hpp>, does not throw. The error is a missing header whose name is the message. Compilers stop there.
 
 #include <gshard/base/compiler.hpp>
 

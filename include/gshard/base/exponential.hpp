@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The exponential function without branches, so that loops of it vectorize.
+// The exponential function without branches, so that loops that call it vectorize.
 
 #include <gshard/base/compiler.hpp>
 
@@ -71,7 +71,7 @@ constexpr V exponential_as(V x) {
   return x < c::lowest ? V{} : y;
 }
 
-// The same in fewer operations, for x that is not positive. As exact as if x were rounded once.
+// The same in fewer operations, for x <= 0. The additional error is that of rounding x once.
 template <class T, class V, class Bits>
 constexpr V falling_exponential_as(V x) {
   using c = exponential_of<T>;
@@ -81,8 +81,8 @@ constexpr V falling_exponential_as(V x) {
   return x < c::lowest ? V{} : y;
 }
 
-/// e^x within one unit in the last place, without branches, so that loops of it vectorize. Below the smallest normal number, the result is
-/// 0. NaN stays NaN.
+/// e^x within one unit in the last place, without branches, so that loops that call it vectorize. Below the smallest normal number, the
+/// result is 0. NaN stays NaN.
 constexpr float exponential(float x) {
   return exponential_as<float, float, std::int32_t>(x);
 }

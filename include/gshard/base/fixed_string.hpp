@@ -22,10 +22,10 @@ struct fixed_string {
   }
   constexpr explicit fixed_string(std::string_view s) {
     for (std::size_t i = 0; i + 1 < N; ++i) text[i] = s[i];
-    text[N - 1] = 0;  // or clang prints numbers
+    text[N - 1] = 0;  // otherwise clang prints numbers
   }
   constexpr std::string_view view() const { return {text, N - 1}; }
-  /// From a number, as in `mean<1>(x)`: a text that no check accepts, so that an error names the mistake.
+  /// For a number, as in `mean<1>(x)`: no check accepts this text, so an error names the mistake.
   consteval fixed_string(std::integral auto) : fixed_string("<number>") {}
   constexpr bool operator==(const fixed_string&) const = default;
 };

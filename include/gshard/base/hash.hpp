@@ -11,7 +11,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The FNV-1a hash of Fowler, Noll and Vo, in words of 32 or 64 bits. It tells descriptions apart, and spreads names over numbers. It is
+/// The FNV-1a hash of Fowler, Noll and Vo, in words of 32 or 64 bits. It distinguishes descriptions, and spreads names over numbers. It is
 /// the same on every machine. It is not cryptographic.
 template <class Word>
 class fnv1a {
@@ -25,7 +25,7 @@ class fnv1a {
     value_ = value;
     return *this;
   }
-  /// Adds a number as one digit. Then folds the upper half of the hash into the lower half, which products never carry to.
+  /// Adds a number in one step, and folds the upper half of the hash into the lower half. Products carry only upward.
   constexpr fnv1a& add(std::uint64_t number) requires(sizeof(Word) == 8) {
     value_ = (value_ ^ number) * prime;
     value_ ^= value_ >> 32;

@@ -48,7 +48,7 @@ class list {
   constexpr void push_back(const T& x) {
     if (size_ == capacity_) {
       const T copy = x;  // x may be an element, which reserve moves
-      reserve(capacity_ < 4 ? 4 : 4 * capacity_);  // few steps: constexpr evaluation pays for rows that move, not for capacity
+      reserve(capacity_ < 4 ? 4 : 4 * capacity_);  // few steps: constexpr evaluation pays for moved elements, not for capacity
       data_[size_++] = copy;
     } else {
       data_[size_++] = x;

@@ -16,7 +16,7 @@ class list_view {
  public:
   constexpr list_view() = default;
   constexpr list_view(const T* first, std::size_t count) : first_(first), count_(count) {}
-  /// Of a container with data() and size().
+  /// A view of a container with data() and size().
   template <class Container>
   constexpr list_view(const Container& c) : first_(c.data()), count_(c.size()) {}
 

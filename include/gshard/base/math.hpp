@@ -3,12 +3,11 @@
 
 // Scalar functions for the lambdas of map, on numbers and dual numbers: exp, log, tanh, sqrt, abs, max, min, relu, select.
 //
-// Call them as gshard::exp. Unqualified, `abs` of a float may be that of int. Compiler builtins keep <cmath>, a third of the planner's
-// include cost, out of the planner.
+// Call them as gshard::exp. An unqualified `abs` of a float may call the one for int. Compiler builtins keep <cmath>, a third of the
+// planner's include cost, out of the planner.
 //
-// NaN propagates: max, min, relu and abs of a NaN are NaN, whichever operand it is, and so are their derivatives. Comparisons with a NaN
-// are false. The branch that `select` does not take has no effect. Zeros of both signs are equal: which of them max and min return is not
-// specified.
+// NaN propagates: if an operand of max, min, relu or abs is NaN, the result and its derivative are NaN. Comparisons with a NaN are false.
+// The branch that `select` does not take has no effect. 0 and -0 are equal; max and min may return either of them.
 
 #include <gshard/base/compiler.hpp>
 

@@ -24,7 +24,7 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
 }
 
 /// The key of one stream of random numbers: the run, the training step, the operation. The numbers of a stream are indexed by global
-/// row-major position in the tensor. So they do not depend on its sharding.
+/// row-major position in the tensor, so they do not depend on its sharding.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;

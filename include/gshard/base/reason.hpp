@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Types that compilers print beside the sentence of a failed static_assert, to name the wrong axis, operand or dim.
+// Types that compilers print next to the message of a failed static_assert, to name the wrong axis, operand or dim.
 //
 // A check reads
-//   static_assert(holds<condition, unknown_axis<"exprt">, mesh_axes<"data", "expert">>, "sentence");
+//   static_assert(holds<condition, unknown_axis<"exprt">, mesh_axes<"data", "expert">>, "message");
 
 #include <gshard/base/fixed_string.hpp>
 
@@ -45,7 +45,7 @@ template <int Rank>
 struct actual_rank {};
 template <int Operand>
 struct operand_number {};
-struct the_operand {};  ///< of an operation that takes one
+struct the_operand {};  ///< the operand of an operation with one operand
 /// An operand that is a parameter or an option.
 template <fixed_string Name>
 struct operand_name {};

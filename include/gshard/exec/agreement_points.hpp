@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The steps of a plan before which the processes agree, so that an error of one is an error of all.
+// The steps of a plan before which the processes agree, so that an error of one process is thrown on all.
 
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/op.hpp>
@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// When the processes agree in a run of a plan. @see executor::run
 class agreement_points {
  public:
-  std::size_t begin = 0;        ///< Before this step they agree on the call; the number of steps: at the end.
+  std::size_t begin = 0;        ///< The processes agree on the call before this step; the number of steps: at the end.
   std::size_t first_write = 0;  ///< The first step that writes into the storage of a parameter, or the number of steps.
 
   agreement_points() = default;
@@ -45,7 +45,7 @@ class agreement_points {
     begin = std::size_t(-1);
     find_failures(plan, 0);
   }
-  /// True if they agree at the end. `more`: something else than a step may fail after their first agreement.
+  /// True if they agree at the end. `more`: something other than a step may fail after their first agreement.
   bool at_end(bool more) const { return checks_updates_ || (ends_with_steps_ && (may_fail_ || more)); }
 
  private:

@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 
 /// Options of a beam search.
 struct beam_options {
-  std::size_t width = 4;                  ///< The hypotheses of a sequence. 1: greedy decoding.
+  std::size_t width = 4;                  ///< The number of hypotheses per sequence. 1: greedy decoding.
   std::int32_t end = -1;                  ///< The token that ends a sequence. Negative: none does.
   std::vector<std::int32_t> excluded{0};  ///< Tokens that are never chosen; by default the padding of gshard's models.
   /// Hypotheses are compared by (log probability) / (number of chosen tokens)^length_exponent. With 0, by probability, which decreases with
@@ -34,15 +34,15 @@ struct beam_options {
 
 /// A sequence that a beam search decodes.
 struct beam_hypothesis {
-  std::vector<std::int32_t> ids;  ///< The beginning, and the tokens chosen so far with the end.
+  std::vector<std::int32_t> ids;  ///< The beginning and the tokens chosen so far, including the end token.
   double log_probability = 0;     ///< The sum over the chosen tokens.
-  double score = 0;               ///< By which hypotheses are compared. @see beam_options::length_exponent
+  double score = 0;               ///< The value by which hypotheses are compared. @see beam_options::length_exponent
   bool ended = false;
 };
 
-/// Beam search over a batch [G,B]: the choices between the steps of a decoding program. Each sequence has `width` rows of one group, one
-/// for each hypothesis. The first sequence has the first rows of group 0, and so on; rows that are left over decode padding. A step is fed
-/// the tokens `ids()`, which are at `position()`, in rows that continue those of `order()`. `advance` takes its log probabilities, such as
+/// Beam search over a batch [G,B]. It chooses the tokens between the steps of a decoding program. Each sequence has `width` rows of one
+/// group, one per hypothesis. Sequences take rows in order, from group 0 on; unused rows decode padding. Feed a step the tokens `ids()` at
+/// position `position()`; each row continues the row that `order()` names. `advance` takes the log probabilities of the step, such as
 /// `logits - gs::logsumexp<"GBV->GB">(logits)`:
 ///
 ///     gs::beam_search search(beginnings, {G, B}, {.width = 4, .end = 2});
@@ -50,18 +50,18 @@ struct beam_hypothesis {
 ///       search.advance(gs::to_global(step(search.ids(), std::array{search.position()}, search.order())));
 ///
 /// `advance` extends every hypothesis by every token that is not excluded, and keeps the `width` best of each sequence. Hypotheses that
-/// have ended compete with the others unchanged. Of equal scores, the continuation of the better hypothesis is first, then the smaller
-/// token. While its beginning is fed, nothing is chosen for a sequence, so beginnings may have different lengths. The choices depend on the
-/// numbers alone: all processes that have them make the same ones. This class sends nothing.
+/// have ended compete with the others unchanged. With equal scores, the continuation of the better hypothesis is first, then the smaller
+/// token. A sequence chooses nothing while its beginning is fed, so beginnings may have different lengths. The choices depend only on the
+/// numbers, so processes with the same numbers choose alike. This class communicates nothing.
 /// @see nn::language_model_step, nn::decode_step, logsumexp
 class beam_search {
  public:
-  /// One beginning, of at least one token, for each sequence; the extents of G and B.
+  /// `beginnings`: at least one token for each sequence. `extents`: those of G and B.
   /// Throws `gshard::error` if the width or an extent is 0, or the groups have no room for all sequences. Throws if a beginning is empty, a
-  /// token is negative, the end is excluded, or the exponent is not a finite number from 0 on.
+  /// token is negative, the end is excluded, or the exponent is negative or not finite.
   beam_search(const std::vector<std::vector<std::int32_t>>& beginnings, std::array<std::size_t, 2> extents, beam_options options = {});
 
-  /// The tokens of the next step, and the rows of their group that their rows continue: int32 [G,B].
+  /// The tokens of the next step, and the row of its group that each row continues: int32 [G,B].
   const std::vector<std::int32_t>& ids() const { return ids_; }
   const std::vector<std::int32_t>& order() const { return order_; }
   /// The position of these tokens, from 0 on.
@@ -70,14 +70,14 @@ class beam_search {
   bool done() const;
 
   std::size_t sequences() const { return beams_.size(); }
-  /// The hypotheses of a sequence, the best one first: 1 at the beginning, then up to `width`. Throws std::out_of_range if there is no such
-  /// sequence; so does `best`.
+  /// The hypotheses of a sequence, the best one first: 1 at the beginning, then up to `width`. `beam` and `best` throw std::out_of_range if
+  /// there is no such sequence.
   std::span<const beam_hypothesis> beam(std::size_t sequence) const { return beams_.at(sequence); }
   const beam_hypothesis& best(std::size_t sequence) const { return beams_.at(sequence).front(); }
 
   /// Chooses the next token of each hypothesis. The log probabilities are those of the step that was fed `ids()`: [G,B,V], row-major.
   /// Tokens with -infinity are never chosen.
-  /// Throws `gshard::error`, and chooses nothing, if their number is no multiple of G B, or the end or an excluded token is V or more.
+  /// Throws `gshard::error`, and chooses nothing, if their number is not a multiple of G B, or the end or an excluded token is V or more.
   /// Throws if a number of a hypothesis is NaN or above 0 by more than rounding, or no token can continue a sequence.
   void advance(std::span<const float> log_probabilities);
   void advance(std::span<const double> log_probabilities);
@@ -87,7 +87,7 @@ class beam_search {
     std::size_t parent;  // in the beam before
     std::int32_t token;
     double log_probability, score;
-    bool is_new;  // false: the parent has ended, and stays as it is
+    bool is_new;  // false: the parent has ended and is kept unchanged
   };
   using beam_type = std::vector<beam_hypothesis>;
 
@@ -97,7 +97,7 @@ class beam_search {
   std::vector<beam_type> beams_;           // by sequence
   std::vector<std::int32_t> ids_, order_;  // by row
   static constexpr std::int32_t padding = 0;
-  static constexpr double rounding = 0.01;  // above 0, of a log probability
+  static constexpr double rounding = 0.01;  // by which a log probability may exceed 0
 
   [[noreturn]] static void refuse(const std::string& why);
 
@@ -108,13 +108,13 @@ class beam_search {
   /// The first row of a sequence, counted over all groups.
   std::size_t first_row(std::size_t sequence) const;
 
-  /// Feeds the hypotheses, of which number k of a sequence continues number parents[sequence][k] of the beam before.
+  /// Feeds the hypotheses. Hypothesis k of a sequence continues hypothesis parents[sequence][k] of the beam before.
   void feed(const std::vector<std::vector<std::size_t>>& parents);
 
   template <class T>
   void advance_by(std::span<const T> log_probabilities);
 
-  /// By token: it may be chosen.
+  /// By token: true if it may be chosen.
   std::vector<char> allowed_tokens(std::size_t vocabulary) const;
 
   /// The best continuations of a sequence, the best one first. `rows`: the log probabilities from its first row on.
@@ -124,7 +124,7 @@ class beam_search {
   template <class T>
   void check(std::span<const T> row, std::size_t number) const;
 
-  /// As many tokens as the beam can take, the most probable one first; of equal ones, the smaller one.
+  /// Up to `width` tokens, the most probable one first. Among equally probable tokens the smaller one is first.
   template <class T>
   std::vector<std::int32_t> most_probable(std::span<const T> row, const std::vector<char>& allowed) const;
 };

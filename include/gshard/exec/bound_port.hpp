@@ -31,18 +31,18 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The memory of the caller that an input or output is bound to.
 struct bound_port {
   bool is_bound = false;
-  std::vector<std::byte*> shards;                     // the memory of each device, if it is used directly,
-  callback<void(const bound_value&)> copy{};          // else copies between it and the program's memory
-  callback<void(std::vector<fact>&)> add_elements{};  // of an array: adds facts about its elements
-  tensor_origin origin{};                             // of a tensor
-  callback<bool()> has_moved{};                       // in debug builds, of a std::vector
+  std::vector<std::byte*> shards;                     // the memory of each device, if it is used directly
+  callback<void(const bound_value&)> copy{};          // otherwise: copies between it and the program's memory
+  callback<void(std::vector<fact>&)> add_elements{};  // for an input array: adds facts about its elements
+  tensor_origin origin{};                             // for a tensor
+  callback<bool()> has_moved{};                       // in debug builds, for a std::vector
 };
 
-/// The shards of a tensor. Throws `gshard::error` if it is on another cluster or has other extents than the program's value.
+/// Binds to the shards of a tensor. Throws `gshard::error` if it is on another cluster or has other extents than the program's value.
 bound_port bind_tensor(const any_cluster& on, const bound_value& value, const std::string& name, const untyped_tensor& memory);
 
-/// An array that has the shard of this process's device. Throws `gshard::error` if it has other extents than the shard, or if the process
-/// has several devices.
+/// Binds to an array that has the shard of this process's device. Throws `gshard::error` if it has other extents than the shard, or if the
+/// process has several devices.
 bound_port bind_array(const bound_value& value, const std::string& name, const untyped_array& memory, bool is_input, bool column_major);
 
 /// Throws `gshard::error` if a std::vector has moved its elements since it was bound.
@@ -118,7 +118,7 @@ GSHARD_INLINE std::vector<lent_value> lent_values(const executor& run, std::span
     for (std::size_t d = 0; d < l.shards.size(); ++d)
       if (const std::int64_t bytes = run.value(l.value).bytes(d); bytes > 0) used.push_back({l.shards[d], l.shards[d] + bytes, &l});
   std::ranges::sort(used, std::less<>(), &range::begin);
-  range last{}, last_output{};  // the ones so far that end last
+  range last{}, last_output{};  // the ranges so far with the largest end
   for (const range& r : used) {
     const bool overlaps = (r.of->is_output && last.of && r.begin < last.end) || (last_output.of && r.begin < last_output.end);
     if (overlaps)

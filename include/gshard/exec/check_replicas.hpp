@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compares the copies of replicated shards: check_replicas, which finds memory that was corrupted on one device.
+// check_replicas: compares the copies of replicated shards, to find memory that was corrupted on one device.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -41,11 +41,11 @@ struct named_value;
 /// True if several devices of the cluster hold the same block of a tensor.
 bool has_copies(const bound_value& v, std::span<const int> mesh);
 
-/// Throws `gshard::error` of one text, on every process, if copies of a shard differ in a bit. Collective: all processes pass tensors of
-/// the same layouts, and have agreed on that.
+/// Throws `gshard::error`, with the same text on every process, if copies of a shard differ in a bit. Collective: all processes pass
+/// tensors of the same layouts, and have agreed on the layouts.
 void compare_copies(const any_cluster& cluster, std::span<const named_value> tensors);
 
-/// How often programs compare the copies of their parameters: every so many steps, or never (0).
+/// The number of steps between two comparisons of the copies of a program's parameters. 0: never.
 #if defined(NDEBUG)
 constexpr std::uint32_t steps_between_replica_checks = 0;
 #else
@@ -56,14 +56,15 @@ constexpr std::uint32_t steps_between_replica_checks = 100;
 
 /// Compares all copies of the tensors of a store, also of optimizer state and caches: devices with the same shard must hold the same bits.
 /// NaN equals NaN of the same bits. Devices with other bits have been corrupted, or a function of the user computes different numbers on
-/// them. A training step compares by itself, see `executable::check_replicas_every`; `save` of everything does so, too.
+/// them. A training step compares by itself, see `executable::check_replicas_every`. `save` with checkpoint_scope::everything also
+/// compares.
 ///
 /// Collective over the store's cluster. Communicates: one hash per tensor and device to the leader, and its answer. If copies differ, also
 /// some hashes of their parts.
 ///
 /// Throws `gshard::error`, the same on every process: if copies differ; if the processes make different calls, or have different tensors.
 /// The text names the tensor, the first element that differs, and its values on two devices. It also names the devices that differ from
-/// most copies, or from the first if there are as many of each.
+/// the most frequent value, or in a tie from the first one.
 /// @see not_finite
 void check_replicas(const parameter_store& store);
 
@@ -78,7 +79,7 @@ GSHARD_INLINE bool has_copies(const bound_value& v, std::span<const int> mesh) {
   return false;
 }
 
-/// Of these inputs of a plan, a bit each, those of which several devices hold the same block.
+/// The inputs of a plan that are in the bit mask `which` and have copies on several devices.
 inline std::vector<named_value> inputs_with_copies(const bound_plan& bound, std::uint64_t which) {
   std::vector<named_value> all;
   for (std::size_t i = 0; i < bound.plan.inputs.size(); ++i)
@@ -111,11 +112,11 @@ class copy_comparison {
         const numbers &a = hashes.at(reference), &b = hashes.at(other);
         return answer{std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin()};
       })[0];
-      if (part >= parts) break;  // they have become equal
+      if (part >= parts) break;  // the copies have become equal
       begin = bound(part);
       end = bound(part + 1);
     }
-    std::string text;  // of the leader
+    std::string text;  // on the leader
     const answer size = decide([&](std::size_t d, numbers& all) {
       element bits{};
       const auto bytes = std::size_t(size_of(v.type));
@@ -143,9 +144,9 @@ class copy_comparison {
   backend& on_;
   const mesh_shape& mesh_;
   std::span<const named_value> tensors_;
-  std::string devices_;  // those that differ; on the leader
+  std::string devices_;  // the devices that differ, as text; on the leader
 
-  /// collect(i, numbers): those of held device i. judge(table): the leader's answer. Returns it on every process.
+  /// collect(i, numbers) fills in the numbers of held device i. judge(table) gives the leader's answer. Every process returns this answer.
   template <class Collect, class Judge>
   answer decide(Collect collect, Judge judge) {
     numbers mine;
@@ -224,7 +225,7 @@ class copy_comparison {
       T x{};
       std::memcpy(static_cast<void*>(&x), bits.data(), sizeof(T));
       std::string text = element_text(x);
-      if (!(x == x)) {  // NaN: there are several
+      if (!(x == x)) {  // NaN has several bit patterns
         std::array<char, 16> digits{};
         text += " (bits 0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + 16, bits[0], 16).ptr) + ")";
       }

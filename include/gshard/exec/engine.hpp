@@ -53,7 +53,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// What an executor is made of. Its public functions are those of `executor`, where they are documented.
+/// The implementation of an executor. Its public functions are documented in `executor`.
 class engine {
  public:
   engine(executor& owner, const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
@@ -199,7 +199,7 @@ class engine {
   std::vector<std::pair<std::int32_t, std::int32_t>> copies_;  // updated parameters that were not written in place
   std::vector<std::int32_t> lent_roots_;                       // values in memory of the caller
   std::vector<const lent_value*> lent_copies_;                 // outputs that are copied to memory of the caller
-  std::vector<named_value> copied_inputs_;                 // those with copies, if the next run compares them
+  std::vector<named_value> copied_inputs_;                 // the inputs with copies that the next run compares
   received_by_kind received_;
   run_traffic traffic_;                     // of the current run
   std::vector<std::int64_t> step_bytes_;  // received in a step, per held device
@@ -219,9 +219,9 @@ class engine {
     std::string problem = problem_of(f);
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
-  /// Returns if no process has a problem, else throws.
+  /// Throws if any process has a problem.
   void agree() { on_.on().agree({}, problem()); }
-  /// The first error on this process, or what its checks found.
+  /// The first error on this process, or the findings of its checks.
   std::string problem() const { return problem_.empty() ? finite_.problem() : problem_; }
 
   /// Ends a measured run. After the last one, the processes take the choice of the leader.
@@ -237,7 +237,7 @@ class engine {
     throw error(problem_);
   }
 
-  /// Returns if all processes bind the same plan, else throws.
+  /// Throws unless all processes bind the same plan.
   void begin_making(const collective_call& operands) {
     const auto these = [&] { return joined(facts(), operands.facts()); };
     on_.on().begin({hash_ ^ operands.hash(), these}, problem_);
@@ -271,7 +271,7 @@ class engine {
   }
 
   /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by
-  /// rounding. So the processes compare their answers. All throw if one has a problem or another answer.
+  /// rounding. Therefore the processes compare their answers. All throw if one has a problem or a different answer.
   bool continues(const node& test) {
     const bound_value& condition = value(test.input(0));
     const auto is_true = [&](std::size_t device) {
@@ -435,9 +435,10 @@ class engine {
   void finish(const async_collectives::step& s) {
     hooked(s.index, [&] { note([&] { counted(s.index, *s.received, [&] { early_.finish(s); }); }); });
   }
-  /// Runs a step that communicates nothing. Its error tells the step.
+  /// Runs a step that communicates nothing. Its error names the step.
   void compute(std::size_t i, const run_context& c) { with_step(bound_, plan_.steps[i], [&] { advancing(i, [&] { act(i, c); }); }); }
-  /// Calls f(), which computes step i. Before it and between its pieces, collectives in flight advance, if that needs calls.
+  /// Calls f(), which computes step i. If the backend needs calls to advance collectives in flight, they advance before f() and between its
+  /// pieces.
   template <class F>
   void advancing(std::size_t i, const F& f) {
     const op kind = plan_.steps[i].kind;

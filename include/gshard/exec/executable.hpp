@@ -41,7 +41,7 @@ using output_tensor = tensor<element_of<Program::plan.at(Program::plan.outputs[I
                              spec_of<typename Program::mesh, output_layout<Program, I>>>;
 }  // namespace detail
 
-/// Stands for an input that is bound to memory of the caller. @see executable::bind_input
+/// The argument for an input that is bound to memory of the caller. @see executable::bind_input
 struct bound_memory {};
 inline constexpr bound_memory bound{};
 
@@ -50,13 +50,13 @@ inline constexpr bound_memory bound{};
 /// Eigen matrices or xtensor arrays, as for `from_global`. The type of an output includes its sharding. Parameters are kept in a store
 /// that several programs may share.
 /// A call allocates its outputs. After the first call, running the steps allocates nothing except in backends and libraries. Inputs and
-/// outputs may be bound to memory of the caller: then nothing is copied, and execute() allocates nothing.
+/// outputs may be bound to memory of the caller. If that memory is contiguous, nothing is copied, and execute() allocates nothing.
 /// Communicates: the collectives of `Program::plan`, and one small message per call in which the processes agree on the call.
 /// Compile time: number, element types, ranks and shardings of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; if the extents of an input differ from the program's dims; if the processes
-/// call different programs, pass different tensors, or arrays that differ: all elements of a replicated input are compared, and samples of
-/// a sharded one; at the first call, if copies of an input tensor differ. The constructor throws if an input or output has a `device_order`
-/// and the cluster's axes are not exactly the program's.
+/// call different programs, or pass different tensors or arrays; at the first call, if copies of an input tensor differ. All elements of
+/// an array are compared for a replicated input, and samples for a sharded one. The constructor throws if an input or output has a
+/// `device_order` and the cluster's axes are not exactly the program's.
 template <class Program>
 class executable : public untyped_executable {
  public:
@@ -75,7 +75,7 @@ class executable : public untyped_executable {
   }
 
   /// Runs the program once. Returns a std::tuple of its outputs, or the output itself if there is one. A program that updates parameters
-  /// counts as one step of its store. For the parameters after an error see executor::run.
+  /// counts as one step of its store. executor::run documents the parameters after an error.
   template <class... Inputs>
   auto operator()(const Inputs&... inputs) {
     constexpr std::size_t expected = std::tuple_size_v<typename Program::inputs>;
@@ -102,9 +102,9 @@ class executable : public untyped_executable {
   /// Binds an input to memory of the caller: later calls read it there and pass `gshard::bound` in its place. `memory`: a tensor with the
   /// input's sharding, or an array that has the shard of this process's device, as for `from_global`. Contiguous row-major memory is used
   /// directly; other memory is copied in every run. The memory must stay valid, at the same address, until the executable is destroyed or
-  /// the input is bound again. In debug builds, a run throws if a std::vector that was bound has moved its elements; so the vector itself
-  /// must stay valid, too. The next run binds the program to the new memory: it communicates as the constructor does, and allocates. So all
-  /// processes bind before the same run.
+  /// the input is bound again. In debug builds, a run throws if a bound std::vector has moved its elements, so the vector itself must also
+  /// stay valid. The next run binds the program to the new memory: it communicates as the constructor does, and allocates. All processes
+  /// must bind before the same run.
   /// Compile time: element type; sharding of a tensor; that the memory is not that of a temporary or of an expression.
   /// Throws `gshard::error`: if the memory has other extents than the shard; the next run throws if it overlaps memory of an output.
   template <std::size_t I, class Memory>
@@ -171,7 +171,7 @@ class executable : public untyped_executable {
         detail::read_whole<T>(memory, [&](const detail::whole_array<T>& given) { bind(IsInput, i, given, ColumnMajor, moves_of(memory)); });
     }
   }
-  /// In debug builds, tells whether a std::vector has moved its elements since.
+  /// In debug builds: a function that returns true if a std::vector has moved its elements since.
   template <class Memory>
   static callback<bool()> moves_of([[maybe_unused]] Memory& memory) {
 #ifndef NDEBUG

@@ -54,7 +54,7 @@ class executor {
   /// Communicates: one small message per process; if devices share memory, two, and the addresses of all values.
   /// Throws `gshard::error`, on every process: for a `problem`; for a letter without an extent; if the cluster lacks a mesh axis; if the
   /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
-  /// extents, initial values, seed or store. Then the store is unchanged.
+  /// extents, initial values, seed or store. The store is then unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
            std::string problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {},
            const collective_call& operands = {});
@@ -74,8 +74,8 @@ class executor {
   const detail::bound_value& input(std::size_t i) const { return value(plan().inputs[i].value); }
   const detail::bound_value& output(std::size_t i) const { return value(plan().outputs[i].value); }
 
-  /// The use of the cluster by the calling thread, as `backend::enter`; on one device without MPI, where several threads may run programs,
-  /// that of this executor.
+  /// A guard for the use of the cluster by the calling thread, as `backend::enter`. On one device without MPI, where several threads may
+  /// run programs, it guards this executor.
   detail::thread_rule::use enter() {
     if (backend& b = on().on(); b.threads().is_checked()) return b.enter();
     return detail::thread_rule::use(*rule_);
@@ -91,15 +91,15 @@ class executor {
   /// Runs all steps. Write the inputs to `input(i)` before every run. `problem`: an error of the inputs on this process, or empty.
   /// `inputs`: the facts about the inputs that must be the same on all processes.
   ///
-  /// The processes agree on the call before the first step that communicates or writes a parameter, else at the end. After that, a process
-  /// with an error still runs the collectives, so that the others do not hang. The next agreement reports the error. The processes agree
-  /// again before parameters are written. They agree in every iteration of a loop, on whether it continues. They agree at the end if a
-  /// later step may fail, an optimizer checks its updates, or a process has a `hook`.
+  /// The processes agree on the call before the first step that communicates or writes a parameter, or at the end if there is none. After
+  /// that, a process with an error still runs the collectives, so that the others do not hang. The next agreement reports the error. The
+  /// processes agree again before parameters are written. They agree in every iteration of a loop, on whether it continues. They agree at
+  /// the end if a later step may fail, an optimizer checks its updates, or a process has a `hook`.
   /// Communicates: the plan's collectives, and one small message per process for every agreement.
   ///
   /// Throws `gshard::error`, on every process: if the processes differ in the call, program, seed, step or `inputs`; for a `problem`; for
-  /// an id or label out of range. Then the parameters are unchanged, unless the failing step comes after a parameter update in the plan.
-  /// An error of a hook is thrown on every process, too. After the first update it may leave different parameters on different processes.
+  /// an id or label out of range. The parameters are then unchanged, unless the failing step comes after a parameter update in the plan.
+  /// An error of a hook is also thrown on every process. After the first update it may leave different parameters on different processes.
   /// An error of a message, of memory or of a function of `map` is reported by the next agreement. If the run has none left, this process
   /// throws it, and the next collective call on the cluster throws it on every process.
   ///
@@ -114,8 +114,8 @@ class executor {
   /// Declares that the caller makes the processes agree on every run and its inputs. Later runs skip their first agreement.
   void agreed_by_caller();
 
-  /// The next run compares the copies of these inputs, a bit each, before its steps, where several devices hold the same block. It throws
-  /// `gshard::error`, on every process, if they differ in a bit, as `check_replicas` does. The same on all processes: the caller adds it to
+  /// The next run compares the copies of these inputs before its steps. `which` has a bit per input. If copies differ in a bit, the run
+  /// throws `gshard::error` on every process, as `check_replicas` does. `which` must be the same on all processes: the caller adds it to
   /// the facts of the run's inputs. Has no effect if the caller makes the processes agree.
   void compare_inputs(std::uint64_t which);
 
@@ -135,12 +135,13 @@ class executor {
   /// The number of runs started, and the bytes that each held device received in the last one.
   std::int64_t runs() const;
   std::span<const std::int64_t> received_in_run() const;
-  /// The bytes that each held device received in the last run from devices on other nodes, also to combine or to forward them.
+  /// The bytes that each held device received in the last run from devices on other nodes, including bytes to combine or to forward.
   std::span<const std::int64_t> between_nodes_in_run() const;
 
-  /// The number of threads of this process, for kernels and for OpenMP matrix libraries. Default: OMP_NUM_THREADS, else the cores available
-  /// to the process, divided by the number of processes on them; 1 without OpenMP. A process that simulates at least as many devices runs
-  /// several devices at a time. It may differ between processes. Results do not depend on it, except for rounding in libraries.
+  /// The number of threads of this process, for kernels and for OpenMP matrix libraries. Default: OMP_NUM_THREADS, otherwise the cores
+  /// available to the process, divided by the number of processes on them; 1 without OpenMP. A process that simulates at least as many
+  /// devices runs several devices at a time. It may differ between processes. Results do not depend on it, except for rounding in
+  /// libraries.
   int threads;
 
   /// Called before (true) and after (false) every step, even a skipped one, for timelines and checks. A fused group runs as its first

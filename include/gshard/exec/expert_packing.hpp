@@ -23,7 +23,7 @@ namespace gshard { inline namespace v0 {
 /// The devices that hold experts. Successive devices are on one node.
 struct expert_devices {
   int devices = 1;
-  int slots = 1;  ///< The replicas of experts that a device has room for.
+  int slots = 1;  ///< The number of expert replicas that each device has room for.
   int nodes = 1;  ///< Divides `devices`.
 
   int replicas() const { return devices * slots; }
@@ -83,8 +83,9 @@ GSHARD_INLINE std::vector<int> best_assignment(const std::vector<std::int64_t>& 
 /// Experts in the slots of devices. The replicas of an expert share its load equally.
 class expert_packing {
  public:
-  /// The greedy algorithm over nodes: each node gets as many experts, of about the same load together, and replicates only its own. `nodes`
-  /// divides the experts and the devices; 1: any device may have any replica. The slots of device d are [d * slots, (d + 1) * slots).
+  /// The greedy algorithm over nodes. Each node gets the same number of experts, with about the same total load, and replicates only its
+  /// own. `nodes` divides the experts and the devices; 1: any device may have any replica. The slots of device d are
+  /// [d * slots, (d + 1) * slots).
   expert_packing(std::span<const double> load, const expert_devices& on, std::size_t nodes)
       : load_(load), on_(on), expert_(std::size_t(on.replicas()), 0), replicas_(load.size(), 1), device_load_(std::size_t(on.devices), 0) {
     const std::vector<std::size_t> node = pack_greedily({load.begin(), load.end()}, nodes, load.size() / nodes);
@@ -161,7 +162,7 @@ class expert_packing {
     std::vector<std::size_t> used(devices, 0);
     for (std::size_t i = 0; i < order.size(); ++i) expert_[(first + device[i]) * slots() + used[device[i]]++] = order[i];
   }
-  /// The bin of each item: the largest first, each into the bin with the smallest sum that has room.
+  /// The bin of each item. Places the largest item first, each into the bin with the smallest sum among those with room.
   static std::vector<std::size_t> pack_greedily(const std::vector<double>& item, std::size_t bins, std::size_t room) {
     std::vector<std::size_t> order(item.size()), used(bins, 0), bin(item.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -178,7 +179,7 @@ class expert_packing {
     return bin;
   }
 
-  /// Exchanges one or two replicas of the busiest device for as many of another device, such that the busier of both is least busy.
+  /// Exchanges one or two replicas of the busiest device for as many of another device, to minimize the larger load of the two devices.
   bool exchange() {
     const std::size_t d = busiest(), first = d * slots(), last = first + slots();
     double best = below(device_load_[d]);
@@ -236,7 +237,7 @@ class expert_packing {
     add_up();
     return expert >= 0;
   }
-  /// Less by more than rounding.
+  /// A load that is lower by more than rounding.
   static double below(double load) { return load * (1 - 1e-12); }
 };
 

@@ -22,18 +22,18 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A lower bound of the load of the busiest device, over all placements in which the replicas of an expert share its load equally. The
-/// largest of these:
-/// - the mean;
-/// - the hottest replica, if all further replicas go to the hottest experts;
-/// - the hottest replica with the least that the other slots of its device can have;
-/// - without replicas: of the k * devices + 1 hottest experts, one device has k + 1. Their least load.
+/// A lower bound of the load of the busiest device, over all placements in which the replicas of an expert share its load equally. It is
+/// the maximum of:
+/// - the mean load of a device;
+/// - the load of the hottest replica, if all further replicas go to the hottest experts;
+/// - the load of a replica of the hottest expert plus the least load of the other slots of its device;
+/// - without further replicas: one device has k + 1 of the k * devices + 1 hottest experts. The least load of such a device.
 /// Throws `gshard::error` as expert_placement does.
 /// @see expert_placement
 double least_device_load(std::span<const double> load, const expert_devices& on);
 
-/// The experts that devices hold: each expert at least once, hot ones several times. A plain value, which every process computes alike from
-/// the same loads. It depends on no run.
+/// The experts that devices hold: each expert at least once, hot ones several times. A plain value, independent of any run. All processes
+/// compute the same placement from the same loads.
 class expert_placement {
  public:
   /// Places experts by their load, such as the tokens that choose each one. It begins with the greedy algorithm (replicate the hottest,
@@ -43,9 +43,10 @@ class expert_placement {
   /// finite.
   /// @see least_device_load, placed_experts
   expert_placement(std::span<const double> load, const expert_devices& on);
-  /// The placement of a model that was not placed yet: replica r of R is expert floor(r * E / R).
+  /// The initial placement of a model: replica r of R is expert floor(r * E / R).
   static expert_placement even(int experts, const expert_devices& on);
-  /// The placement with these experts in its slots. Throws `gshard::error` if an expert has no slot, or their number is another.
+  /// The placement with these experts in its slots. Throws `gshard::error` if an expert has no slot, an entry is not an expert, or the
+  /// number of entries is not the number of slots.
   static expert_placement of(std::vector<int> expert, int experts, const expert_devices& on);
 
   const expert_devices& on() const { return on_; }
@@ -57,10 +58,10 @@ class expert_placement {
 
   /// The load of each device. The replicas of an expert share its load equally.
   std::vector<double> device_loads(std::span<const double> load) const;
-  /// The load of the busiest device over the mean. 1 without any load.
+  /// The load of the busiest device divided by the mean load. 1 without any load.
   double imbalance(std::span<const double> load) const;
-  /// The share of its capacity slots that the busiest device fills, at most 1: `filled_slots` of a dry run. `slots`: the capacity slots of
-  /// one replica, those of all token groups together.
+  /// The fraction of its capacity slots that the busiest device fills, at most 1: the `filled_slots` for a dry run. `slots`: the capacity
+  /// slots of one replica, summed over the token groups.
   /// Throws `gshard::error` if `slots` is not above 0.
   /// @see efficiency
   double filled_slots(std::span<const double> load, double slots) const;
@@ -69,7 +70,7 @@ class expert_placement {
   /// devices of a node. A replica that stays on its device stays in its slot.
   /// Throws `gshard::error` if `before` has other devices or slots.
   expert_placement closest_to(const expert_placement& before) const;
-  /// The replicas that a device lacks in `before`, over all devices: what a move must send.
+  /// The number of replicas that a move from `before` must send: those that a device lacks in `before`, summed over the devices.
   int moved_from(const expert_placement& before) const;
 
   friend bool operator==(const expert_placement&, const expert_placement&) = default;
@@ -84,9 +85,9 @@ class expert_placement {
 
   /// The number of replicas that two blocks of `n` slots have in common.
   std::int64_t common(std::size_t at, const expert_placement& other, std::size_t other_at, std::size_t n) const;
-  /// The device at slot `to` gets the experts of a device of `from`. Those that it had `before` keep their slots.
+  /// The device at slot `to` gets the experts of a device of `from`. Experts that it had `before` keep their slots.
   void keep_slots(std::size_t to, const expert_placement& before, const expert_placement& from, std::size_t from_at);
-  /// Permutes devices, such that those of a node share experts: to each node in turn goes the device that shares most with it.
+  /// Permutes devices so that the devices of a node share experts. Each node in turn takes the device that shares most experts with it.
   void gather_on_nodes();
 };
 
@@ -94,7 +95,7 @@ class expert_placement {
 
 namespace detail {
 
-/// Throws if the experts do not fit on the devices, or a load is not a number.
+/// Throws if the experts do not fit on the devices, or a load is negative or not finite.
 inline void check_expert_devices(std::span<const double> load, const expert_devices& on) {
   const auto refuse = [](const std::string& why) { throw error("expert_placement: " + why); };
   if (on.devices < 1 || on.slots < 1 || on.nodes < 1 || on.devices % on.nodes != 0)
@@ -129,7 +130,7 @@ GSHARD_INLINE double least_device_load(std::span<const double> load, const exper
   for (std::size_t i = 0; i < further; ++i) ++replicas[hottest()];
   least_load = std::max(least_load, sorted[hottest()] / replicas[hottest()]);
 
-  const auto least = [&](std::size_t k) {  // of k experts together
+  const auto least = [&](std::size_t k) {  // the least total load of k experts
     double sum = 0;
     for (std::size_t e = 0; e < std::min(k, n); ++e) sum += sorted[e];
     return sum;

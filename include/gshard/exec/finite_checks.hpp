@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The first number of a run that a check finds not to be finite, and its description.
+// Checks of a run for NaN and infinities: the first number that is not finite, and its description.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -44,8 +44,8 @@ std::string not_finite_text(const std::string& what, const T* shard, const kerne
   return what + (at.rank == 0 ? " is " : ": element " + global_index_text(at, i) + " is ") + not_finite_text(shard[i]);
 }
 
-/// Collects what the checks of one run find on this process. Kernels of several devices and threads report to it. The run goes on: the
-/// processes agree on what was found at their next agreement, and then all throw the same error.
+/// Collects the findings of the checks of one run on this process. Kernels of several devices and threads report to it. The run goes on. At
+/// their next agreement the processes agree on the findings, and all throw the same error.
 class finite_checks {
  public:
   /// Begins a run.
@@ -83,14 +83,14 @@ struct named_value {
 };
 
 /// Throws `not_finite_error`, on every process, if an element of these tensors is not finite. Collective: all processes pass tensors of the
-/// same names and layouts. `step`: of the error.
+/// same names and layouts. `step`: the step that the error names.
 /// Communicates: one small message per process.
 void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step);
 
 /// True if a step is an update of an optimizer, and is skipped.
 bool skips_updates(const node& step, const bound_plan& bound);
 
-/// Reports outputs that are a loss and not finite.
+/// Reports losses among the outputs that are not finite.
 void check_losses(const bound_plan& bound, finite_checks& checks);
 
 #if GSHARD_HAS_BODIES

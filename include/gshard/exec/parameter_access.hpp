@@ -22,11 +22,11 @@
 #include <string>
 #endif
 
-// For initial values from other sources, comparison and inspection. For files see gshard/io.hpp.
+// For initial values from other sources, for comparison and for inspection. For files see gshard/io.hpp.
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// A replicated copy of a value, in buffers that `room` receives. Collective.
+/// A replicated copy of a value. Its buffers are added to `room`. Collective.
 bound_value replicate(const any_cluster& on, const bound_value& from, std::vector<buffer>& room);
 
 /// Begins a call of `to_global`. Returns the parameter. Collective.
@@ -50,7 +50,7 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
 /// Overwrites the parameter `name` with a complete array, as `from_global` takes it. The array must be the same on every process.
 /// Collective. Communicates: one small message per process. Compile time: element type.
 /// Throws `gshard::error`, on every process: if the store has no parameter of this name and element type; if the array has another size or
-/// other extents; if the processes' calls or data differ. Then nothing is written.
+/// other extents; if the processes' calls or data differ. Nothing is written in these cases.
 template <class T, class Whole = std::span<const T>>
 void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();

@@ -67,21 +67,21 @@ class parameter_store {
   std::uint64_t number() const { return state_->number; }
   void set_number(std::uint64_t n) const;
 
-  /// All tensors, by name. Names and tensors stay in their places until they are forgotten.
+  /// All tensors, by name. References to names and tensors are valid until `forget`.
   std::vector<named_entry> entries() const;
-  /// The tensors that checkpoints hold, by name: all but caches.
+  /// The tensors that checkpoints contain, by name: all but caches.
   std::vector<named_entry> saved() const;
   entry* find(std::string_view name) const;
 
   /// The tensor of a program's parameter. The first request creates and initializes it. Throws if another program created it with other
-  /// extents, another element type or another sharding, or not as a cache as this one does; if the element type cannot hold the initial
-  /// values; if there are fewer replicas than experts.
+  /// extents, another element type or another sharding; if only one of the programs declares it a cache; if the element type cannot hold
+  /// the initial values; if there are fewer replicas than experts.
   entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const;
   /// Removes a tensor. No program may be bound to it.
   void forget(const std::string& name) const;
 
  private:
-  struct entry_map;  // <map> takes a twentieth of the time of gshard.hpp
+  struct entry_map;  // <map> takes 5 % of the compile time of gshard.hpp
   struct state {
     any_cluster on;
     std::uint64_t seed;
@@ -94,7 +94,8 @@ class parameter_store {
   static constexpr bool has_random_numbers(dtype type) { return is_real(type) || traits(type).arithmetic == arithmetic_of::storage; }
   static void check_initial_values(const initializer& how, dtype type, const std::string& name);
   void initialize(entry& e, const parameter& p, std::string_view name, const extents& sizes) const;
-  /// Calls f(place, first element, row) for the parts of a shard: all of it, or each row, at the place of the row that it copies.
+  /// Calls f(placement, first element, row) for the whole shard if `rows` is 0. Otherwise calls it for each row of the shard, with the
+  /// placement and the number of the row that it copies.
   template <class F>
   static void for_each_original(const kernel::placement& shard, std::int64_t rows, F f);
 };
@@ -179,7 +180,7 @@ GSHARD_INLINE void parameter_store::initialize(entry& e, const parameter& p, std
   for (int i = 0; i < how.fan_in.size(); ++i) fan_in *= double(sizes.dim(how.fan_in[i]));
   scale /= std::sqrt(fan_in);
   const random_key key{state_->seed, 0xffffffffu, fnv1a<std::uint32_t>().add(name).value()};
-  const std::int64_t rows = p.copies_of < 0 ? 0 : sizes.dim(p.copies_of);  // of which the tensor has copies
+  const std::int64_t rows = p.copies_of < 0 ? 0 : sizes.dim(p.copies_of);  // the rows of which the tensor has copies
   detail::with_element(e.value.type, [&]<class T>(T*) {
     const T start = detail::element_from<T>(how.what == initializer::kind::constant ? scale : 0);
     for (std::size_t i = 0; i < e.shards.size(); ++i)

@@ -28,9 +28,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The experts of a layer with replicas, in a store: where they are, and how they move. Between two steps, `balance` places them by the
-/// choices of tokens. Results do not depend on the placement, except for the order of sums. Norms of whole parameters count each replica:
-/// with `clip_norm` or adafactor, results depend on the numbers of replicas.
+/// The replicated experts of a layer in a store: reads their placement, and moves them. Between two steps, `balance` places them by the
+/// choices of tokens. Results do not depend on the placement, except for the order of sums. Norms of whole parameters count each replica,
+/// so with `clip_norm` or adafactor results depend on the numbers of replicas.
 ///
 ///   gs::placed_experts experts(train.engine(), "moe");
 ///   for (int step = 1; ; ++step) {
@@ -42,17 +42,17 @@ namespace gshard { inline namespace v0 {
 /// @see nn::moe, expert_placement
 class placed_experts {
  public:
-  /// `scope`: that of the layer, such as "moe" or "encoder.1.moe"; empty: none. `nodes`: how many nodes successive devices of the experts
-  /// are on; 0: as many as the cluster knows, 1 if nodes have different numbers of devices.
-  /// Throws `gshard::error` if the program has no replicas of experts in this scope, or the devices do not have equally many.
-  /// Also if `nodes` does not divide the devices.
+  /// `scope`: that of the layer, such as "moe" or "encoder.1.moe"; empty: none. `nodes`: the number of nodes of the experts' devices, which
+  /// are successive within a node; 0: from the cluster, or 1 if nodes have different numbers of devices.
+  /// Throws `gshard::error` if the program has no replicas of experts in this scope; if the devices have different numbers of replicas; if
+  /// `nodes` does not divide the devices.
   placed_experts(const executor& run, std::string_view scope = {}, int nodes = 0);
 
   const expert_devices& on() const { return on_; }
   int experts() const { return experts_; }
   /// The weights and the optimizer state that move.
   const std::vector<std::string>& tensors() const { return tensors_; }
-  /// Where the experts are now.
+  /// The current placement of the experts.
   expert_placement placement() const;
 
   /// The traffic of each device in a move to another placement. Every process returns all devices. Bytes are those that `move` sends.
@@ -77,7 +77,7 @@ class placed_experts {
   int experts_ = 0;
   expert_devices on_;
 
-  /// The error of a placement of other devices or experts. Empty: it fits.
+  /// The error text if a placement has other devices or experts, otherwise empty.
   std::string unlike(const expert_placement& to) const;
   const parameter_store::entry& entry(const std::string& name) const { return *store_.find(name); }
 };
@@ -86,12 +86,12 @@ class placed_experts {
 
 namespace detail {
 
-/// How many nodes the devices of a tensor's rows are on; `slots` rows are on each device. 1 if successive devices are not on one node each,
-/// or if the nodes have different numbers of them.
+/// The number of nodes of the devices that hold a tensor's rows, `slots` rows each. 1 if the devices of a node are not successive, or if
+/// nodes have different numbers of devices.
 inline int nodes_of_rows(const any_cluster& on, const bound_value& tensor, std::int64_t slots) {
   const std::vector<int>& node = on.on().nodes().node;
   if (node.empty()) return 1;
-  std::vector<std::vector<int>> nodes(std::size_t(tensor.extents[0] / slots));  // by block of rows, of each device that holds it
+  std::vector<std::vector<int>> nodes(std::size_t(tensor.extents[0] / slots));  // by block of rows: the node of each device that holds it
   for (int device = 0; device < on.size(); ++device)
     nodes[std::size_t(place(tensor, on.on().extents(), device).offset[0] / slots)].push_back(node[std::size_t(device)]);
   std::size_t count = 1;

@@ -18,9 +18,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The rows that devices exchange when the experts of a tensor move. Each device receives a row of each expert that it lacks, once: from a
-/// device of its own node, if one has it. Else one device of the node receives it from another node, and passes it on to the others. All
-/// processes compute the same.
+/// The rows that devices exchange when the experts of a tensor move. Each device receives the row of each expert that it lacks, once: from
+/// a device of its own node, if one has it. Otherwise one device of the node receives it from another node, and passes it on to the others.
+/// All processes compute the same moves.
 class row_moves {
  public:
   row_moves(const any_cluster& on, const bound_value& tensor, const std::vector<int>& before, const std::vector<int>& after)
@@ -96,7 +96,7 @@ class row_moves {
   }
   row source(int e, int to) const {
     std::vector<int> near, far;
-    int first_of_node = to;  // of the devices that lack the expert
+    int first_of_node = to;  // the first device of this node that lacks the expert
     for (int other = int(shard_of_device_.size()) - 1; other >= 0; --other) {
       if (!same_other_dims(other, to)) continue;
       if (contains(experts_of(other, before_), e)) (same_node(other, to) ? near : far).push_back(other);
@@ -150,7 +150,7 @@ class row_moves {
       }
     return bytes;
   }
-  /// The row of an expert on a held device: its own one, or one that has arrived.
+  /// The row of an expert on a held device: its own or a received one.
   const std::byte* row_of(std::size_t held, int e) const {
     const int own = on_.devices()[held];
     const std::span<const int> had = experts_of(own, before_);

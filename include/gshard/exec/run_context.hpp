@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What one run of a plan is given, and what it counts.
+// The seed and step of one run of a plan, and the counts of its communication.
 
 #include <gshard/base/compiler.hpp>
 
@@ -14,7 +14,7 @@ class finite_checks;
 }
 
 /// The seed and the step of one run. Random operations depend on both, on their number in the program and on the global index.
-/// Optimizers use the step, too.
+/// Optimizers also use the step.
 struct run_context {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;

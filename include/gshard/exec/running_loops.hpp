@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The while loops of a running plan: which step comes next, and the seed of every iteration.
+// The while loops of a running plan: the next step, and the seed of every iteration.
 
 #include <gshard/base/hash.hpp>
 #include <gshard/ir/graph.hpp>
@@ -32,13 +32,13 @@ class running_loops {
     }
   }
 
-  /// No loop runs.
+  /// Begins a run, in which no loop runs yet.
   void begin_run() { running_.clear(); }
   /// The number of complete iterations of the innermost loop.
   std::uint64_t iterations() const { return running_.back().number; }
 
-  /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws other random numbers. continues(step) is
-  /// called after the steps of a condition.
+  /// The step to run after step i. In a loop it also sets the seed, so that every iteration draws different random numbers. continues(step)
+  /// is called after the steps of a condition.
   template <class Continues>
   std::size_t after(std::size_t i, const node& step, std::uint64_t& seed, Continues continues) {
     const op_traits& kind = traits(step.kind);

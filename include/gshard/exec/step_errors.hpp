@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Errors of kernels with the step that they come from: its operands, their dims and its source line.
+// Adds the failed step to errors of kernels: its operands, their dims and its source line.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/step_text.hpp>
@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The tensor of which a value is another sharding or another name.
+/// The value before its reshards and aliases.
 inline std::int32_t before_reshards(const plan_view& plan, std::int32_t v) {
   for (;;) {
     const value& x = plan.at(v);
@@ -28,8 +28,7 @@ inline std::int32_t before_reshards(const plan_view& plan, std::int32_t v) {
   }
 }
 
-/// `parameter "w" [V=11,M=6]`: the name of a parameter or the number of an input, then the extents of all dims, with the letters of those
-/// that have one.
+/// `parameter "w" [V=11,M=6]`: the name of a parameter or the number of an input, then the extents of all dims, with their letters.
 inline std::string operand_text(const bound_plan& bound, std::int32_t id) {
   const plan_view& plan = bound.plan;
   std::string s;
@@ -56,7 +55,7 @@ inline std::string operand_text(const bound_plan& bound, std::int32_t id) {
   throw error(what + where + ")" + place_text(step.place));
 }
 
-/// Calls f(), which computes or binds a step. Its error tells the step. @see throw_in_step
+/// Calls f(), which computes or binds a step. Its error names the step. @see throw_in_step
 template <class F>
 void with_step(const bound_plan& bound, const node& step, const F& f) {
   try {

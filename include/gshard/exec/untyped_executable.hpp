@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What an executable does whatever the types of its inputs and outputs: binding, runs, and the agreement of processes on inputs.
+// The parts of an executable that do not depend on the types of inputs and outputs: binding, runs, agreement of processes on inputs.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/hash.hpp>
@@ -34,27 +34,27 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The base of all executables. Its functions are those of `executable`, which gives inputs and outputs their types.
+/// The base of all executables. `executable` adds the types of inputs and outputs.
 /// @see executable
 class untyped_executable {
  public:
-  /// Runs the program once on inputs that are all bound, and returns nothing: outputs are where they are bound. Allocates nothing after the
-  /// first run. Communicates and throws as a call does.
+  /// Runs the program once. All inputs must be bound. Outputs are written to the memory to which they are bound. Allocates nothing after
+  /// the first run. Communicates and throws as a call does.
   void execute();
   /// Starts execute() and returns; wait() returns when it is done, and throws its errors. In between, the caller must not use the inputs,
   /// the outputs or the executable. Runs that are started on one cluster run one after another, in the order in which they were started,
-  /// and before any later call on the cluster. So all processes must start them in one order.
-  /// A thread of the library runs them beside the caller's work. On MPI ranks it needs MPI_THREAD_MULTIPLE. With a lower level of thread
-  /// support, the run happens in wait(), or in the next call on the cluster: then all processes must also wait in one order.
+  /// and before any later call on the cluster. Therefore all processes must start them in the same order. A thread of the library runs them
+  /// while the caller works. On MPI ranks it needs MPI_THREAD_MULTIPLE. With a lower level of thread support, the run happens in wait(), or
+  /// in the next call on the cluster. All processes must then also wait in the same order.
   void start();
   void wait();
 
-  /// Seed of the random operations, by default the store's; the same on all processes. Every step of the store draws other numbers.
+  /// Seed of the random operations, by default the store's; the same on all processes. Every step of the store draws different numbers.
   /// Checkpoints save the store's seed, not this one.
   std::uint64_t seed;
 
-  /// A program that updates parameters compares the copies of its store's tensors after every so many steps, by `check_replicas`; 0: never.
-  /// Default: 100, or 0 if the program is compiled with NDEBUG. The same on all processes.
+  /// The number of steps after which a program that updates parameters compares the copies of its store's tensors, by `check_replicas`.
+  /// Never if 0. Default: 100, or 0 if the program is compiled with NDEBUG. The same on all processes.
   std::uint32_t check_replicas_every = 0;  // `executable` sets it: gshard::compiled has an NDEBUG of its own
 
   /// Sets the number of threads of this process for later runs. @see executor::threads
@@ -72,7 +72,7 @@ class untyped_executable {
   /// `problem`, `operation`, `operands`: as in `executor`. The plan must outlive the executable.
   untyped_executable(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& extents, parameter_store store,
                      std::string problem, std::string_view operation, const collective_call& operands);
-  untyped_executable();  // not defined: of calls that do not compile
+  untyped_executable();  // not defined: for calls that do not compile
   /// A move and the destructor wait for a run that was started.
   untyped_executable(untyped_executable&&) noexcept = default;
   untyped_executable& operator=(untyped_executable&&) noexcept = default;
@@ -88,14 +88,14 @@ class untyped_executable {
   const detail::bound_value& input(std::size_t i) const { return run_->input(i); }
   const detail::bound_value& output(std::size_t i) const { return run_->output(i); }
   const any_cluster& on() const { return run_->on(); }
-  /// The result of the last run, of this sharding: a copy, or the memory to which the output is bound if no copy is needed.
+  /// The result of the last run, with this sharding: a copy, or the memory to which the output is bound if no copy is needed.
   detail::untyped_result read_output(std::size_t i, const named_sharding& spec, const any_cluster& on) const;
 
   /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text of this process, or nothing.
   std::string prepare();
-  /// Begins a call: forgets the inputs of the one before.
+  /// Begins a call: forgets the inputs of the previous call.
   void begin_inputs() { inputs_ = {}; }
-  /// Write an input. Throw `gshard::error` of this process.
+  /// Write an input. Throw `gshard::error` on this process alone.
   void write_bound(std::size_t i);
   void write_tensor(input_name at, const untyped_tensor& given);
   void write_array(input_name at, const detail::untyped_array& given, bool column_major);
@@ -104,8 +104,8 @@ class untyped_executable {
   void add_facts_of_tensor(std::vector<fact>& facts, input_name at, const untyped_tensor& given) const;
   void add_facts_of_array(std::vector<fact>& facts, input_name at, const detail::untyped_array& given, bool column_major) const;
 
-  /// Runs the steps, after the inputs are written. `tensors`: the inputs that are tensors, a bit each; add_facts(facts): adds what the
-  /// processes compare of the inputs.
+  /// Runs the steps, after the inputs are written. `tensors`: the inputs that are tensors, a bit each; add_facts(facts): adds the facts
+  /// about the inputs that the processes compare.
   template <class AddFacts>
   void run_once(std::string problem, std::uint64_t tensors, const AddFacts& add_facts) {
     if (compared_) tensors = 0;
@@ -123,7 +123,7 @@ class untyped_executable {
   /// Writes exactly as many tensors as the program has inputs, and runs the steps.
   void run_on_tensors(std::span<const untyped_tensor* const> inputs);
 
-  /// Binds an input or output to memory of the caller; `has_moved`: in debug builds, of a std::vector.
+  /// Binds an input or output to memory of the caller; `has_moved`: for a std::vector in debug builds.
   void bind(bool is_input, std::size_t i, const untyped_tensor& memory);
   void bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major, callback<bool()> has_moved);
 
@@ -134,10 +134,10 @@ class untyped_executable {
   std::unique_ptr<executor> run_;
   fnv1a<std::uint64_t> inputs_;  // the hash of a call's inputs that must be the same on all processes
   std::vector<detail::bound_port> bound_inputs_, bound_outputs_;
-  bool updates_ = false;   // parameters
+  bool updates_ = false;   // if the program updates parameters
   bool binds_ = false;     // if an input or output is bound
   bool rebinds_ = false;   // if one was bound since the last run
-  bool compared_ = false;  // the copies of input tensors, in a call that did not throw
+  bool compared_ = false;  // if a call that did not throw has compared the copies of input tensors
   std::int64_t skipped_steps_ = 0;
 
   void execute_here(std::string problem);
@@ -147,14 +147,14 @@ class untyped_executable {
   void set_port(bool is_input, std::size_t i, detail::bound_port port);
   /// True if an input must be the same on all processes: a complete array for a replicated input.
   bool is_compared(const detail::bound_value& v) const { return on().on().processes() > 1 && v.layout.used() == 0; }
-  /// True if samples of an input must be: a complete array for a sharded input.
+  /// True if samples of an input must be the same on all processes: a complete array for a sharded input.
   bool is_sampled(const detail::bound_value& v) const { return on().on().processes() > 1 && v.layout.used() != 0; }
 };
 
 #if GSHARD_HAS_BODIES
 
 namespace detail {
-/// A tensor's device order refers to the mesh of its cluster. So inputs and outputs with a device order need the program's exact mesh.
+/// A tensor's device order refers to the mesh of its cluster, so inputs and outputs with a device order need the program's exact mesh.
 inline std::string problem_of_orders(const plan_view& plan, const mesh_shape& mesh) {
   bool same = mesh.rank() == plan.mesh.rank();
   for (int a = 0; same && a < mesh.rank(); ++a) same = mesh.name(a) == plan.mesh.name(a);

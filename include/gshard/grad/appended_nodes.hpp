@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The nodes of gradients, in the order in which devices run them: that of the program, backwards.
+// The nodes of gradients, in the order in which devices run them: the reverse order of the program.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/permute_nodes.hpp>
@@ -22,7 +22,7 @@ class appended_nodes {
   constexpr void set_owner(std::int32_t owner) {
     while (begin_ + owners_.size() < b_.program.nodes.size()) owners_.push_back(owner);
   }
-  /// Sorts them by owner, the last one first. Nodes of one owner keep their order.
+  /// Sorts the nodes by owner, the last owner first. Nodes of one owner keep their order.
   constexpr void sort() {
     const std::size_t count = owners_.size();
     bool sorted = true;

@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// The bypasses that matter for the wanted gradients.
 class wanted_bypasses {
  public:
-  /// `wanted`: by value, whether its own gradient is wanted. The program fails if there can be none.
+  /// `wanted`: by value, whether its own gradient is wanted. The program fails if such a gradient cannot exist.
   constexpr void find(builder& b, const char* wanted) {
     for (const bypass& r : b.bypasses) {
       if (r.result >= 0) {
@@ -31,13 +31,13 @@ class wanted_bypasses {
       if (n.outputs > 0 && n.out[0] == r.result) return true;
     return false;
   }
-  /// Visits the tensors that the program gave to the verb of a node and that it does not read.
+  /// Visits the bypassed tensors of a node: operands of its verb that the node does not read.
   template <class Visit>
   constexpr void for_each_tensor_of(const node& n, Visit visit) const {
     for (const bypass& r : found_)
       if (n.outputs > 0 && n.out[0] == r.result) visit(r.tensor);
   }
-  /// Replaces nodes by those of the program's calls. Returns the replaced ones, in order.
+  /// Replaces nodes by the nodes of the program's calls. Returns the replaced nodes in order.
   constexpr list<node> replace(graph& g) const {
     list<node> replaced;
     for (const bypass& r : found_) {
@@ -70,7 +70,7 @@ class wanted_bypasses {
  private:
   list<bypass> found_;
 
-  /// True if a tensor is wanted from which the bypassed one is made, and which the node bypasses, too.
+  /// True if the bypassed tensor is wanted, or a tensor between it and the one that the node reads.
   static constexpr bool is_any_wanted(const graph& g, const bypass& r, const char* wanted) {
     const node& reader = g.nodes[std::size_t(g.at(r.result).producer)];
     const std::int32_t read = reader.kind != r.kind ? reader.in[1] : reader.in[r.operand];

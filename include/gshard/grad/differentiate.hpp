@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Gradients of a program, as further nodes of it.
+// Gradients of a program, appended to it as nodes.
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
@@ -19,7 +19,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The gradient of a parameter whose rows have copies: the sum over them, for each. Other gradients as they are.
+/// The gradient of a parameter whose rows have copies: for each copy, the sum over all copies. Other gradients are returned unchanged.
 constexpr symbol sum_copies(symbol of, symbol gradient) {
   builder& b = *of.owner;
   const std::int32_t row = b.failed() ? -1 : of.get().parameter;
@@ -30,8 +30,8 @@ constexpr symbol sum_copies(symbol of, symbol gradient) {
 }  // namespace detail
 
 /// The gradients of a scalar with respect to the tensors `of`, in that order, as further nodes of the program. Reverse mode, operation by
-/// operation: the gradient of an einsum is another einsum. The gradient of a parameter that is used in several places is summed once.
-/// That of a tensor in half precision is float.
+/// operation: the gradient of an einsum is another einsum. The gradient of a parameter that is used in several places is summed once. The
+/// gradient of a tensor in half precision is float.
 /// Communicates: nothing by itself; the partitioner adds the communication of the appended nodes.
 template <class Symbols>
   requires(detail::takes<detail::list_of<symbol>, Symbols>)
@@ -56,7 +56,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
 }
 
 /// gradients(loss, {w, b}): the same.
-template <class = void>  // as above, only programs that call it pay for it
+template <class = void>  // a template, so that only programs that call it pay for it
 constexpr list<symbol> gradients(symbol scalar, std::initializer_list<symbol> of) {
   return gradients(scalar, list_view<symbol>(of.begin(), of.size()));
 }

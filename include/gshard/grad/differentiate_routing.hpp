@@ -54,7 +54,7 @@ constexpr symbol emit_expert_group_slots_grad(symbol slot, symbol row, symbol dw
   return {&b, b.add_node(op::expert_group_slots_grad, {slot.id, row.id, dweight.id}, rule, attr, {{slot.get().dims, dweight.get().type}})};
 }
 
-/// op::top_k_gating_grad: the derivative of gates, from those of weights and of the auxiliary loss.
+/// op::top_k_gating_grad: the derivative of gates, from the derivatives of weights and of the auxiliary loss.
 constexpr symbol emit_gating_grad(builder& b, const node& n, symbol dweight, symbol daux) {
   sharding_rule r = route::base();
   r.blocked = n.rule.blocked;
@@ -69,7 +69,7 @@ constexpr symbol emit_gating_grad(builder& b, const node& n, symbol dweight, sym
   return {&b, b.add_node(op::top_k_gating_grad, list_view(ids.data(), std::size_t(n.inputs) + 3), r, n.attr, {{gates.dims, gates.type}})};
 }
 
-/// The gradient of operand i of a routing node; empty if it has none. gradient(o): that of result o.
+/// The gradient of operand i of a routing node; empty if it has none. gradient(o): the gradient of result o.
 template <class Gradient>
 constexpr symbol emit_routing_grad(builder& b, const node& n, int i, const Gradient& gradient) {
   const auto in = [&](int k) { return symbol{&b, k < n.inputs ? n.input(k) : -1}; };
@@ -90,7 +90,7 @@ constexpr symbol emit_routing_grad(builder& b, const node& n, int i, const Gradi
       if (i == 0) return emit_grouped_product(d, in(1), in(2), !transposed, n.attr.rounds_to_bf16);
       return emit_grouped_weight_grad(transposed ? d : in(0), transposed ? in(0) : d, in(2), in(1).get().dims, n.attr.rounds_to_bf16);
     }
-    case op::grouped_weight_grad:  // dw = x^T dy. With d, the gradient of dw: that of x is dy d^T, that of dy is x d
+    case op::grouped_weight_grad:  // dw = x^T dy. If d is the gradient of dw: the gradient of x is dy d^T, that of dy is x d
       return i == 2 ? b.nothing() : emit_grouped_product(in(1 - i), gradient(0), in(2), i == 0, n.attr.rounds_to_bf16);
     case op::one_hot: return i == 1 ? emit_one_hot_grad(in(0), gradient(0)) : b.nothing();
     case op::dispatch:

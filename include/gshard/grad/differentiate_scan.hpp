@@ -24,7 +24,7 @@ constexpr const scan_record* scan_ended_by(const Builder& b, const node& end) {
     if (b.scans[i].loop == end.attr.loop) return &b.scans[i];
   return nullptr;
 }
-/// Marks all results of a scan that reads a marked tensor. By tensor: whether it depends on one whose gradient is wanted.
+/// Marks all results of a scan that reads a marked tensor. `needed`: by tensor, whether it depends on a tensor whose gradient is wanted.
 template <class Differentiator>
 constexpr void need_results(const Differentiator& d, const graph& g, const scan_record& r, char* needed) {
   bool any = false;
@@ -32,7 +32,7 @@ constexpr void need_results(const Differentiator& d, const graph& g, const scan_
   for (std::int32_t i = r.close; i < r.end && any; ++i) needed[g.nodes[std::size_t(i)].output()] = true;
 }
 
-/// Copies of nodes, with other tensors in place of some that they read.
+/// Copies nodes, and replaces some of their operands.
 template <class Builder>
 class node_copier {
  public:
@@ -43,7 +43,7 @@ class node_copier {
   constexpr void replace(std::int32_t tensor, symbol by) { now_[std::size_t(tensor)] = by.id; }
   constexpr symbol of(std::int32_t tensor) const { return {&b_, now_[std::size_t(tensor)]}; }
 
-  /// Appends copies of the nodes [from, to) of the body of a loop. Loops in it get numbers of their own, but keep their random numbers.
+  /// Appends copies of the nodes [from, to) of the body of a loop. Inner loops get new loop numbers, but keep their random numbers.
   constexpr void copy(const scan_record& around) {
     const std::int32_t from = around.body, to = around.close, shift = std::int32_t(b_.program.nodes.size()) - from;
     const std::int32_t loops = b_.program.while_loops - around.loop;
@@ -94,8 +94,8 @@ class node_copier {
   }
 };
 
-/// Appends the loop that computes the gradients of a scan. Each iteration computes a step again, and pulls gradients back through it. It
-/// carries the gradients of the states, the sums of those of tensors from outside, and the stacked ones of the rows.
+/// Appends the loop that computes the gradients of a scan. Each iteration recomputes a step, and pulls gradients back through it. The loop
+/// carries the gradients of the states, the summed gradients of tensors from outside, and the stacked gradients of the rows.
 template <class Differentiator, class Builder>
 class scan_differentiator {
  public:
@@ -122,23 +122,23 @@ class scan_differentiator {
  private:
   /// A tensor whose gradient the loop computes.
   struct part {
-    std::int32_t tensor = -1;  // to which the gradient belongs
-    symbol leaf;               // the tensor in an iteration whose gradient is its part
+    std::int32_t tensor = -1;  // the tensor of the gradient
+    symbol leaf;               // the tensor of an iteration, whose gradient is added
     symbol carried, after;     // the state of the loop, and its result
-    symbol index;              // of a row: where it is stacked
+    symbol index;              // for a row: its index in the stack
   };
 
   Differentiator& outer_;
   Builder& b_;
   scan_record scan_;
   list<part> states_, sums_, rows_;
-  list<part> earlier_;  // by state, with the gradients of its earlier values as they are read, stacked
+  list<part> earlier_;  // by state: the gradients of its earlier values, stacked by the step that reads them
 
   constexpr symbol at(std::int32_t id) const { return {&b_, id}; }
   constexpr bool differentiable(std::int32_t id) const { return has_gradient(b_.program.at(id).type); }
   constexpr bool is_of_scan(std::int32_t id) const { return b_.program.at(id).producer >= scan_.begin; }
 
-  /// True if a gradient has reached a result from which it goes on.
+  /// True if a gradient has reached a result that depends on a wanted tensor.
   constexpr bool reached() const {
     const auto is_reached = [this](std::int32_t v) { return outer_.needs(v) && outer_.gradient_so_far(v).id >= 0; };
     for (const scan_record::state& s : scan_.states)
@@ -147,7 +147,7 @@ class scan_differentiator {
       if (is_reached(y.stacked)) return true;
     return false;
   }
-  /// The tensors from outside that the body reads and whose gradients are wanted.
+  /// Finds the tensors from outside that the body reads and that wanted gradients pass through.
   constexpr void find_sums() {
     list<char> found(b_.program.values.size(), 0);
     const auto read = [&](std::int32_t v) {
@@ -180,7 +180,7 @@ class scan_differentiator {
     like.type = gradient_type(like.type);
     return like;
   }
-  /// The same of stacked rows: the sharding of the stack, if it is annotated and not sharded along dim 0, else that of a row.
+  /// The same for stacked rows: the sharding of the stack, if it is annotated and not sharded along dim 0; otherwise the sharding of a row.
   constexpr value gradient_of_stack(const scan_record::stack& x) const {
     const value all = b_.program.at(x.stacked);
     value like = gradient_of(stack_of(b_.program.at(x.row), all.dims[0]));
@@ -188,7 +188,7 @@ class scan_differentiator {
     like.layout = all.layout;
     return like;
   }
-  /// Computes a step again, and the gradients of what it reads.
+  /// Recomputes a step, and computes the gradients of its operands.
   constexpr Differentiator step_back(symbol step) {
     node_copier<Builder> copies(b_);
     list<symbol> leaves;
@@ -236,7 +236,7 @@ class scan_differentiator {
     if (!b_.failed()) read_saved(copies, saved, from);
     return inner;
   }
-  /// The nodes from `from` on read saved tensors, not copies of them. So nothing needs these copies.
+  /// Makes the nodes from `from` on read saved tensors in place of their copies, so that nothing needs these copies.
   constexpr void read_saved(const node_copier<Builder>& copies, const list<symbol>& saved, std::size_t from) {
     list<std::int32_t> now;
     for (std::size_t v = 0; v < b_.program.values.size() && !saved.empty(); ++v) now.push_back(std::int32_t(v));
@@ -246,7 +246,7 @@ class scan_differentiator {
       for (int k = 0; k < n.inputs; ++k) n.in[k] = now[std::size_t(n.in[k])];
     }
   }
-  /// The gradient of a state, as the step `lag` steps after this one has read it; zeros if there is none.
+  /// The gradient of a state from its reader, the step `lag` steps later; zeros if there is no such step.
   constexpr symbol read_later(symbol rows, symbol step) {
     const symbol later = here(step) + double(scan_.lag), last = at(scan_.last), exists = here(later) <= last;
     const symbol row = emit_row(rows, select(exists, later, last));

@@ -35,8 +35,8 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Reverse-mode differentiation of a program: walks its nodes backwards. For every node with a gradient on a result it appends nodes that
-/// compute the gradients of the operands. The walk is in canonical order, and in this order the gradients of a tensor with several readers
-/// are added. Devices run the appended nodes in the order of the program, backwards.
+/// compute the gradients of the operands. The walk is in canonical order. The gradients of a tensor with several readers are added in this
+/// order. Devices run the appended nodes in the reverse order of the program.
 // A template, so that only programs with gradients pay for it.
 template <class Builder>
 class differentiator {
@@ -101,7 +101,7 @@ class differentiator {
     const std::int32_t g = gradients_[std::size_t(x.id)];
     return g >= 0 ? at(g) : zeros_for(x);
   }
-  /// A node that reads the tensors that the program gave to its verb, as far as their gradients are wanted.
+  /// A node with the operands of the program's call, as far as their gradients are wanted.
   constexpr node as_written(std::size_t i) const { return bypasses_.as_written(b_.program.nodes[i]); }
   /// True if a node reads a tensor that depends on one whose gradient is wanted.
   constexpr bool reads_needed(const node& n) const {
@@ -129,7 +129,7 @@ class differentiator {
   Builder& b_;
   std::size_t first_, end_;
   list<std::int32_t> gradients_;        // by value, -1: none so far
-  list<std::int32_t> earliest_reader_;  // by value: the first node of the program of which a gradient has reached it
+  list<std::int32_t> earliest_reader_;  // by value: the first node of the program that has added to its gradient
   appended_nodes<Builder> appended_;
   std::int32_t current_;  // the node that is differentiated
   list<char> needed_;     // by value: depends on a tensor whose gradient is wanted
@@ -166,7 +166,7 @@ class differentiator {
     }
     return nodes;
   }
-  /// Some nodes, sorted as if nodes read the tensors that the program gave to their verbs.
+  /// Sorts some nodes as if all nodes had the operands of the program's calls.
   constexpr list<std::int32_t> canonical(const list<char>& some) {
     const list<node> replaced = bypasses_.replace(b_.program);
     const canonical_order sorted(b_.program, some);
@@ -363,7 +363,7 @@ class differentiator {
     return kept;
   }
 
-  /// dy where x equals the extremum. Several such elements share it equally.
+  /// dy where x equals the extremum. Several such elements share dy equally.
   constexpr void pull_back_extremum(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
     const short_list all = counting(x.rank()), kept = kept_of(n), own = counting(y.rank());
@@ -376,8 +376,8 @@ class differentiator {
                                 std::array{hit, share}, std::array{all, kept}, x));
   }
 
-  /// dy times the product of the other elements, which is y / x without zeros. Else only a single zero has a gradient: the product of the
-  /// others.
+  /// dy times the product of the other elements: y / x if no element is zero. Otherwise only a single zero has a gradient: the product of
+  /// the others.
   constexpr void pull_back_product(const node& n, symbol dy) {
     const symbol x = in(n, 0), y = out(n);
     const short_list all = counting(x.rank()), kept = kept_of(n);
@@ -407,8 +407,8 @@ class differentiator {
     }
   }
 
-  /// Each operand's gradient is a convolution of the other two tensors. That of the second operand reads the first through the same
-  /// windows. That of the first operand, which has the windows, uses their inverses.
+  /// Each operand's gradient is a convolution of the other two tensors. The gradient of the second operand reads the first through the same
+  /// windows. The gradient of the first operand, which has the windows, uses their inverses.
   constexpr void pull_back_convolution(const node& n, symbol dy) {
     const short_list &a = n.rule.in[0], &w = n.rule.in[1], &y = n.rule.out[0];
     const symbol x = in(n, 0), second = n.inputs > 1 ? in(n, 1) : b_.nothing();

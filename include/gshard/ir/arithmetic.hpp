@@ -21,7 +21,7 @@ template <class T>
 struct modular_type<T> {
   using type = std::make_unsigned_t<T>;
 };
-/// The type in which numbers are added and multiplied: of integers, one whose overflow is defined.
+/// The type in which numbers are added and multiplied: for integers, a type whose overflow is defined.
 template <class T>
 using modular = typename modular_type<T>::type;
 
@@ -38,7 +38,7 @@ constexpr T product(const T& a, const T& b) {
   else if constexpr (std::is_integral_v<T>) return T(modular<T>(a) * modular<T>(b));
   else return a * b;
 }
-/// The complex conjugate. Of a real number, the number.
+/// The complex conjugate. A real number is returned unchanged.
 template <class T>
 constexpr T conjugate_of(const T& x) {
   if constexpr (has_parts<T>) return {x.real(), -x.imag()};

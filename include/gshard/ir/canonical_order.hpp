@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// An order of the nodes of a graph that depends on the graph alone. So gradients and plans do not depend on the order of independent
+// An order of the nodes of a graph that depends on the graph alone. Therefore gradients and plans do not depend on the order of independent
 // statements in a program.
 
 #include <gshard/base/list.hpp>
@@ -14,12 +14,12 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The canonical order: by level, then by the rank of the result, then by a hash of what a node computes, from which operands, and who
-/// reads it. Levels follow the longest chains of nodes between a node and the end. Nodes of loops separate levels: no node passes them.
+/// The canonical order: by level, then by the rank of the result, then by a hash of a node's computation, operands and readers. Levels
+/// follow the longest chains of nodes from a node to the end. Nodes of loops separate levels: no node passes them.
 // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
 class canonical_order {
  public:
-  /// `some`: by node, whether it is sorted; empty: all are. The order of some nodes does not depend on the others, but for what they read.
+  /// `some`: by node, whether it is sorted; empty: all are. The order of some nodes depends on no others, except the nodes that they read.
   constexpr explicit canonical_order(const graph& g, list_view<char> some = {})
       : g_(g), some_(some.empty() ? nullptr : some.data()), levels_(g.nodes.size(), 0), keys_(g.nodes.size(), 0) {
     find_levels();
@@ -41,7 +41,7 @@ class canonical_order {
   list<std::int32_t> order_;
   std::int32_t top_ = 0;  // above all levels
 
-  // Odd numbers, which spread the bits of what they multiply.
+  // Odd multipliers, which spread the bits of a hash.
   static constexpr std::uint64_t first = 0x9e3779b97f4a7c15, second = 0xc2b2ae3d27d4eb4f, third = 0x165667b19e3779f9,
                                  fourth = 0xd6e8feb86659fd93;
 
@@ -91,7 +91,7 @@ class canonical_order {
     top_ = top;
     for (std::size_t i = 0; i < count; ++i) levels[i] = top - 1 - levels[i];
   }
-  /// Hashes of dims: the order in which a program makes derived dims makes no difference.
+  /// Hashes of dims. They do not depend on the order in which a program makes derived dims.
   constexpr list<std::uint64_t> hash_dims() const {
     list<std::uint64_t> found;
     found.reserve(g_.dims.size());
@@ -106,7 +106,7 @@ class canonical_order {
     }
     return found;
   }
-  /// Nodes whose hashes are needed: if only some are sorted, these and what they read.
+  /// Nodes whose hashes are needed: if only some are sorted, these and all nodes that they depend on.
   constexpr list<char> hashed_nodes() const {
     list<char> hashed(g_.nodes.size(), some_ ? char(0) : char(1));
     if (!some_) return hashed;
@@ -127,7 +127,7 @@ class canonical_order {
     const list<std::uint64_t> dims_list = hash_dims();
     const list<char> hashed_list = hashed_nodes();
     const char* const hashed = hashed_list.data();
-    list<std::uint64_t> made_list(g_.values.size(), 0);  // by value: a hash of what makes it
+    list<std::uint64_t> made_list(g_.values.size(), 0);  // by value: a hash of its producer
     const std::uint64_t* const dims = dims_list.data();
     const node* const nodes = g_.nodes.data();
     const value* const values = g_.values.data();
@@ -180,7 +180,7 @@ class canonical_order {
       h ^= h >> 29;
       keys[i] = h;
       for (int k = 0; k < n.inputs; ++k) readers[n.in[k]] += (h + std::uint64_t(k)) * second;
-      // Results of higher rank first: they are larger, and what moves with them need not move alone.
+      // Results of higher rank first: they are larger, and tensors that are resharded with them need no reshard of their own.
       keys[i] = h >> 4 | std::uint64_t(15 - values[n.out[0]].dims.count) << 60;
     }
   }
@@ -198,7 +198,7 @@ class canonical_order {
     order_ = list<std::int32_t>(std::size_t(begin[top_]), 0);
     std::int32_t* const order = order_.data();
     for (std::int32_t i = 0; i < count; ++i)
-      if (!some || some[i]) order[begin[levels[i]]++] = i;  // now each begin is the next one
+      if (!some || some[i]) order[begin[levels[i]]++] = i;  // now begin[l] is the begin of level l + 1
     for (std::int32_t l = 0, from = 0; l < top_; from = begin[l++]) {
       const std::int32_t to = begin[l];
       std::int32_t gap = 1;

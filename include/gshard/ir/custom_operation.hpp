@@ -14,7 +14,7 @@ struct symbol;
 /// Made by `custom<Operation>` from the members of a user's type. @see trace/custom.hpp
 struct custom_operation {
   std::string_view name;
-  /// The kernels, and the element types of their tensors. `element<T>` of the operation names others than T: the kernels convert pointers.
+  /// The kernels, and the element types of their tensors. If `element<T>` of the operation is not T, the kernels convert pointers.
   shard_function<float> f32 = nullptr;
   shard_function<double> f64 = nullptr;
   dtype element_f32 = dtype::f32, element_f64 = dtype::f64;

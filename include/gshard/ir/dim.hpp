@@ -14,8 +14,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A dim of a program. A `bound` dim has a letter and gets its extent when the program starts. The others are expressions over dims before
-/// them in the program's table.
+/// A dim of a program. A `bound` dim has a letter and gets its extent when the program starts. All others are expressions over earlier dims
+/// of the program's table.
 struct dim {
   enum class kind : std::uint8_t {
     bound,    // by letter
@@ -42,8 +42,8 @@ struct fraction {
 
   constexpr bool operator==(const fraction&) const = default;
 };
-/// A number that is not negative, as a fraction: the last convergent of its continued fraction with a divisor of at most 2^20. So decimal
-/// numbers are exact, 1.8 is 9/5, although no double is.
+/// A number that is not negative, as a fraction: the last convergent of its continued fraction with a divisor of at most 2^20. Therefore
+/// decimal numbers are exact: 1.8 is 9/5, although no double is.
 constexpr fraction nearest_fraction(double x) {
   constexpr std::int64_t most = 1 << 20;
   fraction before{1, 0}, now{std::int64_t(x), 1};
@@ -99,8 +99,8 @@ struct dims {
   }
 };
 
-/// The extent of a derived dim, given the extents of the dims before it and of the mesh axes. -1 if a dim before it has none, and
-/// `uncountable` if it is beyond the largest number. Axes without an extent have one device.
+/// The extent of a derived dim, given the extents of the dims before it and of the mesh axes. -1 if one of these dims has none;
+/// `uncountable` if it is beyond the largest number. Axes without an extent count as one device.
 constexpr std::int64_t derived_extent(const dim& d, list_view<std::int64_t> before, list_view<int> axes = {}) {
   const auto rounded_up = [](std::int64_t n, std::int64_t by) { return n == uncountable || n < 1 ? n : (n - 1) / by + 1; };
   switch (d.what) {

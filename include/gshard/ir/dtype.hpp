@@ -24,7 +24,7 @@ using bfloat16 = Eigen::bfloat16;
 /// Every element type. Each has one line here, one in `dtype_table` and one `element_type_of`.
 enum class dtype : std::uint8_t { f32, f64, i32, i64, c64, c128, boolean, f16, bf16, count_ };
 
-/// What operations compute with an element type. All types can be moved and cast.
+/// The arithmetic of an element type. All types can be moved and cast.
 enum class arithmetic_of : std::uint8_t {
   real,      ///< float and double: every operation.
   integer,   ///< Sums, element-wise arithmetic and comparisons, reductions.
@@ -40,7 +40,7 @@ struct dtype_traits {
   std::string_view cpp_name;  ///< In error texts: "float".
   int size;                   ///< Bytes.
   arithmetic_of arithmetic;
-  dtype part = type;  ///< The type of the real and the imaginary part of a complex number, which lie side by side; else the type itself.
+  dtype part = type;  ///< Of a complex type: the type of the real and the imaginary part, which are adjacent. Otherwise the type itself.
 };
 
 inline constexpr dtype_traits dtype_table[]{
@@ -71,7 +71,7 @@ constexpr bool is_real(dtype t) { return traits(t).arithmetic == arithmetic_of::
 constexpr bool is_complex(dtype t) { return traits(t).arithmetic == arithmetic_of::complex; }
 /// True if gradients are computed in this type.
 constexpr bool is_differentiable(dtype t) { return is_real(t) || is_complex(t); }
-/// The element type of gradients of tensors of this type: that of half precision is float. Integers and masks have no gradient.
+/// The element type of gradients of tensors of this type: float for half precision. Integers and masks have no gradient.
 constexpr dtype gradient_type(dtype t) { return traits(t).arithmetic == arithmetic_of::storage ? dtype::f32 : t; }
 /// True if tensors of this type have gradients, perhaps in another type.
 constexpr bool has_gradient(dtype t) { return is_differentiable(gradient_type(t)); }
@@ -139,7 +139,7 @@ template <>
 struct element_type_of<half> : element_constant<dtype::f16> {};
 template <>
 struct element_type_of<bfloat16> : element_constant<dtype::bf16> {};
-/// std::complex<T>. Its header takes much compile time, so that this one does not include it.
+/// std::complex<T>. Its header takes much compile time, so this one does not include it.
 template <template <class> class Complex, class T>
   requires requires(Complex<T> z) {
     z.real() + z.imag();

@@ -24,7 +24,7 @@ struct equation {
   int count = 0;  // operands
   std::array<char, most_factors> letters{};
   int factors = 0;
-  /// The position of "..." among the letters of each operand that has one, counted from 1, and of the output's.
+  /// For each operand, and for the output: the position of "..." among the letters, counted from 1; 0: none.
   std::array<std::uint8_t, most_operands> ellipses{};
   std::uint8_t output_ellipsis = 0;
   bool has_ellipsis = false;
@@ -122,8 +122,8 @@ constexpr equation parse_equation(std::string_view text, diagnostic& problem, eq
   return e;
 }
 
-/// The equation for operands of these ranks: "..." are the dims that the letters of an operand leave, matched from the last one on. The
-/// factors of these dims come after those of letters. Reports `equation_too_large`, and `ellipsis_not_kept`.
+/// The equation for operands of these ranks. The dims of an operand without letters replace "...", matched from the last one on. Their
+/// factors follow the factors of letters. Reports `equation_too_large`, and `ellipsis_not_kept`.
 constexpr equation without_ellipses(const equation& e, const int* ranks, std::string_view text, diagnostic& problem) {
   equation all = e;
   int most = 0;

@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The faults of a program, a spec or an equation at compile time. The sentence of each is in ir/fault.def.
+/// The faults of a program, a spec or an equation at compile time. Their messages are in ir/fault.def.
 enum class fault : std::uint8_t {
   nothing,
   refused_call,  // a verb was called wrongly; the compiler has printed the error (trace/wrong_calls.hpp)
@@ -20,7 +20,7 @@ enum class fault : std::uint8_t {
 #include <gshard/ir/fault.def>
 };
 
-/// The first fault of a program, with the words of its sentence.
+/// The first fault of a program, with the words of its message.
 struct diagnostic {
   /// In place of a number that the fault does not have. Options may be -1.
   static constexpr int no_number = std::numeric_limits<int>::min();
@@ -30,9 +30,9 @@ struct diagnostic {
   tensor_name word;       // axis, index letter, options, or the name of an operand
   int first = no_number;  // column, operand, expected number, ...
   int second = no_number;
-  dtype given{};          // of wrong_type: the element type of the operand
-  element_set taken = 0;  // of wrong_type: those that the operation takes
-  int line = 0;           // of the program, of the verb or the operation
+  dtype given{};          // for wrong_type: the element type of the operand
+  element_set taken = 0;  // for wrong_type: the types that the operation takes
+  int line = 0;           // the program's line of the verb or the operation
   tensor_name scope;      // the named_scope around it
 
   constexpr explicit operator bool() const { return what != fault::nothing; }
@@ -49,7 +49,7 @@ struct diagnostic {
     first = a;
     second = b;
   }
-  /// The line and the scope of the operation at which a pass found the fault, unless a verb has found it.
+  /// Sets the line and the scope of the operation at which a pass found the fault, unless a verb has set them.
   constexpr void name_place(std::uint32_t of_operation, const char* around_it) {
     if (what == fault::nothing || line != 0) return;
     line = int(of_operation);

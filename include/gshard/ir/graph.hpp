@@ -26,8 +26,8 @@ namespace gshard { inline namespace v0 {
 struct symbol;
 
 /// The rule of a node: the factor (index letter) of each dim of each operand and result. An axis that shards a factor shards all dims that
-/// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations by their
-/// rule alone.
+/// carry it. A result that lacks the factor is then a partial sum over that axis. Propagation and partitioning know operations only by
+/// their rules.
 struct sharding_rule {
   static constexpr int most_in = 7, most_out = 6;
 
@@ -50,10 +50,10 @@ struct sharding_rule {
   constexpr void block(int factor) { blocked = std::uint16_t(blocked | (1u << factor)); }
 };
 
-/// What a remat scope keeps for the gradient. All else that is made in it is recomputed. @see remat
+/// The tensors that a remat scope keeps for the gradient. Its other tensors are recomputed. @see remat
 enum class remat_policy : std::uint8_t {
   nothing = 0,
-  products = 1,     ///< results of einsums of two operands without a batch index: those with weights, not those of attention
+  products = 1,     ///< results of einsums of two operands without a batch index: products with weights, not products of attention
   collectives = 2,  ///< results of collectives, so that no communication is repeated
   everything = 255,
 };
@@ -66,7 +66,7 @@ struct code_place {
   std::uint32_t line = 0;
   bool gradient = false;
   bool is_explicit = false;  // the program allows operands to be resharded implicitly
-  bool recomputed = false;   // of a step: it repeats a step of the forward pass for the gradient
+  bool recomputed = false;   // the step repeats a step of the forward pass for the gradient
   std::int32_t remat = 0;    // the number of the remat scope around it; 0: none
   std::int32_t position = 0;  // in the order in which devices run nodes; -1: they do not run it
   const char* scope = nullptr;  // the innermost named_scope around it
@@ -88,7 +88,7 @@ struct node {
   constexpr std::int32_t output(int i = 0) const { return out[i]; }
 };
 
-/// The name of a node's operation: that of its kind, or of the user's own.
+/// The name of a node's operation: the name of its kind, or of the user's operation.
 constexpr std::string_view name_of(const node& n) { return n.kind == op::custom ? n.attr.custom->name : name(n.kind); }
 
 /// True for an einsum of two operands.
@@ -102,8 +102,8 @@ constexpr bool is_saved(const node& n, remat_policy saved) {
   return includes(saved, remat_policy::products) && traits(n.kind).product && n.inputs == 2 && !has_batch_factor(n);
 }
 
-/// The depth of a node's results, in loops, relative to the node. A carry of at most one operand is a state in the loop that follows. One
-/// of more operands is the state after the loop.
+/// The loop depth of a node's results, relative to the node. A carry of at most one operand is a state in the loop that follows. A carry of
+/// more operands is the state after the loop.
 constexpr int nesting_of_results(const node& n) { return n.kind != op::carry ? 0 : n.inputs <= 1 ? 1 : -1; }
 /// True for a carry that writes a row of a state.
 constexpr bool writes_row(const node& n) { return n.kind == op::carry && n.inputs == 3; }
@@ -119,8 +119,8 @@ struct value {
   dim_list windows;  // by dim, if not empty: the window (halo) through which a device holds the dim (0: its block)
   std::int32_t producer = -1;   // node, or -1: input or parameter
   std::uint8_t priority = 0;    // of its annotation: 0 propagates first
-  bool bf16_on_wire = false;    // devices send each other its elements rounded to bf16
-  bool fits_bf16 = false;       // its elements are numbers of bf16, so that they travel as such
+  bool bf16_on_wire = false;    // devices exchange its elements rounded to bf16
+  bool fits_bf16 = false;       // its elements are numbers of bf16, so devices exchange them in bf16
   std::int32_t parameter = -1;  // its row in the table of parameters, if it is one
 
   constexpr int rank() const { return dims.count; }
@@ -139,7 +139,7 @@ struct initializer {
     zeros,
     constant,
     normal,
-    row,  ///< An element is the number of its row, counted as `parameter::copies_of` says.
+    row,  ///< An element is the number of its row, counted as in `parameter::copies_of`.
   };
   kind what = kind::zeros;
   /// The constant, or the standard deviation, divided by the square root of the product of the extents of `fan_in`.
@@ -158,15 +158,15 @@ struct parameter {
   bool trainable = true;       // optimizers train it
   bool of_optimizer = false;  // state of an optimizer, which is no part of the model
   bool is_cache = false;      // a variable that checkpoints leave out
-  /// Its rows along dim 0 are copies of the rows of a tensor whose dim 0 has this dim: before any move, row r of R is floor(r * E / R). -1:
+  /// Its rows along dim 0 are copies of the rows of a tensor with this dim 0. Initially, row r of R is a copy of row floor(r * E / R). -1:
   /// no copies. @see trace/expert_replicas.hpp
   int copies_of = -1;
-  std::int32_t placed_by = -1;  ///< The row of the parameter [R] that says which row each copy is, or -1.
+  std::int32_t placed_by = -1;  ///< The row of the parameter [R] with the original row of each copy, or -1.
   /// The sum of a gradient over the copies of each row. Set if it is trainable and has copies.
   symbol (*sum_copies)(const symbol& gradient, const symbol& placed_by) = nullptr;
 };
 
-/// A tensor that is sharded as another one, and over one more mesh axis. `dims`: those of the other one that it has. @see shard_further
+/// A tensor that is sharded as the tensor `like`, and over one more mesh axis. `dims`: the dims of `like` that it has. @see shard_further
 struct sharded_further {
   std::int32_t value = -1, like = -1;
   int axis = 0;
@@ -177,11 +177,11 @@ struct sharded_further {
 struct port {
   tensor_name name;
   std::int32_t value = -1;
-  bool is_loss = false;  // of an output: a run in which it is not finite throws not_finite_error
+  bool is_loss = false;  // for an output: a run in which it is not finite throws not_finite_error
 };
 
-/// True if the partial sums of a looped einsum travel between devices; else blocks of an operand do. The travelling tensor is sharded over
-/// the axes of the step.
+/// True if devices pass the partial sums of a looped einsum to each other; otherwise they pass blocks of an operand. The passed tensor is
+/// sharded over the axes of the step.
 constexpr bool ring_carries_sum(const node& n) { return n.attr.ring_operand == n.inputs; }
 constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) ? n.output() : n.input(n.attr.ring_operand); }
 
@@ -211,8 +211,8 @@ constexpr int window_row(const node& n, int operand, int d) {
   return operand < traits(n.kind).windowed && d < n.rule.windows.size() ? n.rule.windows[d] : 0;
 }
 
-/// The factor of the taps at which a node reads a dim of an operand, if another tensor has that factor; else -1. An axis that shards the
-/// factor shards that dim, too, because a device needs the elements that its block of taps reads.
+/// The factor of the taps at which a node reads a dim of an operand, if another tensor has that factor; otherwise -1. An axis that shards
+/// the factor also shards that dim, because a device needs the elements that its block of taps reads.
 constexpr int tap_factor(const node& n, int operand, int d) {
   return traits(n.kind).taps && n.inputs > 1 && operand == 0 ? n.attr.dims[d] - 1 : -1;
 }
@@ -237,7 +237,7 @@ struct graph {
   list<port> inputs, outputs;
   list<sharded_further> further;  // states and gradients of optimizers
   std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
-  list<remat_policy> remats;     // what each remat scope keeps; they are numbered from 1
+  list<remat_policy> remats;     // the policy of each remat scope; scopes are numbered from 1
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

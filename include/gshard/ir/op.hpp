@@ -114,7 +114,7 @@ enum class linearity : std::uint8_t {
 };
 
 /// The dim along which an operation needs complete lines, but can be decomposed into operations on blocks. An operation that cannot be
-/// decomposed has no `lines`; its rule blocks the dim, as that of sort does. @see decompose
+/// decomposed has no `lines`; its rule blocks the dim, as in sort. @see decompose
 enum class line_dim : std::uint8_t { absent, last, attribute };
 
 /// The properties of an operation that passes and executor use, besides its rule. A field that the table does not name has its default.
@@ -122,11 +122,11 @@ struct op_traits {
   op kind;
   std::string_view name;
   element_set elements = reals;  ///< The element types of its tensors, except ids.
-  bool by_size = false;          ///< Its kernel moves elements of a size, whatever they are.
+  bool by_size = false;          ///< Its kernel moves elements by their size, whatever their type.
   bool routes = false;      ///< Routes tokens to experts, or computes with them there. @see grad/differentiate_routing.hpp
   bool collective = false;  ///< Moves data between devices.
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
-  bool ragged = false;      ///< Moves the rows of operand 0 that are in use, after the counts of these rows, which are operand 1.
+  bool ragged = false;      ///< Moves the rows in use of operand 0, after the counts of these rows, which are operand 1.
   bool alias = false;       ///< The result shares the storage of the first operand.
   bool control = false;     ///< Controls a while loop, and computes nothing.
   int nesting = 0;          ///< 1: the nodes after it are one loop deeper. -1: one less.
@@ -138,14 +138,14 @@ struct op_traits {
   bool elementwise = false;
   /// Multiplies two operands and sums: two floating-point operations per index of its rule.
   bool product = false;
-  bool grouped = false;  ///< A product for each expert, of its rows alone. Operand 2 counts them, by its last dim.
+  bool grouped = false;  ///< A product for each expert, of its rows alone. Operand 2 counts the rows of experts.
   int fused_products = 0;  ///< The number of such products over all indices of its rule in one kernel, for prices.
-  /// Its strategy is the sharding of its result, because it computes something about shards.
+  /// Its strategy is the sharding of its result, because its numbers depend on the shards.
   bool follows_result = false;
-  bool counts_devices = false;   ///< The result is a sum over all devices, whatever shards they hold. So such sums are added first.
+  bool counts_devices = false;   ///< The result is a sum over all devices, whatever shards they hold. Such sums are therefore added first.
   bool of_addends = false;       ///< Computes with each device's addend of a partial sum, and with a state of that device.
   bool annotates = false;        ///< The program sets the sharding of its result, to which the operand is resharded.
-  bool declares_result = false;  ///< The program says in which sharding, or partial sum, the result comes out.
+  bool declares_result = false;  ///< The program declares the sharding, or the partial sum, of the result.
   bool sums = false;             ///< A collective that adds partial sums.
   bool in_rings = false;         ///< A collective that passes blocks around rings of devices: a gather or a reduction.
   bool one_call = false;         ///< A collective that is one call of a backend if it moves few bytes.
@@ -160,7 +160,7 @@ struct op_traits {
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
-  int line_sums = 0;  ///< Decomposed, the number of all_reduces of one number per line, or `own_formula`, in decompose_cost.
+  int line_sums = 0;  ///< For decompose_cost: the number of all_reduces of one number per line when decomposed, or `own_formula`.
   bool after_extremum = false;  ///< Operand 1 is the extremum of its lines. Both are reductions, decomposed only if attr.by_blocks is set.
   bool keeps_sharding = false;  ///< Its results keep the sharding in which they are computed, in dims that nothing else decides.
   bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.

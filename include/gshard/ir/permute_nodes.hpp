@@ -10,7 +10,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Puts the nodes of a graph into another order. `from`: by new place, the node that takes it. It is used up.
+/// Puts the nodes of a graph into another order. `from`: for each new position, the node that moves there. It is overwritten.
 constexpr void permute_nodes(graph& g, std::int32_t* from) {
   node* const nodes = g.nodes.data();
   value* const values = g.values.data();

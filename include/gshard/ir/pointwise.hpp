@@ -32,7 +32,7 @@ struct pointwise {
   static constexpr int most_operands = 6;
 
   int arity = 0;
-  element_set types = reals;  ///< of its operands, which all have the type of the result
+  element_set types = reals;  ///< the element types of its operands, which all have the type of the result
   int own = -1;  ///< A function of the library: its number. It has kernels for all `types`. @see detail::arithmetic::for_each_function
   row_function<float> f32 = nullptr;
   row_function<double> f64 = nullptr;
@@ -51,15 +51,15 @@ struct pointwise {
   /// Instead of all above: a function of shards.
   shard_function<float> shards_f32 = nullptr;
   shard_function<double> shards_f64 = nullptr;
-  std::string_view function{};  ///< what the compiler calls the function of shards
+  std::string_view function{};  ///< the compiler's name of the function of shards
 
-  /// f(x) = x, and so is its derivative.
+  /// True if f(x) = x, and gradients pass unchanged.
   constexpr bool is_identity() const { return arity == 1 && linear && coefficient[0] == 1 && !stops_gradient; }
 };
 
 namespace detail {
 
-// Classes, because these functions are the only ones that a function of `map` adds to a program: one for each element type.
+// Classes, so that a function of `map` adds only these functions to a program: one for each element type.
 template <class T, auto F, class Operands>
 struct row_kernel;
 template <class T, auto F, std::size_t... I>
@@ -134,8 +134,8 @@ template <class T, class F>
   requires(F::arity == 0)
 inline constexpr row_function<T> own_row<T, F> = constant_row<T, F>;
 
-/// A function of the library, with the functions of its gradients, if it has any. They need not read all operands. Dual numbers do, and get
-/// NaN from Inf * 0.
+/// A function of the library, with the functions of its gradients, if it has any. These need not read all operands. Dual numbers read all,
+/// and get NaN from Inf * 0.
 template <class F, class... Slope>
 inline constexpr pointwise own_function = [] {
   pointwise f{.arity = F::arity, .types = F::types, .own = arithmetic::number_of<F>};

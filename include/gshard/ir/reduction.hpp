@@ -9,7 +9,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How several numbers become one, in a reduction or when a partial result is completed.
+/// The function that combines numbers in a reduction, or when a partial result is completed.
 enum class reduction : std::uint8_t { sum, max, min, prod };
 
 }}  // namespace gshard::v0

@@ -62,7 +62,7 @@ struct label {
   }
   constexpr std::string_view axis(std::size_t i) const { return {text[i], length[i]}; }
 
-  // Of an order: one character per device, which holds the number of the device.
+  // For an order: one character per device, which holds the number of the device.
   static constexpr std::size_t most_devices = most * longest;
   constexpr void add_device(int device) {
     text[count / longest][count % longest] = char(device);
@@ -112,8 +112,8 @@ constexpr auto entry_of() {
 inline constexpr label none{label::kind::replicated};
 /// Propagation may shard the dim.
 inline constexpr label any{label::kind::any};
-/// `P<axes<"data", "expert">, none>`: several axes shard one dim, major to minor. Each divides the blocks of those before it, and rounds
-/// up: 13 rows over axes of 2 and 2 are 4, 3, 3, 3, where one axis of 4 has 4, 4, 4, 1.
+/// `P<axes<"data", "expert">, none>`: several axes shard one dim, major to minor. Each axis divides the blocks of the axes before it, and
+/// rounds up: 13 rows over axes of 2 and 2 are 4, 3, 3, 3, where one axis of 4 has 4, 4, 4, 1.
 template <fixed_string... Axes>
 inline constexpr label axes = detail::make_label<Axes...>(label::kind::shard);
 /// `P<none, none, partial<"expert">>`: a tensor of two dims that is a partial sum over "expert".
@@ -121,8 +121,8 @@ template <fixed_string... Axes>
 inline constexpr label partial = detail::make_label<Axes...>(label::kind::partial);
 
 /// `P<"x", none, device_order<0, 2, 1, 3>>`: a tensor of two dims whose shards are placed on the devices in this order, instead of the
-/// mesh's. It serves meshes with device ids of their own. All mesh extents must be static. If a dim is `any`, another one must be sharded.
-/// Only programs take it: operations on tensors outside of them (`reshard`, `einsum`, ...) use the mesh's order.
+/// mesh's. For meshes with their own device ids. All mesh extents must be static. If a dim is `any`, another one must be sharded. Only
+/// programs take it: operations on tensors outside of them (`reshard`, `einsum`, ...) use the mesh's order.
 template <int... Devices>
 inline constexpr label device_order = detail::make_order<Devices...>();
 
@@ -192,7 +192,7 @@ struct spec_from {
 template <label... Labels>
 using P = typename detail::spec_from<Labels...>::type;
 
-/// The sharding that a spec means on a mesh, in the mesh's device order. Reports, for `tensor`, an axis that the mesh lacks or that occurs
+/// Resolves a spec to a sharding on a mesh, in the mesh's device order. Reports, for `tensor`, an axis that the mesh lacks or that occurs
 /// twice.
 constexpr sharding resolve(const named_sharding& named, const mesh_shape& mesh, std::string_view tensor, diagnostic& problem) {
   sharding s = sharding::replicated(named.rank);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which tensors share storage: views with what they show, and results with the operands that they overwrite.
+// Finds tensors that share storage: views with their originals, and results with the operands that they overwrite.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -11,13 +11,13 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The tensor that a view shows; another tensor is its own.
+/// The original of a view; v itself if it is no view.
 constexpr std::int32_t storage_of(const value* values, const node* nodes, std::int32_t v) {
   for (std::int32_t p = values[v].producer; p >= 0 && traits(nodes[p].kind).alias; p = values[v].producer) v = nodes[p].in[0];
   return v;
 }
 
-/// By value: the first one in the same storage. Views count, and results that overwrite operands.
+/// By value: the first value in the same storage. Views share storage, and so do results that overwrite operands.
 // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
 constexpr list<std::int32_t> storage_roots(const list<node>& nodes, std::size_t values) {
   list<std::int32_t> roots(values, 0);

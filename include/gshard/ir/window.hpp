@@ -33,7 +33,7 @@ struct pair_list {
 };
 
 /// The elements of one dim that the indices of another read. For every tap k < taps, index i reads position p = stride * i + low + step *
-/// k. That is element p / dilation, if it is an integer and inside the dim (wrap: modulo its extent); else nothing.
+/// k. That is element p / dilation, if it is an integer and inside the dim (wrap: modulo its extent); otherwise nothing.
 ///
 /// One form serves all: a slice is {stride, low = start}, padding {low = -pad}, padding between elements {dilation}, reversal
 /// {stride = -1, low = extent - 1}, a convolution {stride, low = -pad, taps, step = window dilation, dilation = base dilation}. A window
@@ -55,7 +55,7 @@ struct bound_window {
 };
 
 /// The elements of a dim of `extent` that the indices of `block` read, from the first to the last. With wrap the first is
-/// inside the dim, and the last may be beyond its extent: element e is there element e - extent.
+/// inside the dim, and the last may be beyond its extent: element e is then element e - extent.
 constexpr interval reach(const bound_window& w, const interval& block, std::int64_t extent) {
   if (block.size() <= 0 || w.taps <= 0 || extent <= 0) return {};
   if (!w.pairs.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The C++ types of element types, and calls with the type of a tensor.
+// The C++ types of element types, and calls of functions with the element type of a tensor.
 
 #include <gshard/base/bf16.hpp>
 #include <gshard/base/compiled.hpp>
@@ -77,8 +77,8 @@ decltype(auto) with_element(dtype type, F f) {
   return f(static_cast<float*>(nullptr));
 }
 
-/// The same for tensors whose elements are added, compared or multiplied by collectives. A complex tensor is one of twice as many parts:
-/// its partial sums are sums. Tensors of bf16 are added as `bf16`, whose bits they have.
+/// The same for tensors whose elements collectives add, compare or multiply. A complex tensor counts as a tensor of its real and imaginary
+/// parts: its pending reduction is a sum. Tensors of bf16 are added as `bf16`, which has the same bits.
 template <class F>
 decltype(auto) with_addends(dtype type, F f) {
   switch (traits(type).part) {

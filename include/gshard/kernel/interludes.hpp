@@ -32,7 +32,8 @@ GSHARD_INLINE interlude& interlude_here() {
 }  // namespace detail
 
 /// During its lifetime, kernels that this thread calls also call f() between pieces of their work, at most every `interlude_period`. f must
-/// not throw, nor use the operands of the kernels. Other threads of a kernel do not call it. The destructor restores the interlude before.
+/// not throw, nor use the operands of the kernels. Other threads of a kernel do not call it. The destructor restores the previous
+/// interlude.
 template <class F>
 class use_interludes {
  public:
@@ -50,7 +51,7 @@ class use_interludes {
 /// True if this thread has an interlude.
 inline bool has_interlude() { return detail::interlude_here().call != nullptr; }
 
-/// Calls the interlude of this thread, if it has one and it is time. It has none during the call.
+/// Calls the interlude of this thread, if it has one and `interlude_period` has passed. During the call, the thread has none.
 inline void interlude() {
   detail::interlude& here = detail::interlude_here();
   if (here.call == nullptr) return;

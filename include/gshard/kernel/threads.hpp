@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Threads of the kernels: by OpenMP if compiled with it, else everything runs on the calling thread.
+// Threads of the kernels, by OpenMP. Without OpenMP, everything runs on the calling thread.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/compiler.hpp>
@@ -31,7 +31,7 @@ GSHARD_INLINE int& threads_here() {
 /// The number of threads of kernels that this thread calls: 1, except during the lifetime of a use_threads.
 inline int threads() { return detail::threads_here(); }
 
-/// The default number of threads of a process. OpenMP's number if OMP_NUM_THREADS or the program has set it. Else the available cores,
+/// The default number of threads of a process. OpenMP's number if OMP_NUM_THREADS or the program has set it. Otherwise the available cores,
 /// divided by the processes that share them. 1 without OpenMP.
 inline int default_threads([[maybe_unused]] int processes_here) {
 #if defined(_OPENMP)
@@ -76,7 +76,7 @@ class use_threads {
 /// grains.
 void parallel_for(std::int64_t n, std::int64_t grain, range_function f);
 
-/// parallel_for over rows of `cols` elements, or of an equal cost. A thread gets at least some ten thousand elements.
+/// parallel_for over rows of `cols` elements, or of an equal cost. A thread gets about 2^14 elements or more.
 inline void parallel_rows(std::int64_t rows, std::int64_t cols, range_function f) {
   constexpr std::int64_t worth = 1 << 14;
   parallel_for(rows, (worth + std::max<std::int64_t>(cols, 1) - 1) / std::max<std::int64_t>(cols, 1), f);

@@ -62,7 +62,7 @@ vector<T> across(const vector<T>& v, Op op) {
 }
 
 inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
-/// Faster than gshard::detail::larger, but may lose a NaN. For rows in which something else keeps it, such as a sum.
+/// Faster than gshard::detail::larger, but may lose a NaN. For rows in which a sum also keeps the NaN.
 inline constexpr auto larger_number = [](const auto& a, const auto& b) { return a > b ? a : b; };
 
 /// Folds term(i) over i < n with `op`, whose identity is `start`. `term` gets a reader that maps a pointer to its element i, or to a vector
@@ -116,7 +116,7 @@ std::complex<T> dot(std::int64_t n, const std::complex<T>* x, const std::complex
   for (std::int64_t i = 0; i < n; ++i) part[std::size_t(i % 4)] += gshard::detail::product(x[i], y[i]);
   return (part[0] + part[1]) + (part[2] + part[3]);
 }
-/// NaN if an element is NaN.
+/// The maximum; NaN if an element is NaN.
 template <class T>
 T maximum(std::int64_t n, const T* x) {
   return fold<T>(n, -std::numeric_limits<T>::infinity(), [=](auto at) { return at(x); }, gshard::detail::larger);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Extents, strides and placement of a shard in its global tensor, as kernels see them.
+// Extents, strides and placement of a shard in its global tensor, for kernels.
 
 #include <gshard/base/packed_list.hpp>
 
@@ -50,7 +50,7 @@ constexpr std::int64_t offset_of(const placement& block, const placement& home, 
   return at;
 }
 
-/// True if strides are those of contiguous row-major memory. Dims of one index may have any stride.
+/// True if the strides describe contiguous row-major memory. Dims of extent 1 may have any stride.
 constexpr bool is_row_major(int rank, const index_array& extent, const index_array& stride) {
   const index_array row_major = row_major_strides(rank, extent);
   for (std::size_t d = 0; d < std::size_t(rank); ++d)

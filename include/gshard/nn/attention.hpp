@@ -21,7 +21,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// where a key may be seen, and very negative elsewhere. `rate`: dropout of the attention weights. Parameters: wq, wk, wv [M,H,D],
 /// wo [H,D,M]. @see param_dtype_option
 /// Shapes: query [G,B,Q,M], memory [G,B,K,M]; bias [G,B,K] for padding, or dims that match [G,B,H,Q,K], such as [Q,K] -> [G,B,Q,M].
-/// Communicates: what its einsums do: with heads sharded, one all_reduce of the result.
+/// Communicates: as its einsums: with heads sharded, one all_reduce of the result.
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, softmax
@@ -47,19 +47,18 @@ constexpr symbol attention(const parameter_scope& m, here query, symbol memory, 
   return einsum<"GBQHD,HDM->GBQM">(einsum<"GBHQK,GBKHD->GBQHD">(weights, v), wo);
 }
 
-/// Options of a layer of attention. Which keys a query sees: all; with `mask`, those whose mask is not 0; if causal, those up to its own
-/// position.
+/// Options of a layer of attention. A query sees all keys by default. `mask` hides keys with mask 0, `causal` hides later keys.
 struct attention_layer_options {
   bool causal = false;
   bool grouped = false;    ///< R heads of queries share a head of keys and values.
   double rotary_base = 0;  ///< Above 0: queries and keys are rotated by their positions. @see nn::rotary
   symbol mask{};           ///< [G,B,K]: 1, or 0 at keys that no query sees, such as padding.
-  double dropout = 0;      ///< Of the attention weights.
-  param_dtype_option param_dtype{};  ///< In which the parameters are stored.
+  double dropout = 0;      ///< The rate of dropout of the attention weights.
+  param_dtype_option param_dtype{};  ///< The stored element type of the parameters.
 };
 
-/// attention(m, query, memory, options): multi-head attention that never holds the matrix of all scores. Parameters: wq, wk, wv [M,H,D] and
-/// wo [H,D,M]; if grouped, wq [M,H,R,D] and wo [H,R,D,M].
+/// attention(m, query, memory, options): multi-head attention that never stores the matrix of all scores. Parameters: wq, wk, wv [M,H,D]
+/// and wo [H,D,M]; if grouped, wq [M,H,R,D] and wo [H,R,D,M].
 /// Shapes: query [G,B,Q,M], memory [G,B,K,M] -> [G,B,Q,M].
 /// Communicates: as gshard::attention and its einsums: with heads sharded, one all_reduce of the result.
 /// Compile time: ranks and dims.

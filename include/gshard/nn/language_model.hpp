@@ -29,28 +29,28 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// Options of a decoder-only model, as Mixtral is one. Dims of data: G groups, B sequences per group, T positions, L positions of the
-/// cache. Dims of the model: M model, F hidden, E experts, V vocabulary. Dims of attention: H heads of keys and values, D elements of a
-/// head. Each of the H heads has R heads of queries.
+/// Options of a decoder-only model, such as Mixtral. Dims of data: G groups, B sequences per group, T positions, L positions of the cache.
+/// Dims of the model: M model, F hidden, E experts, V vocabulary. Dims of attention: H heads of keys and values, D elements of a head. Each
+/// of the H heads has R heads of queries.
 ///
 /// Parameters have the names and the memory order of Hugging Face's Mixtral: "model.embed_tokens.weight" [V,M];
 /// "model.layers.0.input_layernorm.weight" [M]; "model.layers.0.self_attn.q_proj.weight" [H,R,D,M], k_proj and v_proj [H,D,M], o_proj
 /// [M,H,R,D]; "model.layers.0.post_attention_layernorm.weight"; "model.norm.weight"; "lm_head.weight" [V,M]. Layers without experts have
-/// "mlp.gate_proj.weight" and "mlp.up_proj.weight" [F,M] and "mlp.down_proj.weight" [M,F]. Experts are those of nn::moe in
+/// "mlp.gate_proj.weight" and "mlp.up_proj.weight" [F,M] and "mlp.down_proj.weight" [M,F]. Experts have the parameters of nn::moe in
 /// "model.layers.0.block_sparse_moe": expert e has w1, w3, w2, transposed, in row e of wi_gate, wi and wo; wg is the transposed gate.
 /// load_hugging_face reads such weights.
 struct language_model_options {
   int layers = 2;
   int moe_every = 2;  ///< Every n-th layer has experts: with n = 2, layers 1, 3 and so on, counted from 0. 0: none has.
-  moe_options moe{.swiglu = true};  ///< Of layers with experts.
+  moe_options moe{.swiglu = true};  ///< Options of layers with experts.
   double rotary_base = 10000;
-  double epsilon = 1e-5;     ///< Of rms_norm.
+  double epsilon = 1e-5;     ///< The epsilon of rms_norm.
   bool tied_head = true;     ///< The embeddings are the weights of the head.
-  double dropout = 0;        ///< Of the results of attention and of feed-forward layers.
-  remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
-  param_dtype_option param_dtype{};               ///< In which weights of products and embeddings are stored; of experts, too.
-  param_dtype_option cache_dtype{};  ///< In which decoding stores keys and values: dtype::bf16 in half of the bytes.
-  axis_name sequence_axis{};  ///< Unless empty: a mesh axis that shards T, and attention is ring_attention, save in steps of decoding.
+  double dropout = 0;        ///< The rate of dropout of the results of attention and of feed-forward layers.
+  remat_policy saved = remat_policy::everything;  ///< The tensors that a layer keeps for the gradient. @see remat
+  param_dtype_option param_dtype{};               ///< The stored element type of embeddings and weights of products, including experts.
+  param_dtype_option cache_dtype{};  ///< The stored element type of keys and values in decoding: dtype::bf16 takes half of the bytes.
+  axis_name sequence_axis{};  ///< If not empty: the mesh axis that shards T. Attention is ring_attention, except in steps of decoding.
 };
 
 namespace detail {
@@ -60,8 +60,8 @@ constexpr symbol language_model_norm(const parameter_scope& m, symbol x, const l
   return rms_norm(x, m.param("weight", "M", init::constant(1)), o.epsilon);
 }
 
-/// Attention of positions [T] to those up to themselves. `at`: the first position of a step of decoding, or nothing. With it, keys and
-/// values are added to the caches "key_cache" and "value_cache" [G,B,L,H,D], which hold those of earlier positions.
+/// Causal attention of positions [T]. `at`: the first position of a step of decoding, or empty. In a step of decoding, keys and values are
+/// added to the caches "key_cache" and "value_cache" [G,B,L,H,D], which hold earlier positions.
 template <class = void>
 constexpr symbol language_model_attention(const parameter_scope& m, symbol x, symbol positions, const decoding_position& at,
                                           const language_model_options& o) {
@@ -97,7 +97,7 @@ constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x,
   return einsum<"GBTF,MF->GBTM">(swiglu(gated, raised), down);
 }
 
-/// The positions [T] of ids: from 0, or those of a step of decoding, which are all in the cache.
+/// The positions [T] of ids: from 0, or from the position of a step of decoding. Then all must be in the cache.
 constexpr symbol positions_from(const parameter_scope& m, int dim, const decoding_position& at) {
   builder& b = m.owner();
   const symbol counted = gshard::detail::emit_indices(b, dim);
@@ -138,11 +138,11 @@ constexpr symbol language_model_logits(const parameter_scope& m, symbol ids, con
 
 }  // namespace detail
 
-/// language_model<"expert">(m, ids, options, routing): the logits of the token after each position. Each position sees those up to itself.
-/// Id 0 is padding after the end of a sequence: experts do not compute it.
+/// language_model<"expert">(m, ids, options, routing): the logits of the token after each position. Each position sees the positions up to
+/// itself. Id 0 is padding after the end of a sequence: experts skip it.
 /// Shapes: int32 ids [G,B,T] -> [G,B,T,V].
-/// Communicates: what its layers do: two all_to_all for each layer with experts. With a sequence axis of n devices: 2 (n - 1)
-/// collective_permute for each layer, and two more all_to_all for each layer with experts.
+/// Communicates: as its layers: two all_to_all for each layer with experts. With a sequence axis of n devices: 2 (n - 1) collective_permute
+/// for each layer, and two more all_to_all for each layer with experts.
 /// Compile time: ranks and dims; that the mesh has the axis.
 /// Throws: `gshard::error`, if an id is V or more, D is odd, or the sequence axis does not shard T evenly.
 /// @see language_model_options, language_model_step, token_loss
@@ -152,14 +152,13 @@ constexpr symbol language_model(const parameter_scope& m, here ids, const langua
   return detail::language_model_logits<ExpertAxis>(m, ids, {}, options, routing);
 }
 
-/// language_model_step<"expert">(m, ids, position, options, order): the logits of the token after this one of each sequence, which is at
-/// the position. It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So the
-/// positions of a sequence are fed in order, from 0. Batches follow each other without a reset. With ids of T successive tokens, the
-/// position is that of the first: one step takes a whole prompt. `order`, if given: sequence b continues that of row order[g,b] of its
-/// group. Beam search gives one.
+/// language_model_step<"expert">(m, ids, position, options, order): takes the token of each sequence at a position, and returns the logits
+/// of the next token. It reads keys and values of earlier positions from caches, and adds the new ones. No checkpoint holds the caches.
+/// Feed the positions of a sequence in order, from 0. A new batch needs no reset. With ids of T successive tokens, `position` is that of
+/// the first: one step takes a whole prompt. If `order` is given, sequence b continues row order[g,b] of its group, as in beam search.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Logits are those of `language_model` with these
-/// options, up to rounding, if no expert is full: let options.moe.router.evaluation_slots be {E}.
+/// options, up to rounding, if no expert is full: set options.moe.router.evaluation_slots to {E}.
 /// Shapes: int32 ids [G,B] or [G,B,T], an int32 scalar, int32 order [G,B] -> [G,B,V] or [G,B,T,V].
 /// Communicates: as language_model, for these positions. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims; that the mesh has the axis.
@@ -179,7 +178,7 @@ constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol 
   return ids.rank() == 3 ? logits_of(ids) : squeeze<2>(logits_of(expand_dims<2>(ids)));
 }
 
-/// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels it is 0, and so is its gradient.
+/// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels, it and its gradient are 0.
 /// Shapes: logits [..., V], int32 labels [...] -> a scalar.
 /// Communicates: as cross_entropy; one all_reduce of the sums.
 /// Compile time: ranks, dims and element types.

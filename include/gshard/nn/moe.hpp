@@ -33,7 +33,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
 struct moe_options {
   capacity slots{0};                             ///< Slots per expert. Factor 0: k. @see gating_options
-  second_expert second = second_expert::random;  ///< With k = 2. @see gating_options
+  second_expert second = second_expert::random;  ///< The use of second choices, with k = 2. @see gating_options
   int k = 2;                                     ///< Experts per token.
   /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with replicas.
   int expert_groups = 1;
@@ -45,28 +45,29 @@ struct moe_options {
   /// Experts have no slots: each takes all its choices, a row for each. Not with slots, chunks, replicas, a second axis, nor with
   /// experts_choose, importance and evaluation_slots of the router. @see send_rows
   bool dropless = false;
-  /// Chunks of slots, or with expert_groups, of token groups: one travels while another is computed. `chunks` divides the number of token
-  /// groups. @see chunk_of, chunks_of_token_groups
+  /// The number of chunks of slots, or, with expert_groups, of token groups, which it must divide. The exchange of one chunk overlaps with
+  /// the products of another. @see chunk_of, chunks_of_token_groups
   int chunks = 1;
-  int shared_experts = 0;                        ///< Experts of every token, with weight 1, beside those that it chooses.
-  router_options router{};                       ///< How experts are chosen.
-  param_dtype_option param_dtype{};              ///< In which weights of products are stored, those of the router excepted.
+  int shared_experts = 0;                        ///< Experts of every token, with weight 1, in addition to its chosen ones.
+  router_options router{};                       ///< Settings of the router.
+  param_dtype_option param_dtype{};              ///< The stored element type of weights of products, except the router's.
 };
 
 struct moe_result {
   symbol y;         ///< [G,S,M]
   symbol load;      ///< [E] tokens per expert
   symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full. experts_choose: tokens without expert
-  symbol demand;    ///< [E] choices of each expert, refused ones too. @see gating_result
+  symbol demand;    ///< [E] choices of each expert, including refused ones. @see gating_result
 };
 
 namespace detail {
 
-/// The weights of feed-forward layers, such as experts. Those that the options do not ask for are empty.
+/// The weights of feed-forward layers, such as experts. Weights that the options do not need are empty.
 struct feed_forward_weights {
   symbol wi, wi_gate, wo, bi, bi_gate, bo;
 };
-/// declare(scope, name, letters) declares a weight in a scope, m or one of another type. `letters`: its dims without those of experts.
+/// declare(scope, name, letters) declares a weight in a scope: m, or m with another element type. `letters`: its dims without the dims of
+/// experts.
 template <class Declare>
 constexpr feed_forward_weights declare_feed_forward(const parameter_scope& m, const moe_options& o, const Declare& declare) {
   const auto declare_if = [&](bool wanted, std::string_view name, std::string_view letters) {
@@ -108,7 +109,7 @@ constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options&
   return y;
 }
 
-/// The routing of a layer, and what its ways to experts have in common.
+/// The routing of a layer, and the other inputs of apply_in_slots, apply_in_groups and apply_dropless.
 struct moe_layer {
   const parameter_scope& m;
   const moe_options& options;
@@ -160,13 +161,13 @@ constexpr symbol apply_in_slots(const moe_layer& l) {
   return y;
 }
 
-/// What a layer whose experts are in groups returns: y, and the number of choices that full groups refused.
+/// The result of a layer with expert groups: y, and the number of choices that full groups refused.
 struct grouped_result {
   symbol y, overflow;
 };
 
-/// Experts with capacity slots in groups that are sharded over the axis; those of a group over the inner axis. Chunks are of token groups.
-/// While a chunk is computed, the next one is on its way to the groups, and the last one on its way back.
+/// Experts with capacity slots, in groups. The groups are sharded over the axis, the experts of a group over the inner axis. Chunks are
+/// chunks of token groups. While one is computed, the next one is sent to the groups, and the last one is sent back.
 template <fixed_string Axis, label Inner>
 constexpr grouped_result apply_in_groups(const moe_layer& l) {
   builder& b = l.owner();
@@ -229,7 +230,7 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
   return {l.gate_einsum([&] { return combine_rows(r, out); }), sum(r.overflow)};
 }
 
-/// The program fails if options do not go together. `two_axes`: of the mesh, for experts.
+/// The program fails if options conflict. `two_axes`: experts are sharded over two mesh axes.
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   if (o.chunks < 1) b.fail_range("moe", ".chunks", o.chunks);
   gshard::detail::check_capacity(b, o.slots, "moe", ".slots");
@@ -263,22 +264,22 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
 ///
 /// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N, .chunks = n}): the same in n chunks of the token groups. While a chunk is
-/// computed, the rows of the next one travel to their nodes, and those of the last one back. Results have the same bits. Gradients of
-/// the experts' weights are sums over the chunks: their order of sums differs. n divides G. @see chunks_of_token_groups
+/// computed, the rows of the next one are sent to their nodes, and the rows of the last one are sent back. Results have the same bits.
+/// Gradients of the experts' weights are sums over the chunks, so their order of sums differs. n divides G. @see chunks_of_token_groups
 ///
 /// moe<"expert">(m, x, mask, {.expert_groups = N, .rows = {1.5 * k}, .dropless = true}): experts without slots in N groups, sharded over
-/// the axis. No expert refuses a choice. A group refuses those for which it has no row left. Parameters as with groups. @see send_rows
+/// the axis. No expert refuses a choice. A group refuses choices for which it has no row left. Parameters as with groups. @see send_rows
 ///
-/// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] says which
-/// expert each one is. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
+/// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] has the expert
+/// of each replica. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
 ///
 /// moe<"expert">(m, x, mask, {.swiglu = true, .biases = true, .shared_experts = 1}): experts have the further parameters wi_gate, as wi;
 /// bi and bi_gate [E,F]; bo [E,M]. Shared expert i has those of one expert, named shared.i.wi and so on.
 /// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
-/// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes. Options are
-/// in range and go together. With expert groups, `chunks` divides G, if G is known.
+/// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes. Options are in
+/// range and do not conflict. With expert groups, `chunks` divides G, if G is known.
 /// Throws: as route, send_rows and chunks_of_token_groups.
 /// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">

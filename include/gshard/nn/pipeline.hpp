@@ -27,27 +27,27 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// How a plan has the ticks of a pipeline.
-/// loop: as iterations of a loop. The plan has one tick, so that the compiler's time does not grow with their number. Prices then count one
+/// The form of a pipeline's ticks in the plan.
+/// loop: iterations of a loop. The plan has one tick, so that compile time does not grow with the number of ticks. Prices then count one
 /// tick, `dry_run` counts all. Processes agree in every tick whether the loop goes on.
 /// all_ticks: the steps of all ticks, one after the other.
 /// automatic: a loop for GPipe, all ticks for the circular schedule. In a loop, each tick of the circular schedule copies the weights of
-/// its round, and adds to the gradients of all rounds. With 256 tokens per microbatch and 1024 features it took 1.45 times as long, and
-/// 1.14 times the memory.
+/// its round, and adds to the gradients of all rounds. With 256 tokens per microbatch and 1024 features, a loop took 1.45 times as long,
+/// and 1.14 times the memory.
 enum class pipeline_plan : std::uint8_t { automatic, loop, all_ticks };
 
 /// The schedule of a pipeline.
 struct pipeline_options {
-  /// How often a microbatch passes all stages: 1 is GPipe. With more, each stage has several groups of layers, and the bubble is smaller:
-  /// the circular schedule.
+  /// The number of times that a microbatch passes all stages. 1: GPipe. More: the circular schedule, in which each stage has several groups
+  /// of layers, and the bubble is smaller.
   int repeats = 1;
-  remat_policy saved = remat_policy::everything;  ///< What a stage keeps of a microbatch for the gradient. @see remat, scan
-  pipeline_plan plan = pipeline_plan::automatic;  ///< How the plan has the ticks.
+  remat_policy saved = remat_policy::everything;  ///< The tensors of a microbatch that a stage keeps for the gradient. @see remat, scan
+  pipeline_plan plan = pipeline_plan::automatic;  ///< The form of the ticks in the plan.
 
   constexpr bool is_loop() const { return plan == pipeline_plan::automatic ? repeats == 1 : plan == pipeline_plan::loop; }
-  /// In each tick, every stage works on one microbatch, or on none that counts.
+  /// The number of ticks. In each tick, every stage works on one microbatch, or its result is ignored.
   constexpr std::int64_t ticks(std::int64_t stages, std::int64_t microbatches) const { return repeats * microbatches + stages - 1; }
-  /// The share of ticks in which a stage has nothing to do: (S - 1) / (R M + S - 1).
+  /// The share of ticks in which a stage is idle: (S - 1) / (R M + S - 1).
   constexpr double bubble(std::int64_t stages, std::int64_t microbatches) const {
     return double(stages - 1) / double(ticks(stages, microbatches));
   }
@@ -111,7 +111,7 @@ class pipeline_writer {
     if (b_.failed()) return b_.nothing();
     return sum_of_stages(slice(all, 0, count - batches_, count), 1);
   }
-  /// Only the circular schedule reads states of some ticks before.
+  /// Only the circular schedule reads states of earlier ticks.
   template <class Tick>
   constexpr std::array<symbol, 2> scan_ticks(const Tick& tick, symbol before, const gshard::detail::scan_options& how) {
     const std::array start{before}, rows{x_};
@@ -120,7 +120,7 @@ class pipeline_writer {
     const auto without = [&tick](symbol t, symbol moved, symbol batch) { return tick(t, moved, moved, batch); };
     return gshard::detail::write_scan(without, start, rows, how, place_.line, place_.file);
   }
-  /// The round in which each stage is in a tick.
+  /// The round of each stage in a tick.
   constexpr symbol round_of_stages(symbol t, symbol stage) {
     const symbol begun = here(t) - stage;  // ticks since the stage took its first microbatch
     symbol round = stage;
@@ -148,7 +148,7 @@ class pipeline_writer {
     return gshard::detail::emit_broadcast(batch, gshard::detail::counting(x_.rank() - 1, 1), gshard::detail::counting(x_.rank()),
                                           state_dims_);
   }
-  /// Each stage's result where the next stage is.
+  /// Moves each stage's result to the next stage.
   constexpr symbol shift(symbol y) { return options_.repeats == 1 ? pad(y, 0, 1, -1) : roll(y, 0, 1); }
   constexpr bool check_result(symbol y) {
     constexpr std::string_view name = "result of the body of pipeline";
@@ -167,7 +167,7 @@ class pipeline_writer {
       for (int r = 0; r < options_.repeats; ++r)
         rounds_[i].push_back(options_.repeats == 1 ? weights_[i] : squeeze(slice(weights_[i], 0, r, r + 1), 0));
     const std::int64_t count = options_.ticks(stages_, batches_), last = (options_.repeats - 1) * batches_ + stages_ - 1;
-    list<symbol> moved, results;  // moved: by tick, each stage's result where the next stage is
+    list<symbol> moved, results;  // moved: by tick, each stage's result, moved to the next stage
     for (std::int64_t t = 0; t < count && !b_.failed(); ++t) {
       const symbol y = run(body, t, operand(t, moved));
       if (!check_result(y)) break;
@@ -213,7 +213,7 @@ class pipeline_writer {
     return gshard::detail::emit_map_of(gshard::detail::choice<>, std::array{condition, a, b},
                                        std::array{gshard::detail::counting(1), of_a, all}, b);
   }
-  /// What the stages work on. Stages that have nothing to do get numbers as well, so that nothing is computed that is not finite.
+  /// The operands of the stages in a tick. Idle stages also get numbers of the data, so that their results are finite.
   constexpr symbol operand(std::int64_t t, const list<symbol>& moved) {
     if (t < batches_) {
       const symbol batch = squeeze(slice(x_, 0, t, t + 1), 0);
@@ -226,12 +226,12 @@ class pipeline_writer {
       const symbol begins = equal(index_, 0.0);
       return choose(begins, stop_gradient(squeeze(slice(x_, 0, batches_ - 1, batches_), 0)), before);
     }
-    // The first stage takes the microbatch that left the last one M - S + 1 ticks before.
+    // The first stage takes the microbatch that left the last stage M - S + 1 ticks earlier.
     const std::int64_t left = t - 1 - (batches_ - stages_);
     return batches_ == stages_ || t >= options_.repeats * batches_ ? before
                                                                    : choose(equal(index_, 0.0), moved[std::size_t(left)], before);
   }
-  /// The weights of each stage in this tick. With repeats, the stages up to some one are one round ahead of the others. All is linear in
+  /// The weights of each stage in this tick. With repeats, the first stages may be one round ahead of the others. The result is linear in
   /// the weights, so that their gradients may stay partial sums.
   constexpr symbol weight(const list<symbol>& of_round, std::int64_t t) {
     std::int64_t round = t / batches_;
@@ -275,7 +275,7 @@ class pipeline_writer {
     }
     return b_.failed() ? b_.nothing() : parts[0];
   }
-  /// The results of the last stage: a sum over the stages, in which the others are 0. So devices exchange them in one reduction.
+  /// The results of the last stage: a sum over the stages, in which the others are 0. Devices exchange them in one reduction.
   constexpr symbol of_last_stage(symbol all) {
     if (b_.failed()) return b_.nothing();
     const symbol nothing = gshard::detail::emit_constant(gshard::detail::pointwise_constant<0>, all);
@@ -288,7 +288,7 @@ class pipeline_writer {
     for (int d = 0; d < all.rank(); ++d)
       if (d != stage_dim) to.push_back(d);
     const symbol y = gshard::detail::emit_einsum(b_, list_view(&all, 1), list_view(&from, 1), to);
-    if (!b_.failed()) b_.program.at(y.id).dims = x_.get().dims;  // the dim of microbatches as x has it: of the same extent
+    if (!b_.failed()) b_.program.at(y.id).dims = x_.get().dims;  // the dim of microbatches of x, which has the same extent
     return y;
   }
 };
@@ -298,7 +298,7 @@ class pipeline_writer {
 /// pipeline(m, options, body, x, w, ...): y[i] = f(...f(f(x[i], w[0]), w[1])..., w[S-1]) for microbatch i. Stage s is f with the weights
 /// w[s], and stages work on different microbatches at a time. body(y, w, ...) computes f for all stages: it maps [S, ...] to the same dims,
 /// as einsum<"SBM,SMF->SBF">(y, w) does. With weights sharded over a mesh axis along S, each device computes its own stages. Layers of nn
-/// with tensors of fixed rank, such as nn::attention and nn::moe, have no dim S: a body is made of other verbs.
+/// with tensors of fixed rank, such as nn::attention and nn::moe, have no dim S: use other verbs in a body.
 ///
 /// GPipe (repeats 1): weights [S, ...]. Circular (repeats R): weights [R, S, ...]. A microbatch passes all stages R times, in round r with
 /// w[r]. The share of idle ticks is (S - 1) / (R M + S - 1). @see pipeline_options
@@ -306,8 +306,8 @@ class pipeline_writer {
 /// Communicates: between stages, one collective_permute per tick, and one in its gradient. For the results, one all_reduce; one all_to_all
 /// if they are annotated to be sharded over the same axis. x is best replicated over the axis of the stages. Gradients of weights are
 /// summed over other axes once; by the circular schedule without a loop, in several ticks. In a loop, all processes agree in every tick.
-/// Compile time: how many tensors body takes; that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims and types of
-/// x and of the result of body. A circular schedule without a loop: that weights have the type of x.
+/// Compile time: the number of tensors that body takes; that S, M and R are known extents (`extent<'S', 4>`), and R = 1 or M >= S; dims and
+/// types of x and of the result of body. A circular schedule without a loop: that weights have the type of x.
 /// Throws: as scan, if the ticks are a loop.
 /// @see scan, remat, pipeline_options
 template <class Body, class... Weights>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Ring attention: a sequence is sharded over a mesh axis, and blocks of its keys and values travel around the devices.
+// Ring attention: a sequence is sharded over a mesh axis, and devices pass blocks of its keys and values around a ring.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/attention.hpp>
@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// Options of `ring_attention`, as those of `attention`.
+/// Options of `ring_attention`. @see attention_options
 struct ring_attention_options {
   bool causal = false;
   symbol mask{};  ///< [batch..., T]: 1, or 0 at positions that no query sees.
@@ -33,7 +33,7 @@ constexpr sharding sharded_only(int rank, int at, int axis) {
   return s;
 }
 
-/// Dim `at` of x as two: the devices along an axis, which shards it, and their blocks.
+/// Splits dim `at` of x, which the axis shards, into two: the devices along the axis, and their blocks.
 template <class = void>
 constexpr symbol emit_blocks(symbol x, int at, int axis) {
   builder& b = *x.owner;
@@ -47,7 +47,7 @@ constexpr symbol emit_blocks(symbol x, int at, int axis) {
   return emit_annotate(y, blocks);
 }
 
-/// For each device along an axis: the position of its first query, counted from the first key of the block that it has after some steps.
+/// For each device along an axis: the position of its first query, counted from the first key of the block that it has after `steps` steps.
 template <class = void>
 constexpr symbol emit_ring_position(symbol q, int devices_at, std::string_view axis, int devices, int steps) {
   builder& b = *q.owner;
@@ -92,8 +92,8 @@ constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_at
 /// queries. Blocks of keys and values move on to the next device, and the results of blocks are merged. The gradient keeps the blocks that
 /// a device has seen. Causal: blocks of later keys are skipped, so the last device works longest.
 /// Shapes: q [batch..., T, H, D] or [batch..., T, H, R, D]; k and v [batch..., T, H, D] -> the shape of q.
-/// Communicates: with n devices along "seq", n - 1 shifts of k and of v; a mask is one more. The gradient shifts the gradients of k and v
-/// back as often. Batch dims and heads may be sharded over other axes.
+/// Communicates: with n devices along "seq", n - 1 shifts of k, of v, and of the mask if there is one. The gradient shifts the gradients of
+/// k and v back n - 1 times. Batch dims and heads may be sharded over other axes.
 /// Compile time: ranks and dims; that "seq" has a static extent.
 /// Throws: `gshard::error` when the program is bound, if "seq" does not shard T evenly.
 /// @see attention, shard_map.hpp

@@ -17,8 +17,8 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// rotary(x, positions, at, base): rotates the pairs (x[i], x[i + D/2]) of the last dim by the angle position * base^(-2i/D). So
-/// products of rotated queries and keys depend on the distance of their positions. Pairs are those of Llama in Hugging Face's library.
+/// rotary(x, positions, at, base): rotates the pairs (x[i], x[i + D/2]) of the last dim by the angle position * base^(-2i/D). Products of
+/// rotated queries and keys then depend on the distance of their positions. The pairs are those of Hugging Face's Llama.
 /// Shapes: x [A..., T, heads..., D] with T at dim `at`; int32 positions [T]; D even -> the shape of x.
 /// Communicates: nothing if D is not sharded.
 /// Compile time: ranks and dims; real elements; int32 positions; that D is even, if it is known.

@@ -29,24 +29,24 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// The gates of a token: the softmax of its logits, or the sigmoid of each one.
 enum class gate_score : std::uint8_t { softmax, sigmoid };
 
-/// How the load of experts is kept even: by the auxiliary loss of the paper; by a bias of the choice alone (arXiv 2408.15664); or not at
-/// all. The bias grows for experts that fewer tokens choose than the mean.
+/// The method that balances the load of experts: the auxiliary loss of the paper, a bias of the choice alone (arXiv 2408.15664), or none.
+/// The bias grows for experts with less demand than the mean.
 enum class balance : std::uint8_t { loss, bias, off };
 
-/// How a router turns logits into choices. It belongs to moe_options.
+/// Settings of a router, which turns logits into choices. A part of moe_options.
 struct router_options {
   gate_score score = gate_score::softmax;
   gate_norm norm = gate_norm::chosen;    ///< @see gating_options
-  double scale = 1;                      ///< Of the weights.
+  double scale = 1;                      ///< The scale of the weights.
   enum balance balance = balance::loss;  ///< bias: the variable `bias` [E] is added to the gates for the choice, not for the weights.
-  double bias_rate = 0.001;              ///< With balance::bias: by this much the bias of each expert changes in a run.
+  double bias_rate = 0.001;              ///< With balance::bias: the change of each expert's bias in a run.
   int groups = 1;                        ///< Groups of experts. Each has the same number of experts, at least 2.
-  /// A token uses experts of this many groups, those with the largest sums of their two best scores. It uses others as well, if these
+  /// A token uses experts of this many groups: the groups with the largest sums of their two best scores. It also uses others, if these
   /// groups have fewer than k experts.
   int groups_per_token = 1;
-  double jitter = 0;                     ///< Input times U(1 - jitter, 1 + jitter).
-  double gumbel = 0;                     ///< The choice is made by logits plus this much Gumbel noise.
-  double threshold = 0.5;                ///< Of second choices. @see gating_options
+  double jitter = 0;                     ///< The input is multiplied by U(1 - jitter, 1 + jitter).
+  double gumbel = 0;                     ///< The choice uses logits plus this times Gumbel noise.
+  double threshold = 0.5;                ///< The threshold of second choices. @see gating_options
   double z_loss = 0;                     ///< Adds this times the mean of logsumexp(logits)^2 to the auxiliary losses.
   bool experts_choose = false;           ///< Each expert chooses its tokens, without balance loss. @see expert_choice_gating
   bool training = true;                  ///< False: no noise, every second choice is used, and the bias stays.
@@ -55,12 +55,12 @@ struct router_options {
 };
 
 namespace detail {
-/// An option that is set, by its name.
+/// Whether an option is set, and its name.
 struct set_option {
   bool is_set;
   std::string_view name;
 };
-/// The program fails if an option is set beside one of `others`.
+/// The program fails if an option is set together with one of `others`.
 constexpr void refuse_together(builder& b, std::string_view layer, set_option one, std::initializer_list<set_option> others) {
   for (const set_option& other : others)
     if (one.is_set && other.is_set) b.fail(fault::options_conflict, layer, tensor_name(one.name).append(" and ").append(other.name).view());
@@ -93,12 +93,12 @@ template <class = void>
 constexpr symbol scores_of(symbol logits, gate_score score) {
   if (score == gate_score::softmax) return softmax(logits);
   return map<[](auto v) {
-    const auto e = exp(v < 0 ? v : -v);  // at most 1: so derivatives are finite as well
+    const auto e = exp(v < 0 ? v : -v);  // at most 1, so that derivatives are also finite
     return (v < 0 ? e : decltype(v)(1)) / (1 + e);
   }>(logits);
 }
 
-/// Scores [G,S,E], -infinity for the experts of all groups but the best ones of each token.
+/// Scores [G,S,E], -infinity for the experts of all groups except the best ones of each token.
 template <class = void>
 constexpr symbol of_best_groups(symbol scores, int groups, int count) {
   using namespace gshard::detail;
@@ -117,15 +117,15 @@ constexpr symbol of_best_groups(symbol scores, int groups, int count) {
 }  // namespace detail
 
 /// route(m, x, mask, gating, options): chooses experts for every token. The logits are einsum<"GSM,ME->GSE">(x, wg), the gates their
-/// softmax or sigmoid, and the choice is that of top_k_gating or expert_choice_gating. Adds the auxiliary losses to the model's.
-/// Parameters: wg [M,E]; with balance::bias the variable bias [E], which update_bias changes. Gating gives k, slots and second. All else
-/// comes from options, so other fields of gating are refused.
+/// softmax or sigmoid. top_k_gating or expert_choice_gating makes the choice. Adds the auxiliary losses to the model's. Parameters: wg
+/// [M,E]; with balance::bias the variable bias [E], which update_bias changes. The argument gating gives k, slots and second. All other
+/// settings come from options, so other fields of gating are refused.
 /// Shapes: x [G,S,M], mask [G,S] -> see `gating_result`.
 /// Communicates: nothing for routing if only G is sharded; a few scalars for losses.
 /// Compile time: ranks, dims and element types; that options are in range. Options without effect are refused:
 /// - norm, scale, threshold, scores and importance of gating;
 /// - second of gating, if k is not 2; threshold, if second compares no weight;
-/// - if experts choose: importance, second, threshold, balance::bias, and k beside slots, of which it is the default;
+/// - if experts choose: importance, second, threshold, balance::bias, and k together with slots, whose default it is;
 /// - groups_per_token without groups; minimum and multiple of evaluation_slots without factor.
 /// Throws: `gshard::error` when the program is bound, if E is 0, `groups` does not divide E, or a group has one expert.
 /// @see router_options, gating_options, update_bias, moe
@@ -221,9 +221,9 @@ constexpr auto route(const Given&... given) {
   return gating_result{none, none, none, none, none, none};
 }
 
-/// update_bias(m, demand, rate): adds rate * sign(mean(demand) - demand[e]) to the variable bias [E] of the router. So more tokens choose
-/// experts that few choose. `moe` calls it if the router trains. Demand counts refused choices, too: the load of a full expert would not
-/// tell how many tokens want it.
+/// update_bias(m, demand, rate): adds rate * sign(mean(demand) - demand[e]) to the variable bias [E] of the router. Experts with little
+/// demand then get more tokens. `moe` calls it if the router trains. Demand includes refused choices, which the load of a full expert
+/// lacks.
 /// Shapes: demand [E].
 /// Communicates: nothing.
 /// Compile time: dims and element types.
@@ -233,7 +233,7 @@ template <class = void>
 constexpr void update_bias(const parameter_scope& m, here demand, double rate) {
   const line_of_call kept(m.owner());
   const symbol bias = m.variable("bias", "E", init::zeros());
-  // E times the demand against the sum: both are exact, and the mean is not.
+  // Compares E times the demand with the sum: both are exact, and the mean is not.
   constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
   const symbol all = sum(demand), each = scale_by<"E">(demand, 1);
   const symbol direction = map(towards, all, each);
@@ -241,22 +241,22 @@ constexpr void update_bias(const parameter_scope& m, here demand, double rate) {
 }
 template <class... Given>
   requires(!gshard::detail::call<3, parameter_scope, symbol, double>::fits<Given...>)
-constexpr auto update_bias(const Given&... given) {  // auto: refused before the model runs
+constexpr auto update_bias(const Given&... given) {  // auto: the assertion fires before the model is evaluated
   static_assert(gshard::detail::accepts<Given...>,
                 "gshard: nn::update_bias(m, demand, rate) takes the first argument of the model, a tensor of a program and a number");
   (void)gshard::detail::refused(given...);
 }
 
-/// How evenly tokens choose the experts.
+/// Metrics of the balance of experts.
 struct balance_metrics {
   symbol busiest;  ///< scalar: the largest demand over the mean one, 1 if all are equal
-  symbol entropy;  ///< scalar: of the distribution of choices over experts, in nats, log E if all are equal
+  symbol entropy;  ///< scalar: the entropy of the choices over experts, in nats, log E if all are equal
   symbol refused;  ///< scalar: the share of choices that were refused
 };
 
-/// measure_balance(demand, overflow): of the results of `moe`, or of sums of them over several layers. With n = sum(demand) and
-/// p = demand / n: busiest = max(demand) / mean(demand), entropy = -sum(p log p), refused = overflow / n. If n = 0, they are 1, 0 and 0.
-/// Where experts choose, `refused` is the number of tokens without an expert over that of choices.
+/// measure_balance(demand, overflow): metrics of the results of `moe`, or of their sums over several layers. With n = sum(demand) and
+/// p = demand / n: busiest = max(demand) / mean(demand), entropy = -sum(p log p), refused = overflow / n. If n = 0, they are 1, 0 and 0. If
+/// experts choose, `refused` is the number of tokens without an expert, divided by the number of choices.
 /// Shapes: demand [E]; overflow a scalar -> scalars.
 /// Communicates: nothing.
 /// Compile time: ranks.

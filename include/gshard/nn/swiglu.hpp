@@ -25,8 +25,8 @@ constexpr dual<T> sigmoid(dual<T> v) {
 
 }  // namespace detail
 
-/// swiglu(gate, x) = silu(gate) * x, where silu(v) = v / (1 + exp(-v)). Values and derivatives are finite for all finite operands whose
-/// product is.
+/// swiglu(gate, x) = silu(gate) * x, where silu(v) = v / (1 + exp(-v)). Values and derivatives are finite for all finite operands with a
+/// finite product.
 /// Shapes: two tensors of equal dims -> the same.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: equal dims; a real element type.

@@ -39,18 +39,18 @@ struct transformer_options {
   int decoder_layers = 2;
   double dropout = 0.1;
   moe_options moe;
-  remat_policy saved = remat_policy::everything;  ///< What a layer keeps for the gradient. @see remat
+  remat_policy saved = remat_policy::everything;  ///< The tensors that a layer keeps for the gradient. @see remat
   /// True replaces each layer of experts by the sum of k feed-forward layers: as many operations per token, without routing.
   bool dense = false;
-  /// `encode` and `decode` compute attention in blocks, and never hold the scores of all pairs of positions. So memory grows linearly with
-  /// the length. Results differ by rounding; a query that sees only padding gives 0. @see gshard::attention
+  /// `encode` and `decode` compute attention in blocks, and never store the scores of all pairs of positions. Memory therefore grows
+  /// linearly with the length. Results differ by rounding; a query that sees only padding gives 0. @see gshard::attention
   bool fused_attention = false;
-  param_dtype_option param_dtype{};  ///< In which weights of products and the embeddings of positions are stored; of experts, too.
-  param_dtype_option cache_dtype{};  ///< In which decoding stores keys and values: dtype::bf16 in half of the bytes. @see decode_step
+  param_dtype_option param_dtype{};  ///< The stored element type of weights of products, including experts, and of position embeddings.
+  param_dtype_option cache_dtype{};  ///< The stored element type of keys and values in decoding. @see decode_step
 };
 
-/// for_evaluation(options): the options of a model without what belongs to training alone. Its dropout is 0. Its routers have
-/// `.training = false`: no noise, every second choice, slots by `.evaluation_slots`, and a bias that stays. Steps of decoding use it.
+/// for_evaluation(options): the options of a model for evaluation. Its dropout is 0. Its routers have `.training = false`: no noise, every
+/// second choice, slots by `.evaluation_slots`, and a fixed bias. Steps of decoding use it.
 /// Shapes: none.
 /// Communicates: nothing.
 /// Compile time: that the type has `.dropout` and `.moe`.
@@ -97,7 +97,7 @@ constexpr symbol norm(const parameter_scope& m, here x) {
 /// feed_forward(m, x, param_dtype) = wo relu(wi x + bi) + bo. Parameters: wi [M,F], bi [F], wo [F,M], bo [M].
 /// @see param_dtype_option
 /// Shapes: x [G,B,T,M] -> the same.
-/// Communicates: what its einsums do: with F sharded, one all_reduce of the result.
+/// Communicates: as its einsums: with F sharded, one all_reduce of the result.
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see feed_forward_or_moe
@@ -110,8 +110,8 @@ constexpr symbol feed_forward(const parameter_scope& m, here x, param_dtype_opti
   return einsum<"GBTF,FM->GBTM">(relu(einsum<"GBTM,MF->GBTF">(x, wi) + bi), wo) + bo;
 }
 
-/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index. In the others, nn::moe over all tokens
-/// of a group, or the sum of k feed_forward if `options.dense`.
+/// feed_forward_or_moe(m, index, x, mask, options, routing): feed_forward in layers of even index. In layers of odd index, nn::moe over all
+/// tokens of a group, or the sum of k feed_forward if `options.dense`.
 /// Shapes: x [G,B,T,M], mask [G,B,T] -> the shape of x.
 /// Communicates: as feed_forward or nn::moe.
 /// Compile time: ranks and dims.
@@ -148,7 +148,7 @@ constexpr symbol real_tokens(const parameter_scope& m, here ids) {
   return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
 }
 namespace detail {
-/// The bias of hidden keys: with it their weights are 0. It is finite: a query without visible keys gets the mean of all values, not NaN.
+/// The bias of hidden keys, which makes their weights 0. It is finite: a query without visible keys gets the mean of all values, not NaN.
 inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
 }  // namespace detail
 
@@ -192,7 +192,7 @@ constexpr symbol layer_attention(const parameter_scope& m, symbol query, symbol 
 
 /// encode(m, table, ids, mask, options, routing): the encoder of a Transformer. mask: real_tokens(m, ids).
 /// Shapes: table [V,M], int32 ids [G,B,S], mask [G,B,S] -> [G,B,S,M].
-/// Communicates: what its layers do.
+/// Communicates: as its layers.
 /// Compile time: ranks and dims.
 /// Throws: as embed.
 /// @see transformer_options, nn::decode
@@ -213,10 +213,10 @@ constexpr symbol encode(const parameter_scope& m, symbol table, here ids, symbol
   return norm(m.scope("norm"), x);
 }
 
-/// decode(m, table, ids, mask, memory, memory_mask, options, routing): the decoder of a Transformer. Each position sees those before it,
-/// and the memory that `encode` returns.
+/// decode(m, table, ids, mask, memory, memory_mask, options, routing): the decoder of a Transformer. Each position sees the positions up to
+/// itself, and the memory that `encode` returns.
 /// Shapes: table [V,M], int32 ids [G,B,T], mask [G,B,T], memory [G,B,S,M], memory_mask [G,B,S] -> [G,B,T,M].
-/// Communicates: what its layers do.
+/// Communicates: as its layers.
 /// Compile time: ranks and dims.
 /// Throws: as embed.
 /// @see transformer_options, nn::encode
@@ -275,8 +275,8 @@ constexpr symbol checked_position(const parameter_scope& m, int dim, symbol posi
   const named_scope named(m, "position in the cache");
   return gather(gshard::detail::emit_indices(m.owner(), dim), position);
 }
-/// The cache of this name, to which the step adds its keys or values `now`. Position is dim 2. They are cast to the element type in which
-/// the cache is stored, and back.
+/// The cache of this name, after the step has added its keys or values `now`. Dim 2 counts positions. `now` is cast to the stored element
+/// type of the cache, and the result is cast back.
 template <class = void>
 constexpr symbol extend_cache(const parameter_scope& m, std::string_view name, std::string_view letters, symbol now,
                               const decoding_position& at, param_dtype_option stored) {
@@ -303,7 +303,7 @@ constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbo
 /// start_decoding(m, memory, options): computes the keys and values of the memory, which all steps of decoding read. Each layer keeps them
 /// in the caches "cross.key_cache" and "cross.value_cache" [G,B,S,H,D].
 /// Shapes: memory [G,B,S,M].
-/// Communicates: what its einsums do: nothing if M is not sharded.
+/// Communicates: as its einsums: nothing if M is not sharded.
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, decode_step
@@ -327,13 +327,13 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
   }
 }
 
-/// decode_step<"expert">(m, table, ids, position, memory_mask, options, order): what `decode` computes for one position of each sequence.
-/// It reads keys and values of earlier positions from caches, which no checkpoint holds, and adds those of this one. So positions are fed
-/// one after the other, from 0, after `start_decoding` with the memory. `order`, if given: sequence b continues that of row
-/// order[g,b] of its group. Beam search gives one.
+/// decode_step<"expert">(m, table, ids, position, memory_mask, options, order): the result of `decode` for one position of each sequence.
+/// It reads keys and values of earlier positions from caches, and adds the new ones. No checkpoint holds the caches. Feed the positions in
+/// order, from 0, after `start_decoding` with the memory. If `order` is given, sequence b continues row order[g,b] of its group, as in beam
+/// search.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Results are those of `decode` with these options,
-/// up to rounding, if no expert is full: let options.moe.router.evaluation_slots be {E}.
+/// up to rounding, if no expert is full: set options.moe.router.evaluation_slots to {E}.
 /// Shapes: table [V,M], int32 ids [G,B], an int32 scalar, memory_mask [G,B,S], int32 order [G,B] -> [G,B,M].
 /// Communicates: as decode, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims.

@@ -12,9 +12,9 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
-/// The option `.param_dtype` of layers: the element type in which they store embeddings and the weights of products, such as
-/// `dtype::bf16`. They cast them to the model's type where they are used. The default is the model's type. Norms, biases and routers
-/// always have it: they are small, and routers decide much.
+/// The option `.param_dtype` of layers: the stored element type of embeddings and of weights of products, such as `dtype::bf16`. They are
+/// cast to the model's type where they are used. The default is the model's type. Norms, biases and routers always have it: they are small,
+/// and routing is sensitive to rounding.
 struct param_dtype_option {
   bool is_set = false;
   dtype type = dtype::f32;
@@ -22,15 +22,15 @@ struct param_dtype_option {
   constexpr param_dtype_option() = default;
   constexpr param_dtype_option(dtype stored) : is_set(true), type(stored) {}  // implicit: .param_dtype = dtype::bf16
 
-  /// The scope, whose parameters are stored so.
+  /// The scope, whose parameters have this type if the option is set.
   constexpr parameter_scope in(const parameter_scope& m) const { return is_set ? m.with_type(type) : m; }
-  /// This option of an inner layer, if it is set; else that of the outer layer.
+  /// This option of an inner layer, if it is set; otherwise the option of the outer layer.
   constexpr param_dtype_option or_else(const param_dtype_option& outer) const { return is_set ? *this : outer; }
 };
 
 namespace detail {
 
-/// The tensor in the element type of the scope, in which products take stored weights.
+/// The tensor, cast to the element type of the scope.
 constexpr symbol in_type_of(const parameter_scope& m, symbol x) {
   return !m.owner().has(x) || x.get().type == m.type() ? x : gshard::detail::emit_cast(x, m.type());
 }

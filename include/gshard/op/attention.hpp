@@ -25,10 +25,10 @@ inline constexpr short_list query_factors = [] {
 }();
 }  // namespace detail
 
-/// attention(q, k, v) = softmax(q k^T / sqrt(D)) v for every head, on tensors; attention<true>(q, k, v) is causal. For masks, positions and
-/// dropout there is `evaluate`.
+/// attention(q, k, v) = softmax(q k^T / sqrt(D)) v for every head, on tensors; attention<true>(q, k, v) is causal. Use `evaluate` for
+/// masks, positions and dropout.
 /// Shapes: q [batch..., Q, H, D] or [batch..., Q, H, R, D]; k and v [batch..., K, H, D] -> the shape of q.
-/// Communicates: nothing, if the batch dims, H or Q are sharded, the operands alike. Sharded keys and depths are gathered.
+/// Communicates: nothing if the operands shard the batch dims, H or Q alike. Sharded keys and depths are gathered.
 /// Compile time: ranks; one real element type; that operands are complete.
 /// Throws: `gshard::error` if operands differ in an extent.
 /// @see evaluate, trace/attention.hpp

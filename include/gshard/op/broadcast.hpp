@@ -17,7 +17,7 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// The sharding of a broadcast's result: that of the first operand. A dim that it does not shard is sharded as in the first other operand
-/// that shards it over free axes. So nothing has to move.
+/// that shards it over free axes. Therefore nothing is communicated.
 template <fixed_string Equation, class... Specs>
 struct broadcast_layout {
   using mesh = mesh_of<Specs...>;

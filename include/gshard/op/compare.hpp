@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Comparisons, selection and logic on tensors outside of programs. Operands match as those of map: equal extents, or a scalar; one may be
+// Comparisons, selection and logic on tensors outside of programs. Operands match as in map: equal extents, or a scalar; one may be
 // a number. The results of comparisons are tensors of zeros and ones.
 
 #include <gshard/op/map.hpp>
@@ -23,7 +23,7 @@ auto compare(const A& a, const B& b) {
 }  // namespace detail
 
 /// less(a, b), a < b on tensors: 1 where a < b, else 0. Comparisons with NaN are 0. One operand may be a number.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: ranks; that integers are compared with integers.
 /// Throws: `gshard::error` if operands differ in an extent, or a number is beyond the integer type.
@@ -34,7 +34,7 @@ auto less(const A& a, const B& b) {
   return detail::compare<detail::arithmetic::less>(a, b);
 }
 /// equal(a, b) on tensors: 1 where a == b, else 0. Comparisons with NaN are 0. One operand may be a number.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: ranks.
 /// Throws: `gshard::error` if operands differ in an extent.
@@ -74,7 +74,7 @@ inline constexpr auto not_model = [](auto&, auto a) { return logical_not(a); };
 
 /// select(condition, a, b) on tensors: a where the condition is not 0, else b. One of a and b may be a number. The condition is a mask
 /// (bool) or has the element type of a and b.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: ranks; element types; that operands are complete.
 /// Throws: `gshard::error` if operands differ in an extent, or a number is beyond the integer type.
@@ -86,8 +86,8 @@ auto select(const Condition& condition, const A& a, const B& b) {
   else if constexpr (std::is_arithmetic_v<B>) return select(condition, a, detail::scalar_on<typename A::value_type>("select", a.on(), b));
   else return detail::run_complete_elementwise<detail::select_model>("select", condition, a, b);
 }
-/// logical_and(a, b) on tensors: true where both masks (bool) are.
-/// Shapes: operands match as those of map.
+/// logical_and(a, b) on tensors: true where both masks (bool) are true.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: ranks; that operands are masks.
 /// Throws: `gshard::error` if operands differ in an extent.
@@ -96,8 +96,8 @@ template <class A, class B>
 auto logical_and(const tensor<bool, A>& a, const tensor<bool, B>& b) {
   return detail::run_elementwise<detail::and_model>("logical_and", a, b);
 }
-/// logical_or(a, b) on tensors: true where one of two masks (bool) is.
-/// Shapes: operands match as those of map.
+/// logical_or(a, b) on tensors: true where at least one of two masks (bool) is true.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: ranks; that operands are masks.
 /// Throws: `gshard::error` if operands differ in an extent.
@@ -106,7 +106,7 @@ template <class A, class B>
 auto logical_or(const tensor<bool, A>& a, const tensor<bool, B>& b) {
   return detail::run_elementwise<detail::or_model>("logical_or", a, b);
 }
-/// logical_not(a) on tensors: true where a mask (bool) is not.
+/// logical_not(a) on tensors: true where a mask (bool) is false.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: that the operand is a mask.

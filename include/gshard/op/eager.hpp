@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs a verb on tensors outside of programs: plans a program of this verb at compile time, and runs it once by an executable.
+// Runs a verb on tensors outside of programs: plans a program of this verb at compile time, and runs it once with an executable.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/reason.hpp>
@@ -62,7 +62,7 @@ inline constexpr auto letters_of = letters_of_factors<Factors>();
 /// The letters of a tensor's dims: 'A', 'B', ...
 template <int Rank>
 inline constexpr auto first_letters = letters_of<counting(Rank)>;
-/// The letters 'A', 'B', ... of a tensor, but dim `Dim` has a letter that belongs to operand `I` alone.
+/// The letters 'A', 'B', ... of a tensor, except that dim `Dim` has a letter that only operand `I` uses.
 template <int Rank, int Dim, std::size_t I = 0>
 inline constexpr auto letters_with_own_dim = [] {
   constexpr short_list factors = [] {
@@ -88,7 +88,7 @@ operand operand_of(std::string_view letters, const Tensor& t) {
 /// Binds the letters of the operands to their extents; one letter must have one extent.
 dims bind_letters(std::string_view operation, std::span<const operand> operands);
 
-/// What processes compare of the operands: that all pass the same tensors, in the same order.
+/// The facts about operands that processes compare, to check that all pass the same tensors in the same order.
 struct operand_facts {
   std::span<const operand> operands;
 
@@ -96,7 +96,7 @@ struct operand_facts {
   std::vector<fact> operator()() const;
 };
 
-/// What a program is bound to, for its constructor.
+/// The cluster and extents that a program is bound to, for its constructor.
 struct binding {
   any_cluster on;
   dims bound;
@@ -118,14 +118,14 @@ struct kept_program final : kept, untyped_executable {
 };
 
 /// A call of an operation. Its program is bound to the cluster and to the extents of the operands. Operands that do not fit are an error on
-/// every process. The cluster caches the program, with its memory, for the next call with operands of these extents. If devices share
-/// memory, it does not.
+/// every process. The cluster caches the program, with its memory, for the next call with operands of these extents, unless devices share
+/// memory.
 class eager_call {
  public:
   eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation, std::span<const operand> operands);
-  /// Runs the program. `seed`: of its random numbers.
+  /// Runs the program. `seed`: for its random numbers.
   void run(std::span<const untyped_tensor* const> inputs, std::uint64_t seed);
-  /// A copy of a result, which has this sharding.
+  /// A copy of a result with this sharding.
   untyped_result output(std::size_t i, const named_sharding& spec) const;
   /// Ends a call that did not throw.
   void keep();
@@ -174,7 +174,7 @@ constexpr bool in_mesh_order() {
 /// True if the model calls a function of the user, which has source lines.
 template <class Model>
 concept calls_user = requires { Model::calls_user; };
-/// A model whose nodes have no source line, if its own would be one of this library.
+/// A model without the source lines of its nodes, which would be lines of this library, unless it calls a function of the user.
 template <auto Model>
 inline constexpr auto without_lines = [](auto& m, auto... x) {
   const line_of_call kept(m.owner());
@@ -205,13 +205,13 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
   }
 }
 
-/// Extents of dims that no operand has. In `bind_letters` they stand for an operand.
+/// Extents of dims that no operand has. They are passed to `bind_letters` as an operand.
 class added_extents {
  public:
-  /// `seed`: of the random numbers of the run.
+  /// `seed`: for the random numbers of the run.
   added_extents(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed = 0)
       : on_(on), extents_(std::move(extents)), seed_(seed), origin_(on.on()) {
-    origin_.constant = std::to_string(seed);  // what processes compare, beside the extents of the program
+    origin_.constant = std::to_string(seed);  // processes compare it in addition to the extents
   }
   const any_cluster& on() const { return on_; }
   std::span<const std::int64_t> extents() const { return extents_; }
@@ -226,7 +226,7 @@ class added_extents {
   tensor_origin origin_;
 };
 
-/// The same with complete operands, whose dims match by position, dims `Added` that no operand has, and parameters of type `Element`.
+/// The same with complete operands (dims match by position), dims `Added` that no operand has, and parameters of type `Element`.
 template <auto Model, class ExtraSpec, class Element, fixed_string Added, class... T, class... Specs>
 auto run_eager_with(std::string_view operation, const added_extents& added, const tensor<T, Specs>&... operands) {
   require_complete<tensor<T, Specs>...>();
@@ -298,7 +298,7 @@ GSHARD_INLINE kept_program::kept_program(const plan_view& plan, const kernel_tab
     : kept(&plan, 0),
       untyped_executable(plan, kernels, to.on, to.bound, parameter_store(to.on), std::move(to.problem), operation, operands),
       extents(std::move(to.extents)) {
-  engine().agreed_by_caller();  // by its making or reuse
+  engine().agreed_by_caller();  // when the program is made or reused
   bytes = engine().arena_bytes() * std::int64_t(to.on.devices().size());
 }
 

@@ -61,7 +61,7 @@ auto run_equation(const tensor<T, Specs>&... x) {
 /// einsum<"BM,MH->BH">(x, w) on tensors. The type of the result holds its sharding: an axis that shards a contracted index leaves
 /// `partial<axis>`, which `reshard` completes.
 /// Shapes: as the equation says.
-/// Communicates: nothing if the operands shard a common index alike; else the cheapest reshards of operands.
+/// Communicates: nothing if the operands shard a common index alike; otherwise the cheapest reshards of operands.
 /// Compile time: the equation, ranks, and that operands are complete.
 /// Throws: `gshard::error` if one letter has two extents.
 /// @see trace/einsum.hpp, reshard

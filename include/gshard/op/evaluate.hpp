@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Any function of the verbs of programs, on tensors outside of programs: evaluate.
+// evaluate: runs a function of the verbs of programs on tensors outside of programs.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/trace/call.hpp>
@@ -25,13 +25,13 @@ concept function_of_symbols = std::is_class_v<F> && std::is_empty_v<F> && std::i
 }  // namespace detail
 
 /// evaluate<"NM", "I">([](auto table, auto ids) { return gs::gather(table, ids); }, table, ids): plans and runs a function of verbs of
-/// programs on tensors. The letters name the dims of each tensor. Without letters, dims match by position, as those of map. The function
+/// programs on tensors. The letters name the dims of each tensor. Without letters, dims match by position, as in map. The function
 /// has no captures. It returns a tensor, or a std::tuple or std::array of tensors. The results have the shardings that the planner chooses.
-/// Partial sums are results, too, which `reshard` completes.
+/// Results may be partial sums, which `reshard` completes.
 /// Shapes: as the function says. Each letter has one extent.
-/// Communicates: what the verbs do.
-/// Compile time: what the verbs check; as many letters as dims; that operands are complete.
-/// Throws: `gshard::error` if one letter has two extents; what the verbs throw.
+/// Communicates: as the verbs do.
+/// Compile time: the checks of the verbs; as many letters as dims; that operands are complete.
+/// Throws: `gshard::error` if one letter has two extents; the errors of the verbs.
 /// @see einsum, map, reshard
 template <fixed_string... Letters, class F, class... T, class... Specs>
   requires(detail::function_of_symbols<F> && sizeof...(T) > 0)

@@ -27,7 +27,7 @@ inline constexpr auto dynamic_update_slice_model = [](auto&, auto x, auto update
   return dynamic_update_slice(x, update, Dim, start);
 };
 
-/// The factors of the operands of gather and scatter_add. If the dims do not fit, the verb reports it: here they are any dims.
+/// The factors of the operands of gather and scatter_add. If the dims do not fit, the factors are arbitrary, and the verb reports it.
 template <int Dim, int Batch, int TableRank, int IdsRank>
 inline constexpr row_factors lookup = [] {
   constexpr bool fits = Dim >= 0 && Dim < TableRank && Batch >= 0 && Batch <= Dim && Batch <= IdsRank &&
@@ -52,7 +52,7 @@ concept start_index = std::integral<Index> || (distributed_tensor<Index> && Inde
 /// gather<dim, batch>(table, ids)[a..., i..., c...] = table[a..., ids[i...], c...] on tensors; dim = 0 by default. `batch`: the number of
 /// leading dims that table and ids share.
 /// Shapes: table [B..., A..., N, C...], int32 ids [B..., I...] -> [B..., A..., I..., C...].
-/// Communicates: nothing, or, if the dim is sharded, the sum of what every block contributes, or the table if that is less.
+/// Communicates: nothing, or, if the dim is sharded, a sum of the rows found in each block, or the table if that is less.
 /// Compile time: that table has this dim; that ids are int32; that operands are complete.
 /// Throws: `gshard::error` on all processes, if an id is outside the dim; if batch dims differ in an extent.
 /// @see trace/embedding.hpp
@@ -90,7 +90,7 @@ auto one_hot(const tensor<I, Spec>& ids, Count classes) {
 /// dynamic_slice<dim, size>(x, start) on tensors: `size` elements of x along `dim`, from index `start` on. The start is an integer, or an
 /// int32 scalar, which is clamped to [0, extent - size].
 /// Shapes: x [A..., N, C...] -> [A..., size, C...].
-/// Communicates: nothing, or, if the dim is sharded, what gather does.
+/// Communicates: nothing, or, if the dim is sharded, as gather.
 /// Compile time: that x has this dim; a size above 0; that operands are complete.
 /// Throws: `gshard::error` on all processes, if the slice is longer than the dim.
 /// @see slice, trace/dynamic_slice.hpp
@@ -102,7 +102,7 @@ auto dynamic_slice(const tensor<T, Spec>& x, const Index& start) {
 /// dynamic_update_slice<dim>(x, update, start) on tensors: x, with `update` in place of its elements along `dim` from index `start` on. The
 /// start is clamped as in dynamic_slice.
 /// Shapes: x [A..., N, C...], update [A..., U, C...] -> the shape of x.
-/// Communicates: nothing if update has the sharding of x in the other dims, and all devices have it along `dim`.
+/// Communicates: nothing if update has the sharding of x in the other dims, and `dim` of update is not sharded.
 /// Compile time: ranks; that x has this dim; that operands are complete.
 /// Throws: `gshard::error` on all processes, if the update is longer than the dim, or has no elements; if operands differ in an extent.
 /// @see dynamic_slice, trace/dynamic_slice.hpp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Elementwise functions on tensors outside of programs: map, arithmetic, also with numbers, relu, cast and complex numbers.
+// Elementwise functions on tensors outside of programs: map, arithmetic (also with numbers), relu, cast and complex numbers.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -37,14 +37,14 @@ template <class A, class B>
 concept combined = (distributed_tensor<A> && (distributed_tensor<B> || std::is_arithmetic_v<B>)) ||
                    (std::is_arithmetic_v<A> && distributed_tensor<B>);
 
-/// A number as a tensor of T. If T is an integer type that lacks the number, the call on the cluster fails on every process.
+/// A number as a tensor of T. If T is an integer type that cannot hold the number, the call on the cluster fails on every process.
 template <class T, class Number>
 tensor<T, spec<>> scalar_on(std::string_view operation, const any_cluster& on, Number number) {
   if constexpr (std::is_integral_v<T>) {
     constexpr bool are_alike = std::is_integral_v<Number> && std::is_same_v<T, bool> == std::is_same_v<Number, bool>;
     static_assert(are_alike, "gshard: tensors of integers are combined with integers, masks with true and false");
     if constexpr (are_alike && !std::is_same_v<T, bool>)
-      if (!std::in_range<T>(number))  // begin throws; processes that have another number learn of it in their call of the operation
+      if (!std::in_range<T>(number))  // begin throws; processes with another number throw in their call of the operation
         on.on().begin({}, std::string(operation) + ": " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
   }
   tensor<T, spec<>> t(on, {});
@@ -102,9 +102,9 @@ auto map(F, const tensor<T, Specs>&... x) {
 
 /// a + b, a - b, a * b, a / b and -a, elementwise on tensors of one element type. One of two operands may be a number. If both operands of
 /// a + b are partial sums over the same axes, so is the result.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
-/// Compile time: ranks; that operands are complete, but for a + b of two partial sums; that integers are combined with integers.
+/// Compile time: ranks; that operands are complete, except for a + b of two partial sums; that integers are combined with integers.
 /// Throws: `gshard::error` if operands differ in an extent, or a number is beyond the integer type.
 /// @see map
 template <class A, class B>
@@ -188,7 +188,7 @@ auto imag(const tensor<T, Spec>& z) {
   return detail::run_complete_elementwise<detail::imag_model>("imag", z);
 }
 /// complex(x, y) = x + iy on tensors.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: ranks; one real element type; that operands are complete.
 /// Throws: `gshard::error` if operands differ in an extent.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tensors made outside of programs from nothing but extents: uniform, normal and iota.
+// Tensors made from extents outside of programs: uniform, normal and iota.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/trace/embedding.hpp>
@@ -42,7 +42,7 @@ template <class T, class Spec>
 auto uniform(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
   return detail::run_source<detail::uniform_model<Spec>, T, Spec>("uniform", on, std::move(extents), seed);
 }
-/// normal<float, P<"x", none>>(cluster, {8, 6}, seed): random numbers of mean 0 and deviation 1, as uniform.
+/// normal<float, P<"x", none>>(cluster, {8, 6}, seed): as uniform, with random numbers of mean 0 and deviation 1.
 /// Shapes: those given.
 /// Communicates: nothing; every device computes its shard.
 /// Compile time: a real element type.

@@ -26,7 +26,7 @@ inline constexpr auto logsumexp_model = [](auto&, auto x) { return logsumexp<Equ
 }  // namespace detail
 
 /// sum(x), sum<"AB->A">(x) on tensors: the sum over all dims, or over the indices that the output lacks. The result is a partial sum over
-/// the axes that shard these, as that of einsum.
+/// the axes that shard these indices, as with einsum.
 /// Shapes: as the equation says; without one, a scalar.
 /// Communicates: nothing.
 /// Compile time: the equation, rank; that x is complete.
@@ -40,7 +40,7 @@ template <fixed_string Equation, class T, class Spec>
 auto sum(const tensor<T, Spec>& x) {
   return einsum<Equation>(x);
 }
-/// mean(x), mean<"AB->A">(x) on tensors: the sum, divided by the extents of the dims that it lacks. It may be a partial sum, as `sum`.
+/// mean(x), mean<"AB->A">(x) on tensors: the sum, divided by the extents of the summed dims. It may be a partial sum, as with `sum`.
 /// Shapes: as the equation says; without one, a scalar.
 /// Communicates: nothing.
 /// Compile time: the equation, rank; that x is complete; a real or complex element type.

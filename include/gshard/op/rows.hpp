@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Elements in order, with their original indices: `sorted` on tensors.
+/// Sorted elements with their original indices: `sorted` on tensors.
 template <class Values, class Ids>
 struct sorted_tensors {
   Values values;
@@ -90,7 +90,7 @@ template <int Dim = -1, bool Exclusive = false, bool Reverse = false, class T, c
 auto cumsum(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::cumsum_model<Dim, Exclusive, Reverse>>("cumsum", x);
 }
-/// sort<1>(x) on tensors: the elements along dim 1 in ascending order, or `Descending`, with the indices that they come from:
+/// sort<1>(x) on tensors: the elements along dim 1 in ascending order, or `Descending`, with their original indices:
 /// `const auto [values, ids] = gs::sort<1>(x);`. The sort is stable. NaN counts as the largest number.
 /// Shapes: [..., N, ...] -> values and int32 indices of the same shape. A negative dim counts from the back.
 /// Communicates: nothing, or, if the dim is sharded, an all_to_all or an all_gather.
@@ -101,7 +101,7 @@ template <int Dim = -1, bool Descending = false, class T, class Spec>
 auto sort(const tensor<T, Spec>& x) {
   return detail::as_sorted(detail::run_verb<detail::sort_model<Dim, Descending>>("sort", x));
 }
-/// top_k<3, 1>(x) on tensors: the 3 largest elements along dim 1, or the smallest, best first, with the indices that they come from.
+/// top_k<3, 1>(x) on tensors: the 3 largest elements along dim 1, or the smallest, best first, with their original indices.
 /// Shapes: [..., N, ...] -> values and int32 indices [..., K, ...]. A negative dim counts from the back.
 /// Communicates: nothing, or, if the dim is sharded, an all_gather of the K best elements of every block.
 /// Compile time: that x has this dim; 1 <= K; a real element type; that x is complete.

@@ -41,7 +41,7 @@ auto eager_concat(std::index_sequence<I...>, const tensor<T, Specs>&... parts) {
 }  // namespace detail
 
 /// slice<dim, start, stop, stride>(x)[i] = x[start + stride * i] along one dim, for start + stride * i < stop, on tensors. For a start that
-/// is known at run time there is dynamic_slice.
+/// is known at run time use dynamic_slice.
 /// Shapes: [..., N, ...] -> [..., ceil((stop - start) / stride), ...].
 /// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
 /// Compile time: that x has the dim; 0 <= start <= stop; stride >= 1; that x is complete.
@@ -74,7 +74,7 @@ auto reverse(const tensor<T, Spec>& x) {
 }
 /// roll<dim, shift>(x)[i] = x[(i - shift) mod N] along one dim of extent N, on tensors.
 /// Shapes: any -> the same.
-/// Communicates: nothing, or, if the dim is sharded, the elements that cross borders, in one exchange.
+/// Communicates: nothing, or, if the dim is sharded, one exchange of the elements that cross shard borders.
 /// Compile time: that x has the dim; that x is complete.
 /// Throws: nothing.
 /// @see trace/window.hpp
@@ -84,7 +84,7 @@ auto roll(const tensor<T, Spec>& x) {
 }
 /// concat<dim>(a, b, ...) on tensors: the operands one after the other along one dim. At most 7.
 /// Shapes: [..., N_i, ...] -> [..., sum of N_i, ...].
-/// Communicates: nothing, or, if the dim is sharded, for every operand the elements that blocks of the result lack.
+/// Communicates: nothing, or, if the dim is sharded, the missing elements of every operand.
 /// Compile time: ranks and element types; that the operands have the dim, and are complete.
 /// Throws: `gshard::error` if the operands differ in the extent of another dim.
 /// @see trace/window.hpp
@@ -105,7 +105,7 @@ auto merge_dims(const tensor<T, Spec>& x) {
 }
 /// split_dim<1>(x, 4, 8) on tensors: dim 1 as two dims of these extents.
 /// Shapes: [G,B*T,M] -> [G,B,T,M].
-/// Communicates: nothing, or, if blocks of the dim are not blocks of the first, their borders.
+/// Communicates: nothing, or, if shards of the dim do not hold whole indices of the first new dim, their borders.
 /// Compile time: that x has the dim; that x is complete.
 /// Throws: `gshard::error` if the extent of the dim is not the product of the two.
 /// @see merge_dims, trace/shape.hpp
@@ -117,7 +117,7 @@ auto split_dim(const tensor<T, Spec>& x, First first, Second second) {
 /// expand_dims<1>(x) on tensors: x with a dim of extent 1 before dim 1.
 /// Shapes: [B,T] -> [B,1,T].
 /// Communicates: nothing.
-/// Compile time: that x has as many dims; that x is complete.
+/// Compile time: that the dim is at most the rank of x; that x is complete.
 /// Throws: nothing.
 /// @see squeeze, trace/shape.hpp
 template <int Dim, class T, class Spec>

@@ -94,7 +94,7 @@ inline constexpr bool starts_with_tensor<First, Rest...> = distributed_tensor<Fi
 template <class T, class Spec, class... Given>
 concept makes_random =
     !std::is_void_v<T> && is_spec<Spec> && call<3, any_cluster, std::vector<std::int64_t>, std::uint64_t>::fits<Given...>;
-/// True for verbs on a cluster: told apart from those of programs by their first argument, or by an element type or a spec.
+/// True for verbs on a cluster. Their first argument, an element type or a spec distinguishes them from verbs of programs.
 template <class T, class First>
 concept on_cluster = !std::is_void_v<T> || std::derived_from<First, any_cluster>;
 template <class... Given>
@@ -141,8 +141,8 @@ auto operator!=(const A&, const B&) {
   return detail::refused_tensor();
 }
 
-// Verbs that take numbers as template arguments. A row: the verb, its arguments, the least count of its numbers, and the sentence. The
-// overloads differ from those of trace/wrong_calls.hpp by their first parameter, or by the numbers.
+// Verbs that take numbers as template arguments. Each row has the verb, its arguments, the least count of its numbers, and the sentence.
+// The overloads differ from those of trace/wrong_calls.hpp by their first parameter, or by the numbers.
 #define GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                        \
   template <int... Numbers, class T, class Spec, class... Given>                                                                     \
     requires(sizeof...(Numbers) < least || !detail::arguments::fits<tensor<T, Spec>, Given...>)                                      \

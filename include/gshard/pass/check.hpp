@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compile-time error messages: one static_assert sentence for every fault that tracing and planning report.
+// Compile-time error messages: one static_assert for every fault that tracing and planning report.
 
 #include <gshard/base/reason.hpp>
 #include <gshard/ir/fault.hpp>
@@ -32,7 +32,7 @@ constexpr auto operand_of() {
   else return operand_number<D.first>();
 }
 
-/// The operand of a fault of ranks, if there are several: the word is its number.
+/// The operand of a fault of ranks. If there are several operands, the word is its number.
 template <diagnostic D>
 constexpr auto ranked_operand_of() {
   constexpr int number = [] {
@@ -66,7 +66,7 @@ constexpr auto text_of() {
   return word<all.length>(all.view());
 }
 
-/// Fails with the sentence of the fault of `D`. The types beside the sentence name the subject and the wrong word.
+/// Fails with the message of the fault of `D`. The types next to the message name the subject and the wrong word.
 template <fault What, diagnostic D, class Mesh>
 constexpr bool check_program() {
   constexpr gshard::word<D.subject.length> subject(D.subject.view());

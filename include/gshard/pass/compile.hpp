@@ -29,22 +29,22 @@ namespace gshard { inline namespace v0 {
 struct compile_options {
   /// Compile-time extents, by letter.
   gshard::dims known{};
-  /// Outputs may be partial: sums, and unless `only_sums_stay_pending` maxima, minima and products.
+  /// Outputs may be partial sums. Unless `only_sums_stay_pending`, they may also be partial maxima, minima and products.
   bool keep_pending_outputs = false;
   bool only_sums_stay_pending = false;
   /// Known extents need not be multiples of the static extents of the axes that shard them.
   bool uneven = false;
   /// Which implicit reshards are allowed.
   strictness implicit_moves = strictness::automatic;
-  /// Einsums whose gathered operands or scattered sums exceed so many bytes per device become looped einsums. Extents must be known.
+  /// Einsums whose gathered operands or scattered sums exceed this number of bytes per device become looped einsums. Extents must be known.
   std::int64_t loop_bytes = std::int64_t(256) << 20;
-  /// A device receives at most so many bytes in combined moves of known size; 0: no moves are combined.
+  /// The most bytes that a device receives in combined moves of known size; 0: no moves are combined.
   std::int64_t combine_bytes = std::int64_t(4) << 20;
   /// The cost of starting a collective, as bytes that the network sends in that time. @see start_bytes_of
   std::int64_t start_bytes = default_start_bytes;
 };
 
-/// A plan in growing tables, as the passes return it at compile time or at run time.
+/// A plan in growing tables. The passes return it, at compile time or at run time.
 struct plan_tables {
   mesh_shape mesh;
   list<dim> dims;
@@ -82,8 +82,8 @@ constexpr void check_divisibility(graph& g, std::int32_t v, const tensor_name& n
   }
 }
 
-/// What cannot be counted at the known extents of a program: extents that are negative or beyond `max_tensor_bytes`, meshes of more than
-/// `max_devices`, and tensors of more than `max_tensor_bytes`. `e`: the extents with which it is planned. The assumed ones become 1 if the
+/// Reports sizes that cannot be counted at the known extents of a program: extents that are negative or beyond `max_tensor_bytes`, meshes
+/// of more than `max_devices`, and tensors of more than `max_tensor_bytes`. `e`: the extents for planning. Assumed extents become 1 if the
 /// bytes of some tensor could not be counted with them.
 constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, const gshard::dims& known, extents& e) {
   diagnostic problem;
@@ -96,7 +96,7 @@ constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, con
   if (problem || !large) return problem;
   const std::int64_t* const extent_of = e.dims.data();
   for (const value& v : g.values) {
-    double most = 16;  // bytes, not fewer than there are. Without calls, because there are many tensors
+    double most = 16;  // an upper bound of the bytes. Without calls, because there are many tensors
     std::uint64_t left = v.dims.bits;
     for (int d = 0; d < v.dims.count; ++d, left >>= dim_list::width)
       if (const std::int64_t extent = extent_of[left & dim_list::largest]; extent > 1) most *= double(extent);
@@ -120,7 +120,7 @@ constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, con
   return problem;
 }
 
-/// The extents with which a program is planned: known ones, and others assumed. What cannot be counted is reported.
+/// The extents for planning a program: known extents, and assumed extents for the rest. Reports sizes that cannot be counted.
 constexpr extents planned_extents(graph& g, const mesh_shape& mesh, const compile_options& options) {
   extents e = assume_extents(g.dims, mesh, options.known, options.start_bytes);
   if (const diagnostic problem = check_countable(g, mesh, options.known, e); problem && !g.problem) g.problem = problem;
@@ -129,17 +129,17 @@ constexpr extents planned_extents(graph& g, const mesh_shape& mesh, const compil
 
 }  // namespace detail
 
-/// A graph as a plan whose steps are whole operations: what `describe` prints between the passes.
+/// A graph as a plan whose steps are whole operations. `describe` prints it between the passes.
 constexpr plan_view view_of(const graph& g, const mesh_shape& mesh) {
   return {mesh, g.dims, g.values, {}, g.nodes, g.parameters, g.inputs, g.outputs, g.windows, g.orders};
 }
 
-/// The observer of `compile` that looks at nothing.
+/// An observer of `compile` that does nothing.
 inline constexpr auto no_observer = [](std::string_view, const plan_view&) {};
 
-/// All passes after tracing: propagate, decompose, partition, lifetimes. What they find wrong is in `problem` of the result.
-/// `observer(pass, program)` is called with the graph as it is after "trace", "propagate" and "decompose", and with the plan after
-/// "partition". Constexpr, so the same passes run at compile time and in a debugger.
+/// All passes after tracing: propagate, decompose, partition, recompute, lifetimes. Their first fault is `problem` of the result.
+/// `observer(pass, program)` is called with the graph after "trace", "propagate" and "decompose", and with the plan after "partition".
+/// Constexpr, so the same passes run at compile time and in a debugger.
 /// @see trace, program, view_of
 template <class Graph, class Observer = decltype(no_observer)>
 constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_options& options, const Observer& observer = no_observer) {

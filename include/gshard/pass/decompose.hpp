@@ -55,9 +55,8 @@ class decomposer {
  private:
   graph& g_;
   Builder b_;
-  const list<node>* before_ = nullptr;  // the nodes before the rewrite: producers are rows of them
-  /// log(sum exp) of every row of some logits, and the target's logit. It depends on the labels, because rows without a
-  /// label count nothing.
+  const list<node>* before_ = nullptr;  // the nodes before the rewrite: producers are indices into it
+  /// log(sum exp) of every row of logits, and the target's logit. It depends on the labels, because rows without a label do not count.
   struct row_log_sum {
     std::int32_t logits, labels;
     double smoothing;
@@ -66,7 +65,7 @@ class decomposer {
   list<row_log_sum> log_sums_;  // of decomposed losses and their gradients
 
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
-  /// True if operand 0 is the result of may_move. Then the operand may move in all nodes of the decomposition.
+  /// True if operand 0 is the result of may_move. In that case, it may move in all nodes of the decomposition.
   constexpr bool producer_says(const node& n) const {
     const std::int32_t maker = b_.program.at(n.input(0)).producer;
     return maker >= 0 && (*before_)[std::size_t(maker)].attr.may_move;
@@ -199,7 +198,7 @@ class decomposer {
     constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
     return lay_as(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
   }
-  /// Of a loss and its gradient, whichever the program states first.
+  /// The sums of a loss and of its gradient, made for the one that the program states first.
   constexpr row_log_sum log_sum_of(const node& n) {
     for (const row_log_sum& s : log_sums_)
       if (s.logits == n.input(0) && s.labels == n.input(1) && s.smoothing == n.attr.smoothing) return s;
@@ -222,7 +221,7 @@ class decomposer {
     keep(g);
   }
 
-  /// The sum of every block, then the running sums of these, at which the running sum of each block starts.
+  /// The sum of every block, then the running sum over blocks. The running sum within each block starts at it.
   constexpr void expand_cumsum(const node& n, int at) {
     const symbol x = in(n, 0);
     const sharding layout = x.get().layout;
@@ -319,8 +318,8 @@ class decomposer {
 }  // namespace detail
 
 /// Decomposes operations along a sharded dim. Softmax, layer_norm, cross_entropy, cumsum, top_k and their gradients become operations on
-/// blocks with small reductions between them. Softmax needs one maximum and one sum per row. Operations along an unsharded dim keep their
-/// kernels. So do those whose operand is cheaper to gather.
+/// blocks with small reductions between them. Softmax needs one maximum and one sum per row. Operations keep their kernels if the dim is
+/// unsharded, or if gathering their operand is cheaper.
 ///
 /// An argmax is a maximum and the index of that maximum: two collectives, one after the other. It becomes one gather of each block's best
 /// element and its index, if may_gather is set and that is known to cost less.

@@ -30,7 +30,7 @@ constexpr list<char> live_nodes(const graph& g) {
     for (int i = 0; i < n.inputs; ++i)
       if (values[n.in[i]].producer >= 0) stack.push_back(n.in[i]);
     if (is_of_loop(n.kind)) {
-      // The steps that control a loop are live together, and both carries of a state.
+      // The control nodes of a loop are live together, as are both carries of a state.
       for (std::size_t k = 0; k < g.nodes.size(); ++k) {
         if (is_live[k] || !is_of_loop(nodes[k].kind) || nodes[k].attr.loop != n.attr.loop) continue;
         const bool ends_state = nesting_of_results(nodes[k]) < 0 && nesting_of_results(n) > 0 && nodes[k].in[0] == n.out[0];

@@ -16,7 +16,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 class neighbors {
  public:
   constexpr neighbors() = default;
-  /// `order`: the order in which `of` visits nodes; empty: their own.
+  /// `order`: the order in which `of` visits nodes; empty: their order in the graph.
   constexpr explicit neighbors(const graph& g, list_view<std::int32_t> order = {}) : begin_(g.values.size() + 1, 0) {
     // Pointers: a subscript of a list is a call, and calls dominate the cost of constexpr evaluation here.
     const std::size_t values = g.values.size(), count = g.nodes.size();

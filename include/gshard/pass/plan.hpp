@@ -40,7 +40,7 @@ struct plan_view {
 
   constexpr const value& at(std::int32_t v) const { return values[std::size_t(v)]; }
 
-  /// The devices of a sharding with a device order of its own, or empty.
+  /// The devices of a sharding with its own device order, otherwise empty.
   constexpr list_view<int> order_of(const sharding& s) const {
     return s.order == 0 ? list_view<int>{} : device_orders{orders, int(mesh.static_devices())}[s.order];
   }
@@ -66,10 +66,9 @@ struct plan_view {
     for (int o = 0; o < step.outputs; ++o) counts = counts && gshard::is_countable(at(step.output(o)), e);
     return counts;
   }
-  /// Bytes that a device receives in a step: those of the device that receives most. Exact for any extents: uneven and empty shards,
-  /// windows and looped einsums included. In a ragged exchange as if all rows were in use: the most that can be. Several moves of one step
-  /// count together; `of`: what that device receives in its moves of this kind. `uncountable` if the extents are not bound, or if a tensor
-  /// has more than `max_tensor_bytes`.
+  /// Bytes that the busiest device receives in a step. Exact for any extents, including uneven and empty shards, windows and looped
+  /// einsums. A ragged exchange counts all rows as in use, which is the maximum. Several moves of one step count together. `of`: only the
+  /// moves of this kind, on the same device. `uncountable` if the extents are not bound, or if a tensor has more than `max_tensor_bytes`.
   /// @see executor::received, which counts the same in runs
   constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
     if (!traits(step.kind).collective) return 0;
@@ -78,7 +77,7 @@ struct plan_view {
       return bytes_between_orders(at(step.input(0)), at(step.output()), windows, orders, e);
     return detail::step_traffic(step, values, windows, e).most(of);
   }
-  /// The sum over all steps, or over the moves of a kind. So no device receives more in a run, and often one receives as much. The bytes of
+  /// The sum over all steps, or over the moves of a kind. No device receives more in a run, and often one receives as much. The bytes of
   /// the kinds add up to the total.
   constexpr std::int64_t bytes_received(op kind, const extents& e) const {
     std::int64_t total = 0;
@@ -97,8 +96,8 @@ struct plan_view {
       if (p.name.view() == name) return &p;
     return nullptr;
   }
-  /// The extents of all dims and mesh axes, including derived ones. Those that the program states need not be given. -1 for a dim, and 0
-  /// for an axis, that is neither given nor stated.
+  /// The extents of all dims and mesh axes, including derived ones. Extents that the program states need not be given. If an extent is
+  /// neither given nor stated, it is -1 for a dim and 0 for an axis.
   constexpr extents bind(const gshard::dims& bound, list_view<int> axes) const {
     extents e;
     for (int a = 0; a < mesh.count || std::size_t(a) < axes.size(); ++a) {

@@ -12,8 +12,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Sets the `place.position` of nodes: where devices run them. That is the order of the program, with updates of parameters early. Nodes
-/// that no result needs have none: -1.
+/// Sets the `place.position` of nodes in the order in which devices run them. This is the order of the program, with parameter updates
+/// early. Nodes that no result needs get -1.
 constexpr void set_positions(graph& g) {
   node* const nodes = g.nodes.data();
   for (std::size_t i = 0; i < g.nodes.size(); ++i) nodes[i].place.position = -1;

@@ -51,8 +51,8 @@ template <char Letter, std::int64_t Extent>
 struct extent {};
 /// Computes one-hot einsums as dense products, in O(G S E C M), instead of by index.
 struct dense_one_hot {};
-/// Mixed precision: einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, optimizer state and all
-/// other operations keep their precision. So do einsums inside `full_precision`.
+/// Mixed precision: einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, optimizer state, all other
+/// operations, and einsums inside `full_precision` keep their precision.
 /// @see bf16_unit_in_use, kernel::gemm_bf16
 struct bf16_products {};
 /// Outputs may be partial sums, which are then part of their sharding.
@@ -65,15 +65,15 @@ struct pending_sums {};
 struct visible {};
 /// Any implicit communication is a compile-time error, except in gradients.
 struct strict {};
-/// Looped einsums. If an operand would be gathered to more than `Bytes` per device, its blocks travel while the einsum computes. So do
-/// partial results of more than `Bytes` that would be scattered, except under `strict`. A device then holds two blocks instead of the
+/// Looped einsums. If an operand would be gathered to more than `Bytes` per device, its blocks travel while the einsum computes. Blocks of
+/// a partial result travel if more than `Bytes` would be scattered, except under `strict`. A device then holds two blocks instead of the
 /// complete tensor. Extents must be known at compile time. The default is 256 MiB, as in XLA. An operand of several einsums travels for
 /// each of them.
 template <std::int64_t Bytes>
 struct loop_above {};
 /// Combines collectives of one kind between the same devices into one step, if none depends on another. If their extents are known at
 /// compile time, a device receives at most `Bytes` in a combined step. The default is 4 MiB; 0 combines nothing. Collectives inside while
-/// loops, and those to or from a device order, are not combined.
+/// loops, and moves to or from a device order, are not combined.
 template <std::int64_t Bytes>
 struct combine_up_to {};
 
@@ -198,7 +198,7 @@ constexpr graph trace_program(const program_options& options) {
     if (const auto [letter, known] = options.trace.known.entries[i]; known < 0) b.fail_range("extent", {&letter, 1}, known);
   if (const char letter = options.trace.known.twice) b.fail_range("extent", {&letter, 1});
   parameter_scope m(b, options.real);
-  // Braces fix the order of evaluation, and so the order of the inputs.
+  // Braces fix the order of evaluation, and therefore the order of the inputs.
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
   const auto symbols = std::apply([](const auto&... p) { return std::tuple_cat(p...); }, parts);
   const auto call = [&](auto... s) {
@@ -329,8 +329,8 @@ struct plan_draft {
 /// A model, written over global tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`. `Model` is a
 /// captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`. The options are its inputs in order, and maybe
 /// `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`, `loop_above<bytes>`,
-/// `combine_up_to<bytes>`. `plan` is a constant: a static_assert can check what a device computes and sends.
-/// Compile time: every fault of the model, its specs and its equations, as one sentence with its words beside it.
+/// `combine_up_to<bytes>`. `plan` is a constant: a static_assert can check the work and the communication of a device.
+/// Compile time: every fault of the model, its specs and its equations, as one message with the wrong words next to it.
 template <auto Model, class Mesh, class... Options>
 class program {
   static constexpr bool is_well_named = detail::mesh_type<Mesh> && (detail::program_option<Options> && ...);

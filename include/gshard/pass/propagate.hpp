@@ -127,7 +127,7 @@ class node_propagation {
     for (int d = 0; d < v.dims.count; ++d) n *= e_.dim(v.dims[d]);
     return n;
   }
-  /// An open dim takes the axes of its factor. If the tensor uses some of them elsewhere, an annotation takes the ones before these.
+  /// An open dim takes the axes of its factor. If the tensor uses some of them elsewhere, an annotation takes only the axes before these.
   constexpr bool refine(value& v, const short_list& factors) {
     sharding& s = v.layout;
     if (!s.open) return false;
@@ -157,13 +157,13 @@ class node_propagation {
 /// Annotations of priority 0 propagate first, then those of priority 1, and so on. Within one priority, elementwise operations come first,
 /// then other operations, then broadcasts, and contractions last. Within one level, tensors fewer operations away from an annotation come
 /// first, beginning with parameters. If two shardings of one factor conflict, that of the larger tensor wins.
-/// `order`: in which nodes are looked at, where all that is equal; empty: their own order.
+/// `order`: the order in which nodes are visited if all this is equal; empty: their own order.
 constexpr void propagate(graph& g, const extents& e, list_view<std::int32_t> order = {}) {
   const detail::neighbors near(g, order);
   constexpr int contractions = detail::level_of_contractions;
   list<std::int32_t> queues[contractions + 1];
   std::size_t next[contractions + 1]{};
-  // By node: whether it waits in the queue of its own level, and in that of contractions.
+  // By node: whether it waits in the queue of its own level, and in the queue of contractions.
   list<char> own_queue(g.nodes.size(), 0), last_queue(g.nodes.size(), 0);
   char *const waiting = own_queue.data(), *const waiting_last = last_queue.data();
   const auto enqueue = [&queues, &g, waiting](std::int32_t n) {

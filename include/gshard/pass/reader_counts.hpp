@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// How many readers tensors have.
+// Counts the readers of each tensor.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>

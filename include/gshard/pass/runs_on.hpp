@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The program option that names the machine: the planner trades starts of collectives against bytes as its network does.
+// The program option that names the machine. The planner takes the cost of a collective's start from its network.
 
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/program.hpp>
 
 namespace gshard { inline namespace v0 {
 
-/// The devices of a program: it trades starts of collectives against bytes as they do, and auto_shard prices plans on them.
+/// The machine of a program. It sets the cost of a collective's start, and auto_shard prices plans on it.
 /// @see start_bytes_of
 template <machine Machine>
 struct runs_on {};

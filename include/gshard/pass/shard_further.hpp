@@ -10,7 +10,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The dim that one more axis shards: the longest of those that no axis shards, else the longest per device.
+/// The dim that one more axis shards: the longest unsharded dim, otherwise the dim with the longest shard.
 constexpr int longest_dim(const value& v, const sharding& s, const extents& e) {
   int best = -1;
   std::int64_t most = 0;
@@ -28,8 +28,8 @@ constexpr int longest_dim(const value& v, const sharding& s, const extents& e) {
   return best;
 }
 
-/// Runs after propagation, when the shardings of parameters are known. So the additional axis displaces no other one. A tensor that has the
-/// axis already stays as it is.
+/// Runs after propagation, when the shardings of parameters are known, so the additional axis displaces no other axis. A tensor that has
+/// the axis already stays as it is.
 constexpr void shard_further(graph& g, const extents& e) {
   for (const sharded_further& f : g.further) {
     sharding s = g.at(f.like).layout;

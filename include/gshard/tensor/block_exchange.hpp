@@ -33,17 +33,18 @@ struct placed_block {
   kernel::index_array stride{};
 };
 
-/// The place of a block of the caller, the `number`-th that it passes. Throws `gshard::error` if the block is not inside the array.
+/// A block of the caller with its placement. `number`: its position among the caller's blocks, for errors. Throws `gshard::error` if the
+/// block is not inside the array.
 placed_block place_block(std::size_t number, std::byte* data, std::size_t device, std::span<const std::int64_t> offset,
                          std::span<const std::int64_t> extent, std::span<const std::int64_t> stride,
                          std::span<const std::int64_t> array, const any_cluster& on);
 
 /// The messages between the blocks and the shards of an array, bound to the memory of the blocks. A device receives the elements that it
-/// lacks, each once. If several devices have equal shards, the one that has the receiver's coordinates along the other axes sends.
+/// lacks, each once. If several devices have equal shards, the one with the receiver's coordinates along the other axes sends.
 class block_exchange {
  public:
   /// `mine`: the blocks of this process. `width`: bytes of an element, of the type `element`. `problem`: an error of the caller on this
-  /// process, or empty. Collective. Communicates: the place of each block, to the devices whose shards it overlaps.
+  /// process, or empty. Collective. Communicates: the placement of each block, to the devices whose shards it overlaps.
   /// Throws `gshard::error`, on every process: for a `problem`; if the blocks do not tile the array; if the processes differ in the array.
   block_exchange(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& spec, std::int64_t width,
                  std::string_view element, std::vector<placed_block> mine, std::string problem);
@@ -51,7 +52,7 @@ class block_exchange {
   block_exchange(block_exchange&&) = default;
 
   /// Copies the elements of the blocks to the shards (or back). `shards`: the memory of this process's shards. `problem`: an error of the
-  /// caller on this process, or empty; all processes throw it. Collective. Communicates: the elements that a shard (or a block) has and its
+  /// caller on this process, or empty; all processes throw it. Collective. Communicates: the elements of a shard (or a block) that its
   /// device lacks.
   void move(bool to_shards, std::span<std::byte* const> shards, const std::string& problem);
 
@@ -69,7 +70,7 @@ class block_exchange {
   struct message {
     std::vector<piece> pieces;
     std::int64_t bytes = 0;
-    std::int64_t slot = 0;  // where it is packed, if it is not one contiguous piece
+    std::int64_t slot = 0;  // its offset in `packed`, if it is not one contiguous piece
   };
   struct messages {
     std::vector<message> send, recv;  // by device of the cluster
@@ -79,7 +80,7 @@ class block_exchange {
   };
   struct local_device {
     kernel::placement shard;
-    std::vector<piece> own;  // of its blocks and its shard
+    std::vector<piece> own;  // common to its blocks and its shard
     messages to_shards, to_blocks;
   };
   /// Memory with strides that has the elements of a piece.
@@ -159,7 +160,7 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
   on_.on().agree({}, problem);
 }
 
-/// Sends sent(i, m) from device i of this process to device m of the cluster.
+/// Sends sent(i, m) from device i of this process to device m of the cluster, and receives received(i, m) from there.
 template <class Sent, class Received>
 void block_exchange::exchange_lists(Sent sent, Received received) const {
   std::vector<std::vector<std::span<const std::byte>>> send(devices_.size());
@@ -175,7 +176,7 @@ void block_exchange::exchange_lists(Sent sent, Received received) const {
   on_.on().exchange(all_axes(), parts);
 }
 
-/// For every device of this process, what the blocks of all devices have in common with its shard.
+/// For every device of this process: the intersections of its shard with the blocks of all devices.
 GSHARD_INLINE std::vector<std::vector<owned_block>> block_exchange::find_blocks() const {
   using lists = std::vector<std::vector<std::vector<std::int64_t>>>;  // by device of this process and of the cluster
   const std::size_t n = std::size_t(shards_.devices()), rank = std::size_t(shards_[0].rank), width = 1 + 2 * rank;
@@ -216,7 +217,7 @@ GSHARD_INLINE std::vector<std::vector<owned_block>> block_exchange::find_blocks(
   return found;
 }
 
-/// Both sides list the pieces of a message by the number of the block.
+/// Sender and receiver list the pieces of a message in the order of the block numbers.
 GSHARD_INLINE void block_exchange::find_messages(std::size_t device, const std::vector<owned_block>& overlapping) {
   local_device& here = devices_[device];
   const int me = on_.devices()[device];

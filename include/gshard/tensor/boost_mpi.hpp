@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The processes of a Boost.MPI communicator, one device each: as on_mpi of its MPI_Comm. The communicator may be destroyed before the
+/// The processes of a Boost.MPI communicator, one device each: as on_mpi for its MPI_Comm. The communicator may be destroyed before the
 /// cluster. Throws `gshard::error` as that function does, also for an empty communicator.
 template <class Mesh>
 cluster<Mesh> on_mpi(const boost::mpi::communicator& comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {

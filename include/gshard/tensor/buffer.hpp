@@ -13,7 +13,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Bytes aligned to a cache line, which is also the widest vector, or memory of the caller. Throws `gshard::error` if there is no memory.
+/// Bytes aligned to a cache line (also the size of the widest vector), or memory of the caller. Throws `gshard::error` if no memory is
+/// left.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;

@@ -28,7 +28,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The extents of all axes. `given`: all of them, or those of the axes without a static extent. The error names the axes without an extent.
+/// The extents of all axes. `given`: of all axes, or of those without a static extent. The error names the axes without an extent.
 std::vector<int> all_extents(const mesh_shape& mesh, const std::vector<int>& given);
 /// The extents of a mesh on `devices` devices. The error names the axes whose static extents do not fit.
 std::vector<int> extents_on(const mesh_shape& mesh, int devices);
@@ -159,8 +159,8 @@ cluster<Mesh> on_one_device() {
   return cluster<Mesh>(std::make_shared<loopback>(Mesh::shape.count));
 }
 
-/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes. Extents in place of
-/// `devices`: of all axes, or of those without a static extent. Neither is needed if all extents are static.
+/// `devices` simulated devices in this process, which compute real results. `nodes`: collectives run as on these nodes. `extents`, instead
+/// of `devices`: of all axes, or of those without a static extent. Neither is needed if all extents are static.
 /// Throws `gshard::error` if static extents do not fit, and for more than `simulated::most_devices`.
 template <detail::mesh_type Mesh>
 cluster<Mesh> simulate(int devices, node_map nodes = {}) {

@@ -18,8 +18,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A block of a global array in an application's memory: its address, and the place of its elements in the array. The memory stays the
-/// application's.
+/// A block of a global array in an application's memory: its address, and the position of its elements in the array. The application keeps
+/// the memory.
 ///   local_block<double>{data, {row, column}, {rows, columns}}            is row-major and contiguous.
 ///   local_block<double>{data, {row, column}, {rows, columns}, {1, ld}}   has strides, here column-major as in LAPACK.
 ///   local_block(matrix, {row, column})                                   is an Eigen matrix or map, an xtensor array or an mdspan.

@@ -23,10 +23,10 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The connection between an application's decomposition of an array and a tensor `tensor<T, Spec>`: which elements travel where. Make it
-/// once and use it in every step; from_local_blocks and to_local_blocks make one for each call.
+/// The messages between an application's decomposition of an array and a tensor `tensor<T, Spec>`. Make it once and use it in every step;
+/// from_local_blocks and to_local_blocks make one for each call.
 ///
-/// Each process passes its blocks: any number, of any extents, empty ones included. Together the blocks of all processes must have every
+/// Each process passes any number of blocks, of any extents, including empty ones. Together the blocks of all processes must have every
 /// element of the array exactly once. The blocks' memory must stay valid, at the same addresses.
 /// Communicates: the places of the blocks.
 /// Compile time: that the spec is not a partial sum.
@@ -43,8 +43,8 @@ class local_blocks {
   local_blocks(const any_cluster& on, std::vector<std::int64_t> extents, const std::vector<local_block<T>>& blocks)
       : on_(on), extents_(std::move(extents)), exchange_(connect(blocks)) {}
 
-  /// The tensor of the blocks' elements. Where a block is the complete shard of its device, row-major and contiguous, the shard is the
-  /// block itself: nothing is copied, and the tensor keeps using the block's memory. Blocks of const elements are always copied.
+  /// The tensor of the blocks' elements. If a block is the complete shard of its device, row-major and contiguous, the shard is the block
+  /// itself: nothing is copied, and the tensor keeps using the block's memory. Blocks of const elements are always copied.
   /// Collective. Communicates: to each device the elements of its shard that are not in its blocks.
   /// Throws `gshard::error`, on every process, if one has too little memory.
   tensor_type to_tensor() {
@@ -107,7 +107,7 @@ class local_blocks {
 /// Communicates: the places of the blocks, then to each device the elements of its shard that are not in its blocks.
 /// Compile time: that the spec is not a partial sum.
 /// Throws: `gshard::error` as the constructor of local_blocks does.
-/// @see local_blocks::to_tensor, which says when the tensor uses the memory of the blocks
+/// @see local_blocks::to_tensor, for when the tensor uses the memory of the blocks
 template <class Spec, class T>
 tensor<std::remove_const_t<T>, Spec> from_local_blocks(const any_cluster& on, std::vector<std::int64_t> extents,
                                                        const std::vector<local_block<T>>& blocks) {

@@ -28,7 +28,7 @@ struct kept {
   virtual ~kept() = default;
 };
 
-/// The cache itself. An object that was taken belongs to its user alone until it is put back. Threads may take and put back at any time.
+/// The cache. A taken object belongs only to its user until it is put back. Several threads may take and put back objects at the same time.
 class lru_cache {
  public:
   static constexpr std::size_t most = 32;

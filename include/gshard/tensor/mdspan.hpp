@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Views of std::mdspan and of Kokkos as inputs. Neither is included: any view with their functions is one.
+// Views of std::mdspan and of Kokkos as inputs. Neither is included: any view with their functions is accepted.
 
 #include <gshard/tensor/whole_array.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// True if an element is the memory at its address: false for an accessor that computes it, such as those of std::linalg::scaled.
+/// True if elements are plain memory. False for an accessor that computes them, such as that of std::linalg::scaled.
 template <class View>
 concept plain_access = !requires { typename View::reference; } || std::is_same_v<typename View::reference, typename View::element_type&>;
 

@@ -25,17 +25,17 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The backend of these processes. Collective, and throws, as its constructor.
+/// The backend of these processes. Collective. Throws as its constructor does.
 /// @see mpi_backend
 std::shared_ptr<backend> make_mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
                                           const std::string& problem);
 }  // namespace detail
 
 /// The processes of a communicator, one device each. The communicator is duplicated once. `extents`: of all axes, or of those without a
-/// static extent. If it is empty, these share the processes as equally as possible. Collective over the communicator.
-/// Throws `gshard::error` if MPI is not initialized, or if the communicator is null or an intercommunicator. On every process: if the mesh
-/// does not fit the number of processes; if they differ in the mesh (names, order and extents of its axes), the options, the version of
-/// gshard, or the compile options that change results.
+/// static extent. If it is empty, the latter divide the processes as equally as possible. Collective over the communicator.
+/// Throws `gshard::error` if MPI is not initialized, or if the communicator is null or an intercommunicator. Throws on every process: if
+/// the mesh does not fit the number of processes; if they differ in the mesh (names, order and extents of its axes), the options, the
+/// version of gshard, or the compile options that change results.
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
@@ -47,9 +47,9 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
   return cluster<Mesh>(detail::make_mpi_backend(comm, all, options, problem));
 }
 
-/// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Each process
-/// takes a device by node. An order in `options` is kept. Communicates: also the nodes. Throws: also if the plans of the processes choose
-/// other orders.
+/// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Processes take
+/// devices by their nodes. An axis order in `options` is kept. Communicates: also the nodes. Throws: also if the plans of the processes
+/// choose different orders.
 /// @see axis_order
 template <class Mesh, std::same_as<plan_view> Plan>
 cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const std::vector<int>& extents = {}, mpi_options options = {}) {

@@ -19,7 +19,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The shard of a tensor that a device holds. Every axis of a dim, major to minor, splits the remaining block into ceil-sized blocks. So
+/// The shard of a tensor that a device holds. Every axis of a dim, major to minor, splits the remaining block into ceil-sized blocks, so
 /// the last shards may be short or empty.
 kernel::placement place(std::span<const std::int64_t> extents, const sharding& layout, std::span<const int> mesh, int device);
 

@@ -23,7 +23,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Stands around a part of the program that all processes of a cluster run, such as a training loop:
+/// A scope around a part of the program that all processes of a cluster run, such as a training loop:
 ///
 ///   gs::run_scope(cluster).run([&] { for (...) step(batch()); });
 ///
@@ -31,18 +31,18 @@ namespace gshard { inline namespace v0 {
 /// the failed rank, with the text of the exception, and ends with `wait_deadlines::restart_status`. A process that does not wait throws a
 /// `gshard::error` with that text in its next collective call on the cluster. If all processes leave by an exception, nothing happens.
 ///
-/// All processes make the same scopes of a cluster, in the same order. Construction and destruction do not communicate. The messages are
-/// those of `wait_watch`; with both deadlines 0 there are none. While a scope exists, std::terminate has a handler of it. It tells the
-/// others of an exception that is not caught, and then calls the handler before it. Event logs of this process get the event "abort".
+/// All processes must make the same scopes of a cluster, in the same order. Construction and destruction do not communicate. The messages
+/// are those of `wait_watch`; with both deadlines 0 there are none. While a scope exists, it handles std::terminate: it tells the others of
+/// the exception that was not caught, and then calls the previous handler. Event logs of this process get the event "abort".
 class run_scope {
  public:
   explicit run_scope(any_cluster on);
   run_scope(const run_scope&) = delete;
   run_scope& operator=(const run_scope&) = delete;
-  /// Tells the others if an exception is the reason.
+  /// Tells the others if an exception destroys the scope.
   ~run_scope();
 
-  /// Calls f(). Tells the others the text of its exception, which is then thrown on.
+  /// Calls f(). If it throws, tells the others the text of the exception, and rethrows it.
   template <class F>
   decltype(auto) run(F&& f) {
     try {
@@ -58,7 +58,8 @@ class run_scope {
       throw;
     }
   }
-  /// Tells the others that this process fails, until they confirm it, for at most 3 s. This process's next collective call throws, too.
+  /// Tells the others that this process fails, until they confirm it, for at most 3 s. The next collective call of this process also
+  /// throws.
   void fail(const std::string& text);
 
  private:

@@ -15,13 +15,13 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The place of a process in a BLACS grid, as `blacs_gridinfo` returns it.
+/// The position of a process in a BLACS grid, as `blacs_gridinfo` returns it.
 struct blacs_grid {
   int rows = 1, columns = 1;
   int row = 0, column = 0;  ///< of this process
 };
 
-/// scalapack_blocks(a, descriptor, grid): the blocks that this process has of a block-cyclic matrix. `a`: its local memory, column-major.
+/// scalapack_blocks(a, descriptor, grid): this process's blocks of a block-cyclic matrix. `a`: its local memory, column-major.
 /// `descriptor`: the nine numbers of `descinit`; the context is not read. The global array has the extents {M, N}. A process outside the
 /// grid, for which BLACS gives the row -1, has no blocks.
 /// Throws: `gshard::error` if the descriptor is not of a dense matrix (type 1), or if a number is out of range.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The shards of a tensor on all devices of a cluster: their places, and which devices have equal ones.
+// The shards of a tensor on all devices of a cluster: their placements, and the devices with equal shards.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -30,8 +30,8 @@ class shard_table {
 
   int devices() const { return int(shards_.size()); }
   const kernel::placement& operator[](int device) const { return shards_[std::size_t(device)]; }
-  /// True if two devices have the same coordinates along the axes that do not shard the tensor. One of the devices with equal shards has
-  /// those of any given device.
+  /// True if two devices have the same coordinates along the axes that do not shard the tensor. Among devices with equal shards, exactly
+  /// one is aligned with any given device.
   bool are_aligned(int a, int b) const { return replica_[std::size_t(a)] == replica_[std::size_t(b)]; }
   /// True for the first of the devices with equal shards.
   bool is_first(int device) const { return replica_[std::size_t(device)] == coordinates{}; }

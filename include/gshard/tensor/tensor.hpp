@@ -58,15 +58,15 @@ class tensor : public untyped_tensor {
   using layout_type = Spec;
   static constexpr int static_rank = Spec::rank;
 
-  /// Uninitialized shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` for another number of
-  /// extents, a negative one, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not fit
-  /// the cluster.
+  /// Uninitialized shards of a tensor with these global extents. Communicates nothing. Throws `gshard::error` for a wrong number of
+  /// extents, a negative extent, or too little memory. Throws also for axes that the cluster lacks, and for a device order that does not
+  /// fit the cluster.
   tensor(any_cluster on, std::vector<std::int64_t> extents)
       : untyped_tensor(std::move(on), std::move(extents), Spec::named, dtype_of<T>) {}
 
   /// A tensor whose shards are the caller's memory: an address for each device of this process, contiguous and row-major. The memory must
   /// stay valid as long as the tensor and all tensors that were moved from it. A null pointer: the tensor allocates this shard.
-  /// Throws also if the number of addresses is another than the number of local devices.
+  /// Throws also if the number of addresses differs from the number of local devices.
   tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
       : untyped_tensor(std::move(on), std::move(extents), Spec::named, dtype_of<T>, detail::as_addresses<T>(memory)) {}
 

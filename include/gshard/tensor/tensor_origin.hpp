@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Where a tensor comes from: processes compare it, so that all of them pass the same tensor to a collective call.
+// The origin of a tensor. Processes compare it to check that all pass the same tensor to a collective call.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -22,7 +22,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 struct tensor_origin {
   std::uint64_t call = 0, number = 0;  ///< the number-th tensor made after this call; 0: on one process, nothing is compared
   std::uint64_t array = 0;             ///< a hash of samples of the array that filled it; 0: none
-  std::string constant{};              ///< of a number in an operation: its text
+  std::string constant{};              ///< for a number in an operation: its text
 
   tensor_origin() = default;
   explicit tensor_origin(backend& on);
@@ -33,7 +33,7 @@ struct tensor_origin {
   void add_to(std::vector<fact>& facts, const std::string& what) const;
 };
 
-/// Calls f(i) for the elements by which complete arrays are compared: all of small arrays, else 64 runs of 16.
+/// Calls f(i) for the elements by which complete arrays are compared: all elements of small arrays, otherwise 64 runs of 16.
 inline constexpr std::int64_t most_samples = 2048;
 template <class F>
 void for_each_sample(std::int64_t elements, F f) {

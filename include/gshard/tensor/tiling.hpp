@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Whether blocks tile a region: every element is in exactly one.
+// Checks that blocks tile a region: every element is in exactly one block.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/base/interval.hpp>
@@ -16,17 +16,17 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A block of a device: its number among the blocks of that device, and its place in the array.
+/// A block of a device: its number among the blocks of that device, and its placement in the array.
 struct owned_block {
   int device = 0;
   std::int64_t number = 0;
   kernel::placement at;
 };
 
-/// The elements that two blocks have in common; without elements if there are none.
+/// The elements that two blocks have in common. May be empty.
 kernel::placement intersection(const kernel::placement& a, const kernel::placement& b);
 
-/// An error text that names the first element of the region that no block has, or more than one. Empty if the blocks tile the region.
+/// An error text that names the first element of the region that is in no block or in several. Empty if the blocks tile the region.
 std::string problem_of_tiling(const kernel::placement& region, const std::vector<owned_block>& blocks);
 
 #if GSHARD_HAS_BODIES
@@ -46,7 +46,7 @@ class tiling_sweep {
  public:
   explicit tiling_sweep(const kernel::placement& region) : region_(region) {}
 
-  /// True if an element of the region is not in exactly one block: `at` is the first one, `blocks` are those that have it.
+  /// True if an element of the region is not in exactly one block. `at` is then the first such element, and `blocks` are its blocks.
   bool finds_fault(std::vector<const owned_block*> these, int dim = 0) {
     if (dim == region_.rank) {
       blocks = std::move(these);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What a tensor has whatever its type: extents, sharding, and the bytes of its local shards.
+// The parts of a tensor that do not depend on its type: extents, sharding, and the bytes of its local shards.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/ir/dtype.hpp>
@@ -27,7 +27,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The base of all tensors. Its element type and its sharding are values.
+/// The base of all tensors. Its element type and sharding are run-time values.
 /// @see tensor
 class untyped_tensor {
  public:
@@ -41,18 +41,18 @@ class untyped_tensor {
     for (const std::int64_t e : extents_) n *= e;
     return n;
   }
-  /// On the axes of the cluster, in the mesh's order of devices. If the spec of a typed tensor has another order, that gives the devices of
-  /// these shards.
+  /// The sharding on the axes of the cluster, in the mesh's order of devices. If the spec of a typed tensor has a device order, that order
+  /// assigns these shards to devices.
   const sharding& layout() const { return layout_; }
 
   /// The number of shards of this process, one per device of on().devices().
   std::size_t local_shards() const { return memory_.size(); }
-  /// The bytes of a shard, contiguous and row-major, and its place in the global tensor.
+  /// The bytes of a shard, contiguous and row-major, and its placement in the global tensor.
   std::byte* shard(std::size_t i) { return memory_[i].data(); }
   const std::byte* shard(std::size_t i) const { return memory_[i].data(); }
   const kernel::placement& place(std::size_t i) const { return places_[i]; }
 
-  /// What processes compare, so that all pass the same tensor to a collective call.
+  /// Processes compare the origin to check that all pass the same tensor to a collective call.
   const detail::tensor_origin& origin() const { return origin_; }
   void set_origin(const detail::tensor_origin& origin) { origin_ = origin; }
 
@@ -75,7 +75,7 @@ class untyped_tensor {
 };
 
 namespace detail {
-/// A tensor on its way out of a program, before it gets its type.
+/// A result of a program, before it gets its type.
 class untyped_result : public untyped_tensor {
  public:
   untyped_result(any_cluster on, std::vector<std::int64_t> extents, const named_sharding& spec, dtype type,

@@ -43,7 +43,7 @@ struct array_layout {
   kernel::index_array extent{}, stride{};
 
   /// The strides of the array along the dims of a tensor with these extents; empty if the array does not fit.
-  /// `reversed`: the tensor has the dims in the opposite order; a range has the tensor's.
+  /// `reversed`: the tensor has the dims in the opposite order, unless the array is a range.
   std::optional<kernel::index_array> strides_in(std::span<const std::int64_t> tensor, bool reversed = false) const;
 };
 
@@ -86,7 +86,7 @@ struct whole_element<Given> {
   using type = typename decltype(std::span(std::declval<const Given&>()))::value_type;
 };
 
-/// The elements of an array, const if the caller may not change them; void for an expression without memory.
+/// The element type of an array, const if the caller may not change elements; void for an expression without memory.
 template <class Array>
 struct elements_in {
   using type = void;
@@ -99,7 +99,7 @@ struct elements_in<Array> {
 template <class Array>
 inline constexpr bool has_memory = !std::is_void_v<typename elements_in<Array>::type>;
 
-/// True if the type can be a complete array of T. A type that converts to a span is one.
+/// True if the type can be a complete array of T. This includes types that convert to a span.
 template <class Given, class T>
 inline constexpr bool is_whole_array =
     foreign_array<Given> ? std::is_same_v<typename whole_element<Given>::type, T> : std::is_convertible_v<const Given&, std::span<const T>>;

@@ -10,7 +10,7 @@
 
 namespace gshard { inline namespace v0 { namespace testing {
 
-/// Every sharding of a tensor of `rank` dims on a mesh of `axes` axes. `pending`: partial sums, too.
+/// Every sharding of a tensor of `rank` dims on a mesh of `axes` axes. `pending`: includes partial sums.
 constexpr std::vector<sharding> all_shardings(int rank, int axes, bool pending = false) {
   std::vector<sharding> made{sharding::replicated(rank)};
   for (int a = 0; a < axes; ++a) {

@@ -41,33 +41,33 @@ struct sweep {
   /// Extents to try: divisible by every axis, not divisible, smaller than an axis.
   std::vector<gshard::dims> dims;
   double tolerance = 0;  ///< of the relative difference from one device
-  bool pending_sources = true;  ///< Inputs are partial sums, too.
-  std::size_t most = 1000;  ///< more shardings than this on one mesh are sampled
+  bool pending_sources = true;  ///< Inputs may also be partial sums.
+  std::size_t most = 1000;  ///< the most shardings on one mesh; more of them are sampled
   compile_options options{};
   std::function<void(arrays&)> prepare{};  ///< changes the inputs, which are multiples of 1/4
   std::function<void(std::string_view, const plan_view&)> observer = no_observer;
 };
 
-/// Runs a traced program with every sharding of its free values on every mesh, and compares with one device. Returns what differs: a line
-/// for each of the first three failures with mesh, extents and shardings. Empty if nothing does.
+/// Runs a traced program with every sharding of its free values on every mesh, and compares the results with those of one device. Returns a
+/// line for each of the first three differences, with mesh, extents and shardings. Empty if there is none.
 std::string differences(const traced& t, const sweep& how);
 /// Compares the gradients of a traced program on one device with central differences. Its results are a tensor, a loss, and the gradient of
-/// each input. Returns what differs.
+/// each input. Returns a line for each difference.
 std::string wrong_gradients(const traced& t, const std::vector<gshard::dims>& sizes);
 
 }  // namespace testing
 
-/// What `check_shardings` tries.
+/// Options of `check_shardings`.
 struct sharding_check {
   std::vector<gshard::dims> sizes;  ///< extents of all letters of the inputs; try even, uneven and small ones
   double tolerance = 1e-12;         ///< of the relative difference between a mesh and one device; all runs are in double
-  bool gradients = true;            ///< with gradients of all inputs, compared with finite differences, too
+  bool gradients = true;            ///< also checks the gradients of all inputs
 };
 
 /// check_shardings(model, {"BM", "NM"}, {.sizes = {{{'B', 4}, {'M', 6}, {'N', 2}}}}): runs model(m, x...) with every sharding of its inputs
-/// and of its result, on simulated meshes of 1 to 6 devices. It compares result and gradients with one device. There it compares the
-/// gradients with central differences. `model`: as of a program; its result is one tensor.
-/// Returns what is wrong, a line each; empty if nothing is. For tests of models and of custom operations.
+/// and of its result, on simulated meshes of 1 to 6 devices. It compares result and gradients with one device. On one device, it compares
+/// the gradients with central differences. `model`: as for a program; its result is one tensor.
+/// Returns a line for each difference; empty if there is none. For tests of models and of custom operations.
 /// Throws: `gshard::error` if the model cannot be traced.
 /// @see custom
 template <class Model, std::size_t N>
@@ -77,7 +77,7 @@ std::string check_shardings(const Model& model, const char* const (&inputs)[N], 
   const auto apply = [&](const parameter_scope& m, std::span<const symbol> x) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) { return model(m, x[I]...); }(std::make_index_sequence<N>{});
   };
-  // Its slope is not constant, and does not vanish where results are large.
+  // The slope of this loss is not constant, and does not vanish for large results.
   const auto loss_of = [](symbol y) { return sum(map<[](auto v) { return gshard::sqrt(v * v + 1.0); }>(y)); };
   const testing::traced program = testing::trace(letters, [&](const parameter_scope& m, std::span<const symbol> x) {
     const symbol y = testing::lay_out(apply(m, x));
@@ -112,7 +112,7 @@ GSHARD_INLINE std::string differences(const traced& t, const sweep& how) {
         all = all > 1000000 ? all : all * choices.back().size();
       }
       std::mt19937 gen(7);
-      std::vector<std::vector<std::size_t>> decks(choices.size());  // a sample has every sharding of a value before one comes again
+      std::vector<std::vector<std::size_t>> decks(choices.size());  // a sample has every sharding of a value before it repeats one
       const auto draw = [&](std::size_t i) {
         std::vector<std::size_t>& deck = decks[i];
         if (deck.empty()) {
@@ -131,7 +131,7 @@ GSHARD_INLINE std::string differences(const traced& t, const sweep& how) {
           s.layouts.push_back(choices[i][all <= how.most ? rest % choices[i].size() : draw(i)]);
           rest /= choices[i].size();
         }
-        if (n % 2) s.options.known = dims;  // plans depend on which extents they expect
+        if (n % 2) s.options.known = dims;  // plans depend on known extents
         ++runs;
         double d = std::numeric_limits<double>::infinity();
         std::string said;

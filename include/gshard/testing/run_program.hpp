@@ -39,19 +39,19 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Part k of the `count` from which a pending reduction makes the element. Parts of a sum are made up for all but the first device of the
-/// group, if their sum is the element to the last bit. Of a maximum, minimum or product, one device has the element, up to the sign.
-/// `unit`: made-up parts are multiples of it.
+/// Part k of the `count` parts that a pending reduction combines to the element. The parts of a sum are made up, except the first, if they
+/// add up to the element exactly. In a maximum, minimum or product, one part is the element, up to the sign. `unit`: made-up parts are
+/// multiples of it.
 double part_of(reduction what, const std::vector<double>& whole, std::size_t element, int k, int count, double unit);
 
 std::int64_t element_count_of(const bound_value& v);
 
-/// Throws `gshard::error` if a caller of the checks is wrong.
+/// Throws `gshard::error` if a condition for the caller does not hold.
 void require(bool holds, const char* otherwise);
 
 }  // namespace detail
 
-/// Tensors go in and come out complete, row-major, as doubles: int32 is exact in them. Of complex tensors, only real parts do.
+/// Tensors are passed and returned complete, row-major, as doubles, in which int32 is exact. For complex tensors, these are the real parts.
 namespace testing {
 
 using array = std::vector<double>;
@@ -66,7 +66,7 @@ struct input {
 
 using model = std::function<gshard::list<symbol>(const parameter_scope&, std::span<const symbol>)>;
 
-/// A program and its free values, whose shardings a test chooses: inputs, parameters, then what `lay_out` marked.
+/// A program and its free values, whose shardings a test chooses: inputs, parameters, then the tensors that `lay_out` marked.
 struct traced {
   gshard::graph graph;
   std::vector<input> inputs;
@@ -78,7 +78,7 @@ struct traced {
 inline constexpr std::string_view axis_letters = "xyzw";
 mesh_shape mesh_of_rank(std::size_t rank);
 
-/// Throws `gshard::error` if something was reported.
+/// Throws `gshard::error` if a fault was reported.
 void check(const diagnostic& problem, const std::string& during);
 
 /// Marks a tensor whose sharding a test chooses: an `annotate` that gets its sharding later.
@@ -91,33 +91,32 @@ struct setting {
   std::vector<int> mesh;
   gshard::dims dims;
   std::vector<sharding> layouts;
-  std::string known_axes{};  // to the compiler
+  std::string known_axes{};  // axes whose extents the compiler knows
   compile_options options{};
   run_context context{.seed = 5, .step = 3};
   int steps = 1;  // runs, one after another
-  /// Is shown the program after every pass. @see compile
+  /// Is called with the program after every pass. @see compile
   std::function<void(std::string_view, const plan_view&)> observer = no_observer;
 };
 
 plan_tables plan(const traced& t, const setting& s);
 
-/// Writes the shards of a whole tensor. A partial one gets parts that its pending reduction combines to the tensor.
+/// Writes the shards of a whole tensor. Shards of a partial tensor get parts that its pending reduction combines to the tensor.
 void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole);
 
-/// The whole tensor from its shards. Copies of an element must be the same bits, and every element must be
-/// somewhere.
+/// The whole tensor from its shards. Copies of an element must be equal, and every element must be on a device.
 array collect(const any_cluster& on, const detail::bound_value& from);
 
 std::string text_of(const sharding& s);
 std::string text_of(const setting& s);
 
-/// One node, or up to three nodes with any of the devices. The same for the same setting.
+/// One node, or up to three nodes with arbitrary devices. Depends on the setting alone.
 node_map some_nodes(const setting& s);
 
-/// Plans and runs the program, `steps` times: its outputs of the last run, then its parameters after it.
+/// Plans the program and runs it `steps` times. Returns the outputs of the last run, then the parameters.
 arrays run(const traced& t, const setting& s, const arrays& sources);
 
-/// Extents of a value's dims; derived ones included.
+/// Extents of a value's dims, including derived dims.
 std::vector<std::int64_t> extents_of(const traced& t, std::int32_t v, const gshard::dims& bound);
 
 std::size_t element_count(const traced& t, std::int32_t v, const gshard::dims& bound);
@@ -125,7 +124,8 @@ std::size_t element_count(const traced& t, std::int32_t v, const gshard::dims& b
 /// Values for the inputs and parameters. Multiples of 1/4, so that sums of products are exact in any order.
 arrays random_sources(const traced& t, const gshard::dims& bound, std::uint32_t seed);
 
-/// The largest difference of two lists of tensors, relative to the largest element of each tensor; infinite if only one is not finite.
+/// The largest difference of two lists of tensors, relative to the largest element of each tensor; infinite if an element is finite in only
+/// one of them.
 double distance(const arrays& a, const arrays& b);
 
 setting serial(const traced& t, const gshard::dims& dims);

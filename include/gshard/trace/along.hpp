@@ -28,7 +28,7 @@ constexpr bool check_along(symbol x, int at, std::string_view operation) {
   return !b.failed();
 }
 
-/// op::cumsum. A second operand has a number for every block of the dim, which is added to the block.
+/// op::cumsum. An optional second operand has one number for every block of the dim. It is added to the block.
 constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   builder& b = *x.owner;
   if (!check_along(x, at, "cumsum")) return b.nothing();
@@ -77,7 +77,7 @@ constexpr symbol cumsum(here x, int dim = -1, bool exclusive = false, bool rever
   return detail::emit_cumsum(x, detail::dim_from(x, dim), exclusive, reverse);
 }
 
-/// sort(x, dim): the elements along one dim in ascending order, or `descending`, with the indices they come from (`sorted`). The sort is
+/// sort(x, dim): the elements along one dim in ascending order, or `descending`, with their original indices (`sorted`). The sort is
 /// stable. NaN counts as the largest number.
 /// Shapes: [..., N, ...] -> values and int32 indices of the same shape. A negative `dim` counts from the back.
 /// Communicates: nothing, or, if the dim is sharded, an all_to_all that shards another dim instead; an all_gather if there is no other.
@@ -90,7 +90,7 @@ constexpr sorted sort(here x, int dim = -1, bool descending = false) {
   return detail::emit_sorted(op::sort, x, at, x.get().dims[at], 0, descending);
 }
 
-/// top_k(x, k, dim): the k largest elements along one dim, or the smallest, best first, with the indices they come from (`sorted`).
+/// top_k(x, k, dim): the k largest elements along one dim, or the smallest, best first, with their original indices (`sorted`).
 /// Shapes: [..., N, ...] -> values and int32 indices [..., k, ...]. A negative `dim` counts from the back.
 /// Communicates: nothing, or, if the dim is sharded, an all_gather of the k best elements of every block.
 /// Compile time: that x has this dim; 1 <= k; k <= N where N is known.

@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// Finds the sharding that places the pieces of a tensor, in row-major order, on the given devices. It first tries axes in the mesh's own
-/// device order. Else it takes any axes that make the pieces, with the device order that places them.
+/// device order. Otherwise it takes any axes that make the pieces, and the device order that places them.
 class assignment_reader {
  public:
   constexpr assignment_reader(const mesh_shape& mesh, list_view<int> pieces, list_view<int> devices)
@@ -95,8 +95,8 @@ class assignment_reader {
 /// assign(x, {1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}): x, sharded by a device assignment (`shard` of arXiv 2006.16668 section 3.2). `pieces` is
 /// the number of shards along each dim. `devices` lists the device of each shard in row-major order: any permutation of the mesh. Slices,
 /// padding, reversals, rotations and concatenation move straight between orders of the devices. Other verbs compute in the mesh's order.
-/// Shapes: those of x.
-/// Communicates: one collective_permute for another order of the same shards; else the reshard that `plan_reshard` finds.
+/// Shapes: the shape of x.
+/// Communicates: one collective_permute for another order of the same shards; otherwise the reshard that `plan_reshard` finds.
 /// Compile time: that the extents of the mesh are static, that its axes can shard the dims into these pieces, and that the devices are a
 /// permutation.
 /// Throws: nothing.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Attention as one operation, which never holds the matrix of all scores.
+// Attention as one operation that never stores the matrix of all scores.
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -16,19 +16,19 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Options of `attention`. Which keys a query sees: all; with `mask`, those whose mask is not 0; if causal, those up to its own position.
+/// Options of `attention`. A query sees all keys by default. `mask` hides keys with mask 0, `causal` hides later keys.
 struct attention_options {
   bool causal = false;
   /// [batch..., keys], real or int32: 1, or 0 at keys that no query sees, such as padding.
   symbol mask{};
-  /// int32, a scalar or some of the batch dims: the position of the first query among the keys. It implies `causal`. For queries that
-  /// continue a sequence whose keys are cached.
+  /// int32, a scalar or some of the batch dims: the position of the first query among the keys. It implies `causal`. Set it for queries
+  /// that continue a sequence with cached keys.
   symbol position{};
   /// The rate of dropout of the attention weights.
   double dropout = 0;
 };
 
-/// An attention over some of the keys: the result, and log(sum exp(scores)) of each query, by which parts are merged.
+/// Attention over some of the keys: the result, and log(sum exp(scores)) of each query, which merge_attention needs.
 /// @see partial_attention, merge_attention
 struct attention_part {
   symbol y, log_sum;
@@ -61,7 +61,7 @@ constexpr symbol emit_seen_from(symbol k, const attention_options& o, std::strin
   return from;
 }
 
-/// op::attention. Results: y, with the dims of q, and log_sum, which lacks the last of them.
+/// op::attention. Results: y, with the dims of q; log_sum, without the last dim of q.
 constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const attention_options& o, std::string_view verb) {
   builder& b = *q.owner;
   const attention_part nothing{b.nothing(), b.nothing()};
@@ -77,7 +77,7 @@ constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const atte
     if (d != batch && !b.same_extent(of_q[d < rank - 1 ? d : of_q.size() - 1], of_k[d])) b.fail(fault::dims_differ, verb, {}, 1, d);
   if ((o.mask.id >= 0 && !b.has(o.mask)) || (o.position.id >= 0 && !b.has(o.position)) || b.failed()) return nothing;
 
-  // Factors: those of q in its order, then the keys.
+  // Factors: the dims of q in order, then the keys.
   sharding_rule rule;
   const int keys = of_q.size();
   rule.in[0] = rule.out[0] = counting(keys);
@@ -99,7 +99,7 @@ constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const atte
   return {b.result_of_last(0), b.result_of_last(1)};
 }
 
-/// op::attention_grad. Results: the gradients of q, k and v. `dlog_sum` may be nothing.
+/// op::attention_grad. Results: the gradients of q, k and v. `dlog_sum` may be empty.
 constexpr void emit_attention_grad(const node& n, symbol y, symbol dy, symbol dlog_sum) {
   builder& b = *y.owner;
   const symbol both[2]{y, dy};
@@ -121,12 +121,12 @@ constexpr void emit_attention_grad(const node& n, symbol y, symbol dy, symbol dl
 }  // namespace detail
 
 /// attention(q, k, v, options) = softmax(q k^T / sqrt(D)) v for every head, over the keys that a query sees. Scores are computed in blocks
-/// of queries and keys, so memory is linear in the number of both; the gradient computes them again. A query that sees no key has the
-/// result 0. A NaN in a key or value that a query does not see reaches neither its result nor its gradient.
+/// of queries and keys, so memory is linear in the number of both. The gradient recomputes them. A query that sees no key has the result 0.
+/// A NaN in a key or value that a query does not see reaches neither its result nor its gradient.
 /// Grouped queries: if q has one more dim R, its R heads [H,R] share a head of k and v.
 /// Shapes: q [batch..., Q, H, D] or [batch..., Q, H, R, D]; k and v [batch..., K, H, D] -> the shape of q.
-/// Communicates: nothing, if the batch dims, H or Q are sharded, the operands alike. Sharded keys and depths are gathered. In the gradient,
-/// dk and dv are partial sums over the axes that shard Q or R.
+/// Communicates: nothing, if only batch dims, H or Q are sharded, in all operands alike. Sharded K and D are gathered. In the gradient, dk
+/// and dv are partial sums over the axes that shard Q or R.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see attention_options, nn::attention, nn::ring_attention
@@ -134,8 +134,8 @@ constexpr symbol attention(here q, symbol k, symbol v, attention_options options
   return detail::emit_attention(q, k, v, options, "attention").y;
 }
 
-/// partial_attention(q, k, v, options): attention over some of the keys of a longer sequence, with the logarithms by which
-/// `merge_attention` adds it to other parts.
+/// partial_attention(q, k, v, options): attention over some of the keys of a longer sequence, with the log_sum that `merge_attention`
+/// needs.
 /// Shapes: as attention; log_sum lacks D.
 /// Communicates: as attention.
 /// Compile time: as attention.
@@ -145,8 +145,8 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
   return detail::emit_attention(q, k, v, options, "partial_attention");
 }
 
-/// merge_attention(a, b): the attention of the same queries over the keys of both parts. A part whose log_sum is -infinity adds nothing, as
-/// that of a query that sees none of its keys.
+/// merge_attention(a, b): the attention of the same queries over the keys of both parts. A part with log_sum -infinity adds nothing: the
+/// query sees none of its keys.
 /// Shapes: two parts of equal shapes -> the same.
 /// Communicates: nothing if the parts have one sharding.
 /// Compile time: dims.
@@ -164,14 +164,14 @@ constexpr attention_part merge_attention(const attention_part& a, const attentio
     const auto top = x < y ? y : x;
     return x == detail::no_keys && y == detail::no_keys ? top : top + log(exp(x - top) + exp(y - top));
   }>(a.log_sum, b.log_sum);
-  // Not from the merged log_sum: shares must add up to 1 even if numbers are so large that it rounds to that of a part.
+  // Shares do not use the merged log_sum: they must add up to 1 even if that rounds to the log_sum of one part.
   constexpr auto share = [](auto part, auto other) {
     const auto top = part < other ? other : part;
     const auto own = exp(part - top), both = own + exp(other - top);
     return part == detail::no_keys && other == detail::no_keys ? decltype(own)(1) : own / both;
   };
   const symbol of_a = map<share>(a.log_sum, b.log_sum), of_b = map<share>(b.log_sum, a.log_sum);
-  // The part that alone has a share, 1 or 2, or 0 if both or neither have. The result of the other part may be NaN.
+  // 1 or 2: the only part with keys. 0: both or neither have keys. The result of a part without keys may be NaN.
   const symbol only = map<[](auto x, auto y) {
     using number = decltype(x);
     if ((x == detail::no_keys) == (y == detail::no_keys)) return number(0);

@@ -28,7 +28,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The first dim of the first operand whose letter is not in the output, or occurs before in the operand; -1: there is none.
+/// The first dim of the first operand whose letter is not in the output, or occurs earlier in the operand; -1: none.
 constexpr int dim_not_kept(const equation& e) {
   const short_list& x = e.operands[0];
   for (int d = 0; d < x.size(); ++d)
@@ -42,7 +42,7 @@ constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, con
   if (b.failed() || !b.has(operands[0])) return b.nothing();
   const auto dim_of = dims_of_letters(b, operands, e, text);
   if (b.failed()) return b.nothing();
-  // A tensor of its own, even if nothing is repeated: its gradient is not that of the operand.
+  // A new tensor, even if nothing is repeated: its gradient differs from that of the operand.
   if (e.operands[0].same(e.output))
     return emit_map_of(pointwise_identity, list_view(operands.data(), 1), list_view(&e.output, 1), operands[0]);
   return emit_broadcast(operands[0], e.operands[0], e.output, output_dims(e, dim_of));
@@ -50,11 +50,11 @@ constexpr symbol emit_broadcast_like(builder& b, list_view<symbol> operands, con
 
 }  // namespace detail
 
-/// broadcast<"Q,QK->QK">(x, like)[q, k] = x[q]. Letters are local to the equation, as in einsum. The other operands only lend the extents
-/// of their dims, as in `broadcast<"GP,C->GPC">(x, c)`; their numbers are not read. Elementwise verbs read x itself: nothing is stored.
+/// broadcast<"Q,QK->QK">(x, like)[q, k] = x[q]. Letters are local to the equation, as in einsum. The other operands only give extents, as
+/// in `broadcast<"GP,C->GPC">(x, c)`; their elements are not read. Elementwise verbs read x itself: the result is not stored.
 /// Shapes: as the equation says; every letter of x occurs once in the output.
 /// Communicates: nothing. Its gradient is a sum over the new dims.
-/// Compile time: the equation, ranks, and that one letter stands for one dim.
+/// Compile time: the equation, ranks, and that one letter names one dim.
 /// Throws: nothing.
 /// @see map, einsum
 template <fixed_string Equation, class... Symbols>
@@ -64,7 +64,7 @@ constexpr symbol broadcast(here x, Symbols... like) {
   const std::array<symbol, 1 + sizeof...(like)> operands{x, like...};
   return detail::emit_broadcast_like(*x.owner, operands, e, Equation.view());
 }
-/// broadcast("Q,QK->QK", {x, like}): the same with an equation that is known at run time, and at least one operand.
+/// broadcast("Q,QK->QK", {x, like}): the same with an equation that is known at run time. There must be at least one operand.
 constexpr symbol broadcast(std::string_view text, list_view<symbol> operands, std::uint32_t line = __builtin_LINE(),
                            const char* file = __builtin_FILE()) {
   builder& b = *here(operands[0], line, file).owner;

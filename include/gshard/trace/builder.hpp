@@ -49,7 +49,7 @@ struct symbol {
     requires(std::same_as<T, bool>)
   constexpr explicit operator T() const noexcept(detail::refuse_condition<T>());
 
-  // Structured bindings: a tensor decomposes into itself alone. So `auto [y, z] = f(x)` with an f of one result does not compile.
+  // Structured bindings: a tensor decomposes into itself alone, so `auto [y, z] = f(x)` does not compile if f has one result.
   template <std::size_t I>
     requires(I == 0)
   friend constexpr symbol get(symbol s) {
@@ -60,7 +60,7 @@ struct symbol {
 /// A symbol as the parameter of a verb. It records the line that calls the verb, for the nodes that the verb adds.
 struct here : symbol {
   constexpr here(symbol s, std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE());
-  /// For a verb that calls another one: keeps the line of its own call.
+  /// For a verb that calls another verb: keeps the line of the outer call.
   constexpr here(symbol s, const here&) : symbol(s) {}
 };
 
@@ -80,14 +80,14 @@ class builder {
   mesh_shape mesh;
   trace_options options;
   list<symbol> losses;  // terms that layers add to the objective
-  list<std::int32_t> checked_losses;  // losses of optimizers, and their terms: outputs of these must be finite
+  list<std::int32_t> checked_losses;  // losses of optimizers and their terms: as outputs they must be finite
   list<std::int32_t> transposed_inputs;  // values that are a column-major input with its dims reversed
   list<scan_record> scans;
   list<bypass> bypasses;  // in any order
   list<split_dims> splits;
-  symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: it never does
+  symbol skipped;       // a scalar that is not 0 if an optimizer skips its updates; empty: never
   code_place place;     // source line of the nodes that are added
-  bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or are those of a layer
+  bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or belong to a layer
 
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = diagnostic::no_number,
@@ -96,26 +96,26 @@ class builder {
     program.problem.report(f, about, word, a, b);
     program.problem.name_place(place.line, place.scope);
   }
-  /// One of several operands, by its number, has another rank than the operation takes.
+  /// Reports an operand, by its number, with a rank that the operation does not take.
   constexpr void fail_rank(std::string_view operation, int operand, int expected, int given) {
     const char digits[]{char('0' + operand / 10), char('0' + operand % 10)};
     const std::string_view two(digits, 2);
     fail(fault::rank_mismatch, operation, two.substr(operand < 10 ? 1 : 0), expected, given);
   }
-  /// Options or arguments of a verb are out of range: "start, stop", and their values if they are integers.
+  /// Reports options or arguments of a verb that are out of range. `names`: "start, stop". `first`, `second`: their values, if integers.
   constexpr void fail_range(std::string_view verb, std::string_view names, std::int64_t first = diagnostic::no_number,
                             std::int64_t second = diagnostic::no_number) {
     fail(fault::bad_range, verb, names, diagnostic::nearest(first), diagnostic::nearest(second));
   }
-  /// An operand, by its number, has an element type that the operation does not take.
+  /// Reports an operand, by its number, with an element type that the operation does not take.
   constexpr void fail_type(std::string_view operation, int operand, dtype given, element_set taken) {
     fail_type(operation, {}, operand, given, taken);
   }
-  /// The same for an operand that is a parameter or an option, by its name.
+  /// The same for a parameter or an option, by its name.
   constexpr void fail_type(std::string_view operation, std::string_view operand, dtype given, element_set taken) {
     fail_type(operation, operand, diagnostic::no_number, given, taken);
   }
-  /// The program fails unless an operand that is a parameter or an option has these dims.
+  /// The program fails unless a parameter or an option, by its name, has these dims.
   constexpr void require_dims(std::string_view operation, std::string_view operand, symbol s, const dim_list& expected) {
     if (failed()) return;
     const dim_list& given = s.get().dims;
@@ -182,7 +182,7 @@ class builder {
     program.nodes.push_back(n);
     return n.out[0];
   }
-  /// The column-major input of which a value is the transposition, or -1.
+  /// The column-major input that a value transposes, or -1.
   constexpr std::int32_t column_major_input(std::int32_t v) const {
     for (const std::int32_t t : transposed_inputs)
       if (t == v) return program.nodes[std::size_t(program.at(v).producer)].input(0);
@@ -248,7 +248,7 @@ class builder {
     const dim& d = program.dims[std::size_t(i)];
     return d.what == dim::kind::fixed ? d.number : d.what == dim::kind::bound ? options.known.find(d.letter) : -1;
   }
-  /// The extent of a dim, also of one that is derived from dims that are known while tracing; -1 if it is not known.
+  /// The extent of a dim, or -1 if it is not known while tracing. The extents of derived dims are computed.
   constexpr std::int64_t derived_known_extent(int i) const {
     dim d = program.dims[std::size_t(i)];
     if (d.what == dim::kind::fixed || d.what == dim::kind::bound) return known_extent(i);
@@ -260,7 +260,7 @@ class builder {
     d.second = 1;
     return derived_extent(d, list_view(parts, 2));
   }
-  /// True if two dims surely have one extent, and may stand for each other. Two letters may not: whoever means that writes rename_dims.
+  /// True if two dims surely have equal extents and are interchangeable. Two letters are not: users write rename_dims for that.
   constexpr bool same_extent(int a, int b) const {
     if (a == b) return true;
     const dim &x = program.dims[std::size_t(a)], &y = program.dims[std::size_t(b)];
@@ -272,16 +272,16 @@ class builder {
     return known >= 0 && known == derived_known_extent(b);
   }
   constexpr bool same_extents(const dim_list& a, const dim_list& b) const { return a.same(b) || first_difference(a, b) == max_rank; }
-  /// The first dim in which two tensors differ, or the number of dims of the shorter one; max_rank: they do not.
+  /// The first dim in which two tensors differ, or the lower of their ranks; max_rank: they do not differ.
   constexpr int first_difference(const dim_list& a, const dim_list& b) const {
     int d = 0;
     while (d < a.count && d < b.count && same_extent(a[d], b[d])) ++d;
     return d == a.count && d == b.count ? max_rank : d;
   }
-  /// The one of two dims of one extent that tensors made of both have: the letter, if one is.
+  /// The dim that results take if operands have two dims of equal extents: a letter, if one of the dims is a letter.
   constexpr int better_named(int a, int b) const { return program.dims[std::size_t(b)].what == dim::kind::bound ? b : a; }
-  /// The dim of extent max(0, floor((first_times * first + second_times * second + number) / divisor)). If one of the dims equals it, that
-  /// dim.
+  /// The dim of extent max(0, floor((first_times * first + second_times * second + number) / divisor)). If one of the two dims equals it,
+  /// returns that dim.
   constexpr int linear_dim(int first, int first_times, int second, int second_times, std::int64_t number, std::int64_t divisor = 1) {
     dim d;
     d.what = dim::kind::linear;
@@ -330,7 +330,7 @@ class builder {
     if (row == 0) fail(fault::too_many_dims, "window");
     return row;
   }
-  /// The number of a device order, by which shardings refer to it. The extents of the mesh must be static.
+  /// The number by which shardings refer to a device order. The extents of the mesh must be static.
   constexpr std::uint8_t order_of(list_view<int> devices) {
     bool own = true;
     for (std::size_t i = 0; i < devices.size(); ++i) own = own && devices[i] == int(i);
@@ -349,7 +349,7 @@ class builder {
     program.orders.append(devices.data(), devices.size());
     return std::uint8_t(known + 1);
   }
-  /// The sharding that a spec means for a tensor of the program.
+  /// Resolves a spec to the sharding of a tensor of the program.
   constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
     sharding s = gshard::resolve(named, mesh, tensor, program.problem);
     if (named.order.empty() || failed()) return s;
@@ -383,7 +383,7 @@ class builder {
   }
 
   std::int32_t random_keys_ = 0;
-  // Parameters by hash of their name. Comparing every new name with all before it would dominate the tracing of models with many layers.
+  // Parameters by hash of their name. Comparing every new name with all earlier ones would dominate the tracing of models with many layers.
   static constexpr std::uint32_t buckets = 1024;
   std::int32_t last_named_[buckets]{};  // row + 1
   list<std::int32_t> named_before_;     // by row: the row before it with the same hash, or -1
@@ -414,8 +414,8 @@ constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s)
   if (!owner->keeps_place) owner->place = {.file = file, .line = line, .remat = owner->place.remat, .scope = owner->place.scope};
 }
 
-/// While it lives, added nodes and faults have the line of the call before, whichever verbs add them. So those of a layer name the line of
-/// the program that calls the layer.
+/// While it lives, added nodes and faults keep the line of the outer call, whichever verbs add them. The nodes of a layer therefore name
+/// the line that calls the layer.
 class line_of_call {
  public:
   constexpr explicit line_of_call(builder& b) : builder_(b), kept_(b.keeps_place) {
@@ -433,7 +433,7 @@ class line_of_call {
 };
 
 namespace detail {
-/// True if all operands have one element type, which is in the set. Reports the first that has not.
+/// True if all operands have one element type of the set. Reports the first operand that does not.
 constexpr bool require_elements(builder& b, element_set types, std::string_view operation, std::initializer_list<symbol> operands) {
   if (b.failed()) return false;
   for (const symbol& s : operands)
@@ -462,7 +462,7 @@ constexpr bool check_dim(symbol x, int at, std::string_view operation) {
   return !b.failed();
 }
 
-/// Factors 0, 1, ... rank-1: the rule of an operation that treats every dim by itself.
+/// Factors 0, 1, ... rank-1: the rule of an operation that treats every dim alone.
 constexpr short_list counting(int rank, int from = 0) {
   constexpr std::uint64_t all = 0xFEDCBA9876543210u;  // as packed: entry i in bits [4i, 4i + 4)
   short_list l;

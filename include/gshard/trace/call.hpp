@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Argument checks of verbs: the types that a verb takes, so that a wrong call is one sentence.
+// Argument checks of verbs, so that a wrong call gives one readable error.
 //
-// Without these, compilers list all overloads. The sentences are in trace/wrong_calls.hpp.
+// Without these checks, compilers list all overloads. The messages are in trace/wrong_calls.hpp.
 
 #include <gshard/base/dual.hpp>
 #include <gshard/base/fixed_string.hpp>
@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The result of a call that the compiler has refused with a sentence. Verbs accept it silently, so that no other sentence follows.
+/// The result of a call that a static_assert has refused. Verbs accept it silently, so that no other error follows.
 struct refused_tensor : symbol {};
 template <class G>
 inline constexpr bool is_refused = std::is_base_of_v<refused_tensor, G>;
@@ -116,8 +116,8 @@ struct before_tensors {
 template <std::size_t>
 using one_symbol = symbol;
 
-/// Adds an overload that makes a call ambiguous exactly if `F` accepts the arguments. So overload resolution answers without instantiating
-/// the body of F.
+/// Adds an overload that makes a call ambiguous exactly if `F` accepts the arguments. Overload resolution then tests this without
+/// instantiating the body of F.
 template <class F>
 struct ambiguity_probe : F {
   struct chosen {};
@@ -135,7 +135,7 @@ inline constexpr bool is_called_with = [] {
   }
 }();
 
-/// The condition of the sentence about a wrong call. Compilers print its types, which are those of the arguments.
+/// The condition of the static_assert about a wrong call. Compilers print its template arguments: the types of the call's arguments.
 template <class... Given>
 inline constexpr bool accepts = (is_refused<Given> || ...);
 

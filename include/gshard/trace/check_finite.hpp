@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A tensor whose numbers are checked to be finite when the program runs: check_finite.
+// check_finite: checks in each run that all elements of a tensor are finite.
 
 #include <gshard/trace/builder.hpp>
 
@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 }
 
 namespace detail {
-/// op::count_not_finite: 0 if all elements of x are finite. Else the number of devices whose shards have others.
+/// op::count_not_finite: 0 if all elements of x are finite, otherwise the number of devices whose shard has others.
 constexpr symbol emit_count_not_finite(symbol x) {
   builder& b = *x.owner;
   if (!require_elements(b, op::count_not_finite, "count_not_finite", {x})) return b.nothing();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Cuts the slots of experts, or the token groups, into chunks, so that one chunk of tokens travels while another one is computed.
+// Divides the slots of experts, or the token groups, into chunks, so that the exchange of one chunk overlaps with the products of another.
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 /// slots(slot, place, before, place_of_chunk): the slots of one chunk: (e, c) becomes (e, c - first) if c is in the chunk, else -1. The
-/// extents of the last three operands are the slots of an expert, those before the chunk, and those in it.
+/// extents of the last three operands are numbers of slots: of an expert, before the chunk, and in the chunk.
 struct slots_of_chunk {
   static constexpr std::string_view name = "slots_of_chunk";
   template <class>
@@ -41,7 +41,7 @@ struct slots_of_chunk {
   }
 };
 
-/// The program fails if the extent of the dim of token groups is known, and n does not divide it.
+/// The program fails if the number of token groups is known, and n does not divide it.
 constexpr void check_token_groups(builder& b, int groups, int n, std::string_view verb) {
   const std::int64_t extent = b.known_extent(groups);
   const char letter = b.program.dims[std::size_t(groups)].letter;
@@ -49,10 +49,10 @@ constexpr void check_token_groups(builder& b, int groups, int n, std::string_vie
 }
 }  // namespace detail
 
-/// chunk_of(gating, i, n): chunk i of n of the slots of every expert, with the choices that have these slots. A chunk has ceil(C / n)
-/// slots; the last ones may stay empty. The chunks together have every choice once. So the sum over the chunks of what their tokens get
-/// is that of the whole gating, except for the order of sums if k > 2. Exchanges of one chunk overlap with the products of another, as in
-/// Tutel (arXiv 2206.03382).
+/// chunk_of(gating, i, n): chunk i of n of the slots of every expert, with the choices in these slots. A chunk has ceil(C / n) slots; the
+/// last ones may stay empty. Every choice is in one chunk. The sum of the chunks' results therefore equals the result of
+/// the whole gating, except for the order of sums if k > 2. Exchanges of one chunk overlap with the products of another, as in Tutel
+/// (arXiv 2206.03382).
 /// Shapes: gating of G,S,E,C -> gating of G,S,E,ceil(C / n); `aux`, `load`, `overflow` and `demand` stay those of all chunks.
 /// Communicates: nothing.
 /// Compile time: that `gating` is the result of a gating verb, send_to_replicas or chunk_of; that i is from 0 to n - 1.
@@ -84,10 +84,10 @@ constexpr gating_result chunk_of(const gating_result& gating, int i, int n) {
 }
 
 /// chunks_of_token_groups(x, n): n chunks of a tensor; chunk i has its token groups i, i + n, i + 2 n, ... chunks_of_token_groups(gating,
-/// n): the gatings of these groups. Groups are independent, so all choices keep expert, slot and weight. A chunk goes through experts, or
-/// expert groups, as the whole does, with the same bits. Each of its exchanges, between nodes and within them, has 1/n of the bytes.
+/// n): the gatings of these groups. Groups are independent, so all choices keep expert, slot and weight. Experts and expert groups compute
+/// the same bits for a chunk as for the whole. Each exchange of a chunk, between nodes and within them, has 1/n of the bytes.
 /// Shapes: [G,...] -> n of [G/n,...]; gating of G,S,E,C -> n of G/n,S,E,C, whose other results are those of all groups.
-/// Communicates: nothing if every device has a multiple of n groups. Else devices exchange groups.
+/// Communicates: nothing if every device has a multiple of n groups. Otherwise devices exchange groups.
 /// Compile time: that `gating` is the result of a gating verb, of send_to_replicas, or a chunk; that x has a dim; that n is at least 1,
 /// and divides G, if G is known.
 /// Throws: `gshard::error` when the program is bound, if n does not divide G.
@@ -133,9 +133,9 @@ constexpr list<gating_result> chunks_of_token_groups(const gating_result& gating
   return chunks;
 }
 
-/// join_token_groups({a, b, ...}): the tensor whose chunks are the operands. It undoes chunks_of_token_groups.
+/// join_token_groups({a, b, ...}): joins the chunks of a tensor. The inverse of chunks_of_token_groups.
 /// Shapes: n of [G/n,...] -> [G,...].
-/// Communicates: nothing if every device has a multiple of n groups. Else devices exchange groups.
+/// Communicates: nothing if every device has a multiple of n groups. Otherwise devices exchange groups.
 /// Compile time: that the first dim of the operands is that of n chunks; ranks, dims and element types.
 /// Throws: nothing.
 /// @see chunks_of_token_groups

@@ -3,8 +3,8 @@
 
 // Complex tensors: complex, real, imag and conj. Arithmetic and einsum take complex tensors as they take real ones.
 //
-// The gradient of a real loss L with respect to z = x + iy is dL/dx + i dL/dy: the direction in which L grows fastest. So
-// z - rate * gradient descends, as for real tensors. (JAX returns the conjugate of this number.)
+// The gradient of a real loss L with respect to z = x + iy is dL/dx + i dL/dy: the direction in which L grows fastest.
+// Therefore z - rate * gradient descends, as for real tensors. (JAX returns the conjugate of this number.)
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// real(z): the real part. Of a real tensor, the tensor.
+/// real(z): the real part; z itself if z is real.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: a real or complex element type.
@@ -23,7 +23,7 @@ constexpr symbol real(here z) {
   if (!detail::require_elements(*z.owner, op::scale, "real", {z})) return z.owner->nothing();
   return is_complex(z.get().type) ? detail::emit_cast(z, traits(z.get().type).part) : z;
 }
-/// imag(z): the imaginary part. Of a real tensor, zeros.
+/// imag(z): the imaginary part; zeros if z is real.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: a real or complex element type.
@@ -35,7 +35,7 @@ constexpr symbol imag(here z) {
                                   : detail::emit_constant(detail::pointwise_constant<0>, z);
 }
 /// complex(x, y) = x + iy.
-/// Shapes: operands match as those of map -> the dims of the operand of highest rank, complex.
+/// Shapes: operands match as in map -> the dims of the operand of highest rank, complex.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: that dims match; one real element type.
 /// Throws: nothing.

@@ -13,9 +13,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The order in which to contract several operands, two at a time. Every set of operands (a bit each) is the contraction of two subsets. Of
-/// up to 6 operands, it is the cheapest: by multiplications, then by elements of intermediate results. Dynamic programming finds it for all
-/// sets, smaller ones first. Of more, each next pair is the one that leaves the fewest elements, as opt_einsum's "greedy".
+/// The order in which to contract several operands, two at a time. Every set of operands (a bit each) is the contraction of two subsets.
+/// For up to 6 operands it is the cheapest: by multiplications, then by elements of intermediate results. Dynamic programming finds it for
+/// all sets, smaller ones first. For more operands, each next pair leaves the fewest elements, as opt_einsum's "greedy".
 class contraction_order {
  public:
   /// extents: by factor.

@@ -25,8 +25,8 @@ struct conv_window {
   int dilation = 1;  // base dilation
 };
 
-/// tap_of(e, d): the factor of the taps through which conv reads dim d of its first operand, or -1 if it reads that dim without a window.
-/// The letter of the factor is that of the dim in lower case. Windows are given to conv in the order of the dims that have one.
+/// tap_of(e, d): the tap factor of dim d of conv's first operand, or -1 if the dim has no window. Its letter is the dim's letter in lower
+/// case. `how` of conv lists the windows in the order of these dims.
 /// Shapes: nothing; the equation alone decides.
 /// Communicates: nothing.
 /// Compile time: nothing.
@@ -44,7 +44,7 @@ constexpr int tap_of(const equation& e, int d) {
 namespace detail {
 
 /// op::convolution: out[o] = sum over the factors that o lacks of patches(a) * b. A dim of `a` with window w and tap factor t is read at
-/// w.position(its factor, t). `taps` has, by dim of a, 1 + its tap factor, or 0.
+/// w.position(its factor, t). `taps`: for each dim of a, 1 + its tap factor, or 0.
 constexpr symbol emit_convolution(symbol a, const short_list& a_factors, const dim_list& windows, const dim_list& taps, symbol second,
                                   const short_list& second_factors, const short_list& output, const dim_list& dims) {
   builder& b = *a.owner;
@@ -70,7 +70,7 @@ constexpr bool check_window(builder& b, std::string_view operation, const conv_w
   return !b.failed();
 }
 
-/// Where the operand's letters in the equation name this one for the second time; -1 if they do not.
+/// The position in the equation where the operand repeats this letter, or -1.
 constexpr int repeated_at(std::string_view equation, int operand, char letter) {
   int commas = 0, seen = 0;
   for (std::size_t at = 0; at < equation.size(); ++at) {
@@ -137,7 +137,8 @@ constexpr symbol emit_windowed_einsum(symbol x, symbol w, const equation& e, lis
 /// `how` has one entry per spatial dim in the order of x, one for all, or none (stride 1, no padding). Padding is zero. Whether a zero of
 /// the padding is multiplied by a NaN of w depends on the sharding.
 /// Shapes: as the equation says; one to three spatial dims.
-/// Communicates: as einsum. A sharded spatial dim adds one halo exchange. Sharded taps add an exchange of what they reach, and a sum.
+/// Communicates: as einsum. A sharded spatial dim adds one halo exchange. Sharded taps add an exchange of the elements that they read, and
+/// a sum.
 /// Compile time: the equation, ranks and dims.
 /// Throws: nothing.
 /// @see einsum, sum_pool, conv_window

@@ -27,7 +27,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// The rule of a user's operation, and what its optional members say.
+/// The rule of a user's operation, and its optional members.
 template <class Operation>
 struct custom_parts {
   struct parse_result {
@@ -81,7 +81,7 @@ struct custom_parts {
   }
 
  private:
-  /// Whether the operation has a member of this name, of any kind: `gradient` of the two bases is ambiguous then.
+  /// Tests whether the operation has any member `gradient`: the name is then ambiguous between the two bases.
   struct other {
     void gradient();
   };
@@ -169,10 +169,10 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
 
 }  // namespace detail
 
-/// custom<Operation>(x, ...): an operation of the user's, with the standing of the library's own. `Operation` is a type with the members
+/// custom<Operation>(x, ...): a user-defined operation that works like the library's own. `Operation` is a type with the members
 ///   `name`: a std::string_view for plans and errors;
 ///   `rule`: the indices of operands and result, such as "BM,NM->BN"; letters are local to it;
-///   `sums` (optional): indices that the result lacks, and no others, over which the results of shards add up: sharding them leaves a
+///   `sums` (optional): contracted indices over which the results of shards add up: sharding them leaves a
 ///     partial sum;
 ///   `whole` (optional): indices that must not be sharded, because the kernel needs them complete;
 ///   `flops` (optional): floating-point operations per index of the rule, for prices;
@@ -180,15 +180,15 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
 ///   `template <class T> using element = std::complex<T>` (optional): the element type of its tensors, and of `run`, instead of T;
 ///   `gradient(x, ..., y, dy)` (optional): static and constexpr, of symbols: a gradient per operand, as a std::tuple; a symbol if there is
 ///     one operand.
-/// Propagation, partitioning, prices and all backends treat it by its rule.
+/// Propagation, partitioning, prices and all backends use its rule.
 /// Shapes: as the rule says; one to six operands.
 /// Communicates: as einsum: the reshards that the cheapest strategy needs, and the completion of partial sums.
 /// Compile time: the rule; that each index which the result lacks is in `sums` or `whole`; ranks, dims and one element type.
-/// Throws: what `run` throws, on all processes.
+/// Throws: the exceptions of `run`, on all processes.
 /// @see local_shard, per_shard, check_shardings
 template <class Operation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
-constexpr auto custom(here first, Symbols... rest) {  // auto: refused before the model runs
+constexpr auto custom(here first, Symbols... rest) {  // auto: the assertions fire before the model is evaluated
   using parts = detail::custom_parts<Operation>;
   constexpr std::size_t given = 1 + sizeof...(rest);
   constexpr bool takes_these = bool(parts::parsed.problem) || parts::rule.count == int(given);

@@ -2,7 +2,7 @@
 #pragma once
 
 // Mixture of experts without capacity slots, as in MegaBlocks (arXiv 2211.15841): each choice of a token is a row, rows are sorted by
-// expert, and each expert computes as many rows as it has. Only the rows of a group of experts together are limited.
+// expert, and each expert computes only its own rows. Only the total number of rows of an expert group is limited.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/spec.hpp>
@@ -22,8 +22,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How the choices of a gating reach their experts as rows. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of
-/// rows are settings of the model. They do not depend on the devices.
+/// The routing of a gating's choices, as rows, to their experts. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups
+/// and of rows are settings of the model. They do not depend on the devices.
 struct expert_row_routing {
   symbol rows;      ///< [N,G,R,M]: the tokens of each group, sorted by expert, zero in unused rows
   symbol count;     ///< [N,G,E/N]: the rows of each expert, int32
@@ -42,11 +42,11 @@ template <class M, class Routing, class Name, class Letters, class... Entries, c
 inline constexpr bool declares_for_experts<M, Routing, Name, Letters, spec<Entries...>, Start> =
     call<2, parameter_scope, expert_row_routing>::fits<M, Routing> && declares<Name, Letters, spec<Entries...>, Start>;
 
-/// The largest capacity factor of rows that is of use: for each token, a row for each of its k choices that one group can have.
+/// The largest useful capacity factor of rows: for each token, a row for each of its k choices that may be in one group.
 constexpr double most_rows(std::int64_t k, std::int64_t experts, int groups) {
   return double(experts < 0 ? k : std::min(k, (experts + groups - 1) / groups)) * groups;
 }
-/// True if x are rows of the routing. Else the program has failed.
+/// True if x are rows of the routing. Otherwise the program fails.
 constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_view verb) {
   builder& b = *x.owner;
   if (!b.has(r.rows) || !require_elements(b, op::grouped_product, verb, {x})) return false;
@@ -56,7 +56,7 @@ constexpr bool require_rows(const expert_row_routing& r, symbol x, std::string_v
   else if (x.get().type != r.rows.get().type) b.fail_type(verb, 0, x.get().type, only(r.rows.get().type));
   return !b.failed();
 }
-/// True if w, with `rank` dims, has a matrix or vector for each expert of the routing. Else the program has failed.
+/// True if w, with `rank` dims, has a matrix or vector for each expert of the routing. Otherwise the program fails.
 constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, std::string_view verb) {
   builder& b = *w.owner;
   if (!b.has(w)) return false;
@@ -68,11 +68,11 @@ constexpr bool require_weights(const expert_row_routing& r, symbol w, int rank, 
 }
 }  // namespace detail
 
-/// send_rows<"expert">(gating, x, N, rows): sends each choice that the gating kept to the group of its expert, as one row. The N groups are
-/// sharded over the mesh axis; without one, the planner chooses where they are. A group has R rows for the choices of each token group.
-/// First choices take rows before second ones, and so on; equal choices in the order of tokens. With rows = capacity{0}, the default, no
+/// send_rows<"expert">(gating, x, N, rows): sends each kept choice of the gating, as one row, to the group of its expert. The N groups are
+/// sharded over the mesh axis; without an axis, the planner chooses their sharding. A group has R rows for the choices of each token group.
+/// Rows go to all first choices in the order of tokens, then to all second choices, and so on. With rows = capacity{0}, the default, no
 /// choice is lost, whatever the routing: R = S * min(k, E/N) if E is known at compile time, else S * k. A smaller factor bounds memory:
-/// choices that get no row are dropped and counted in `overflow`. Give the gating `capacity::unlimited()`, or it drops choices of its own.
+/// choices without a row are dropped and counted in `overflow`. Give the gating `capacity::unlimited()`; otherwise it drops choices itself.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_row_routing`, R = ceil(factor * S / N). If N does not divide E, the last groups have
 /// fewer experts.
 /// Communicates: if the axis is the most minor one that shards G, one ragged_all_to_all over it: first the counts, then the rows in use.
@@ -172,12 +172,11 @@ constexpr symbol add_to_rows(const expert_row_routing& r, here x, symbol bias) {
   return x + detail::emit_grouped_product(ones, detail::emit_expand_dims(bias, 2, of_ones[3]), r.count, false, false);
 }
 
-/// combine_rows(routing, h): the weighted sums of the results of each token's experts, in the order of its choices. So bits do not depend
-/// on how many devices hold the experts.
+/// combine_rows(routing, h): the weighted sums of the results of each token's experts, in the order of its choices. Bits do not depend on
+/// the number of devices that hold the experts.
 /// Shapes: h [N,G,R,M] -> [G,S,M], zero where a token has no expert.
-/// Communicates: the way back: if the axis of the groups is the most minor one that shards G, one all_to_all over it. Only rows in use
-/// travel if h surely has zeros in the others. These are results of grouped_product, their sums, positive multiples and casts, and
-/// add_to_rows of these.
+/// Communicates: if the axis of the groups is the most minor one that shards G, one all_to_all over it. Unused rows are not sent if h is
+/// surely zero there: results of grouped_product, their sums, positive multiples and casts, and add_to_rows of these.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see send_rows

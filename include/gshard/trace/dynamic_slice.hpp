@@ -30,7 +30,7 @@ constexpr symbol emit_last_index(builder& b, int dim) {
   rule.in[0] = counting(1);
   return {&b, b.add_node(op::reduce, {all.id}, rule, {.combine = reduction::max}, {{dim_list{}, dtype::i32}})};
 }
-/// x, at least 0 and at most `most`.
+/// x, clamped to [0, most].
 constexpr symbol emit_clamped(symbol x, symbol most) {
   if (x.owner->failed()) return x.owner->nothing();
   const symbol below = select(less(most, x), most, x);
@@ -43,7 +43,7 @@ constexpr bool check_start(symbol x, symbol start, int dim, std::string_view ope
   if (start.get().type != dtype::i32) b.fail_type(operation, "start", start.get().type, only(dtype::i32));
   return !b.failed();
 }
-/// The start, clamped as XLA clamps it: a slice of the extent of `size` lies inside of x.
+/// The start, clamped as in XLA: a slice with the extent of the dim `size` is inside of x.
 constexpr symbol emit_start(symbol x, symbol start, int dim, int size) {
   builder& b = *x.owner;
   const symbol last = emit_last_index(b, x.get().dims[dim]), last_taken = emit_last_index(b, size);
@@ -53,9 +53,9 @@ constexpr symbol emit_start(symbol x, symbol start, int dim, int size) {
 }  // namespace detail
 
 /// dynamic_slice(x, dim, start, size): `size` elements of x along `dim`, from index `start` on. As in XLA, the start is clamped so that the
-/// slice is inside of x: to [0, extent - size]. It has a gradient, which is zero elsewhere.
+/// slice is inside of x: to [0, extent - size]. Its gradient is zero outside of the slice.
 /// Shapes: x [A..., N, C...], an int32 scalar -> [A..., size, C...].
-/// Communicates: nothing, or, if the dim is sharded, what gather does: the sum of what the devices have of the slice.
+/// Communicates: nothing, or, if the dim is sharded, as gather: the sum of the devices' parts of the slice.
 /// Compile time: that x has this dim; a scalar int32 start; a size above 0, and at most the extent if that is known.
 /// Throws: `gshard::error` on all processes, if the slice is longer than the dim.
 /// @see dynamic_update_slice, slice, gather
@@ -102,7 +102,7 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   symbol id = detail::emit_clamped(offset, last);
   if (b.failed()) return b.nothing();
   const bool fits = given == 1 || (extent >= 0 && given >= 0);
-  if (!fits) {  // an update that is longer than the dim: ids that gather refuses
+  if (!fits) {  // if the update is longer than the dim: ids that gather refuses
     const symbol too_long = gshard::less(detail::emit_last_index(b, x.get().dims[dim]), last);
     if (b.failed()) return b.nothing();
     id = here(id) + gshard::select(too_long, here(last) + 1, 0);

@@ -52,8 +52,8 @@ constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, lis
   return b.nothing();
 }
 
-/// The program fails if two letters stand for one dim, and each is in one operand alone, and not in the result. Then one of them is
-/// misspelt: the einsum would be a product of two sums.
+/// The program fails if two letters name one dim, and each is in one operand alone and not in the result. One of them is a typo: the einsum
+/// would be a product of two sums.
 constexpr void check_lone_letters(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
   if (b.failed() || operands.size() < 2) return;
   std::uint32_t once = 0, more = e.output.mask();  // letters of one operand, and of several or the result
@@ -83,7 +83,7 @@ constexpr void check_lone_letters(builder& b, list_view<symbol> operands, const 
   }
 }
 
-/// A factor of a product. With `bf16_products`, tensors in bf16 are factors of products in float.
+/// A factor of a product. With `bf16_products`, it is cast from bf16 to float.
 constexpr symbol emit_factor(symbol x) {
   builder& b = *x.owner;
   return b.options.bf16_products && b.has(x) && x.get().type == dtype::bf16 ? emit_cast(x, dtype::f32) : x;
@@ -163,7 +163,7 @@ constexpr symbol emit_reversed(builder& b, symbol input, std::string_view text) 
   return s;
 }
 
-/// The extent by which contraction orders are compared: 64 if it is not known while tracing.
+/// The extent that contraction orders are compared with: 64 if it is not known while tracing.
 constexpr std::int64_t expected_extent(const builder& b, int d) {
   const std::int64_t known = b.known_extent(d);
   return known > 0 ? known : 64;
@@ -251,7 +251,7 @@ constexpr equation checked_equation(builder& b, std::string_view text, int given
   return e;
 }
 
-/// An einsum as its call says: the dims of "..." are those that the operands have.
+/// An einsum whose equation may have "...", which is replaced by the further dims of the operands.
 constexpr symbol emit_einsum_call(builder& b, list_view<symbol> operands, const equation& e, std::string_view text) {
   if (e.has_ellipsis && !b.failed()) {
     int ranks[equation::most_operands]{};
@@ -272,15 +272,16 @@ constexpr symbol emit_einsum_call(builder& b, list_view<symbol> operands, const 
 }  // namespace detail
 
 /// einsum<"GSM,ME->GSE">(x, w): numpy's einsum. Letters are local to the equation. An index that the output lacks is summed; in several
-/// operands it is contracted. One operand: transposition, sums and diagonals. Up to 16 operands are contracted two at a time: of at most
-/// six, in the order with the fewest multiplications (of extents that are known while tracing, see `extent`); of more, each next pair is
-/// the one that leaves the fewest elements. As in numpy, `einsum<"BM,MH">(x, w)` has as output the indices that occur once, in alphabetical
-/// order. "..." stands for further dims, matched from the last one on: `einsum<"...M,MH->...H">(x, w)`.
+/// operands it is contracted. One operand: transposition, sums and diagonals. Up to 16 operands are contracted two at a time: up to six in
+/// the order with the fewest multiplications (by the extents known while tracing, see `extent`). With more, each next pair leaves the
+/// fewest elements. As in numpy, `einsum<"BM,MH">(x, w)` has as output the indices that occur once, in alphabetical order. "..." means
+/// further dims, matched from the last one on: `einsum<"...M,MH->...H">(x, w)`.
 /// Shapes: as the equation says.
 /// Communicates: nothing if the operands shard a common index alike. An axis that shards a contracted index leaves a partial sum, completed
-/// by an all_reduce or reduce_scatter where it is used. Else the cheapest reshards of operands and result (arXiv 2006.16668 section 3.3).
-/// Compile time: the equation, with the column of a mistake; ranks; that one letter stands for one dim. Two letters that each sum one
-/// operand alone stand for different dims.
+/// by an all_reduce or reduce_scatter where it is used. Otherwise the cheapest reshards of operands and result (arXiv 2006.16668 section
+/// 3.3).
+/// Compile time: the equation, with the column of a mistake; ranks; that one letter names one dim; that two letters which each sum one
+/// operand alone name different dims.
 /// Throws: nothing.
 /// @see reshard, broadcast, sum
 template <fixed_string Equation, class... Symbols>
@@ -291,9 +292,9 @@ constexpr symbol einsum(here first, Symbols... rest) {
   return detail::emit_einsum_call(*first.owner, operands, e, Equation.view());
 }
 
-/// einsum("GSM,ME->GSE", {x, w}): the same for programs that are built at run time. What is wrong with the text or its operands, of which
-/// there must be at least one, is the program's `problem`, which `compile` passes on. All verbs with an equation have this form:
-/// reduce_max("GSE->GS", x), conv("BXI,xIO->BXO", x, w), broadcast("Q,QK->QK", {x, like}), ...
+/// einsum("GSM,ME->GSE", {x, w}): the same for programs that are built at run time, with at least one operand. Mistakes in the text or the
+/// operands become the program's `problem`, which `compile` passes on. All verbs with an equation have this form: reduce_max("GSE->GS", x),
+/// conv("BXI,xIO->BXO", x, w), broadcast("Q,QK->QK", {x, like}), ...
 /// Shapes: as the equation says.
 /// Communicates: as above.
 /// Compile time: nothing, unless the program is built at compile time.
@@ -311,10 +312,10 @@ constexpr symbol einsum(std::string_view text, std::initializer_list<symbol> ope
 }
 
 /// full_precision([](auto x, auto w) { return einsum<"GSM,ME->GSE">(x, w); }, x, w): calls the function with the symbols. Its einsums and
-/// their gradients round nothing, even in a program with `bf16_products`. Meant for small products that decide much, such as a router's.
-/// Shapes: those of the function's result.
-/// Communicates: what the function does.
-/// Compile time: what the function checks.
+/// their gradients round nothing, even in a program with `bf16_products`. For small products with a large effect, such as a router's.
+/// Shapes: the shape of the function's result.
+/// Communicates: as the function.
+/// Compile time: the checks of the function.
 /// Throws: nothing.
 /// @see bf16_products
 template <class F, class... Symbols>

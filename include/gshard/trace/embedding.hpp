@@ -15,8 +15,8 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// The factors of a lookup of table rows along `at`: those of the table, of the ids, and of the gathered rows. The first `batch` dims of
-/// table and ids are the same.
+/// The factors of a lookup of table rows along `at`: of the table, the ids and the gathered rows. Table and ids share their first `batch`
+/// dims.
 struct row_factors {
   short_list table, ids, rows;
 };
@@ -66,8 +66,8 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, int batch, co
 /// gather(table, ids, dim)[a..., i..., c...] = table[a..., ids[i...], c...]: with dim = 0, an embedding. `batch`: the number of leading
 /// dims that table and ids share. gather(table, ids, dim, batch)[b..., a..., i..., c...] = table[b..., a..., ids[b..., i...], c...].
 /// Shapes: table [B..., A..., N, C...], int32 ids [B..., I...] -> [B..., A..., I..., C...].
-/// Communicates: nothing, or, if the dim is sharded, the sum of what every block contributes (all_reduce or reduce_scatter), or the table
-/// if that is less.
+/// Communicates: nothing, or, if the dim is sharded, the sum of every block's contribution (all_reduce or reduce_scatter), or an all_gather
+/// of the table if that is cheaper.
 /// Compile time: that table has this dim; that ids are int32; that batch dims are equal.
 /// Throws: `gshard::error` on all processes, if an id is outside the dim.
 /// @see scatter_add, one_hot
@@ -79,7 +79,7 @@ constexpr symbol gather(here table, symbol ids, int dim = 0, int batch = 0) {
   rule.in[0] = f.table;
   rule.in[1] = f.ids;
   rule.out[0] = f.rows;
-  if (!has_sums(table.get().type)) rule.block(f.table[dim]);  // blocks of rows cannot contribute to a sum
+  if (!has_sums(table.get().type)) rule.block(f.table[dim]);  // this element type has no partial sums
   dim_list dims;
   for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
   for (int d = batch; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
@@ -87,7 +87,7 @@ constexpr symbol gather(here table, symbol ids, int dim = 0, int batch = 0) {
   return {&b, b.add_node(op::gather, {table.id, ids.id}, rule, {.dim = dim, .count = batch}, {{dims, table.get().type}})};
 }
 
-/// scatter_add(x, ids, updates, dim, batch = 0): x, with every row of `updates` added to the row of x along `dim` that its id names. The
+/// scatter_add(x, ids, updates, dim, batch = 0): x, with every row of `updates` added to the row of x with its id along `dim`. The
 /// transpose of gather.
 /// Shapes: x [B..., A..., N, C...], int32 ids [B..., I...], updates [B..., A..., I..., C...] -> the shape of x.
 /// Communicates: nothing if the dim is sharded. An axis that shards ids leaves a partial sum.

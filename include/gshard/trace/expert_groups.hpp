@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 /// n (1 - C(E - E/n, k) / C(E, k)), where n groups have E/n experts each. NaN if n does not divide E, or k is not from 0 to E.
 /// Shapes: numbers.
 /// Communicates: nothing.
-/// Compile time: nothing; it is a constant of constants.
+/// Compile time: nothing; it is constexpr.
 /// Throws: nothing.
 /// @see send_to_expert_groups, moe_options
 constexpr double expected_expert_groups(int experts, int groups, int k) {
@@ -35,12 +35,12 @@ constexpr double expected_expert_groups(int experts, int groups, int k) {
   return groups * (1 - none_here);
 }
 
-/// How the tokens of a gating reach N expert groups. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of rows
+/// The routing of a gating's tokens to N expert groups. Group n has the experts [n * E/N, (n + 1) * E/N). The numbers of groups and of rows
 /// are settings of the model. They do not depend on the devices.
 struct expert_group_routing {
   symbol rows;      ///< [N,G,R,M]: the tokens of each group, zero in empty rows
   symbol row;       ///< [G,S,N]: n * R + r if row r of group n holds the token, else -1
-  symbol slot;      ///< [N,G,R,K]: of each row, the slots e * C + c of its experts, numbered within the group, then -1
+  symbol slot;      ///< [N,G,R,K]: for each row, the slots e * C + c of its experts, numbered within the group, then -1
   symbol weight;    ///< [N,G,R,K]: their weights
   symbol overflow;  ///< [G] choices refused because the group had no row left
   int group_dim = 0, row_dim = 0, expert_dim = 0, place_dim = 0;  // the dims N, R, E/N, C
@@ -48,7 +48,7 @@ struct expert_group_routing {
 };
 
 namespace detail {
-/// x, whose first dim are groups of experts, sharded over the axis, unless that is empty. All other dims are open.
+/// Shards the first dim of x, the expert groups, over the axis, unless that is empty. All other dims are open.
 constexpr symbol shard_groups(const axis_name& axis, symbol x, std::string_view verb) {
   builder& b = *x.owner;
   if (b.failed() || axis.view().empty()) return x;
@@ -59,7 +59,7 @@ constexpr symbol shard_groups(const axis_name& axis, symbol x, std::string_view 
   const sharding layout = b.resolve(named, verb);
   return b.failed() ? b.nothing() : emit_annotate(x, layout, 1);  // after the shardings of tokens and parameters
 }
-/// The choices of a gating, by which tokens x [G,S,M] go to groups of experts. If the program has failed, `found` is false.
+/// The choices of a gating for tokens x [G,S,M], which go to groups of experts. If the program fails, `found` is false.
 constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x, int groups, takes_gatings taken, std::string_view verb) {
   builder& b = *x.owner;
   const one_hot_parts choices = choices_of(b, gating, taken, verb);
@@ -74,12 +74,12 @@ constexpr one_hot_parts choices_of_tokens(const gating_result& gating, symbol x,
 }
 }  // namespace detail
 
-/// send_to_expert_groups<"node">(gating, x, N, rows): rows[n,g,r] = x[g,s] for token s, the r-th one of token group g that has an expert in
-/// expert group n. So each token is sent once to every such group, with its slots and weights there. The groups are sharded over the mesh
-/// axis; without one, the planner chooses where they are. An expert group has R rows for each token group. With rows = capacity{N}, the
+/// send_to_expert_groups<"node">(gating, x, N, rows): rows[n,g,r] = x[g,s], where s is the r-th token of token group g with an expert in
+/// expert group n. Each token is sent once to every such group, with its slots and weights there. The groups are sharded over the mesh
+/// axis; without an axis, the planner chooses their sharding. An expert group has R rows for each token group. With rows = capacity{N}, the
 /// default, R = S, and no choice is lost. `expected_expert_groups` is the factor that suffices on average under uniform routing. If a token
 /// gets no row, its choices in that group are dropped, and their slots stay empty. All other choices keep slot and weight: each expert gets
-/// the tokens that it gets without groups, in the same slots.
+/// the same tokens as without groups, in the same slots.
 /// Shapes: gating of G,S,E,C; x [G,S,M] -> see `expert_group_routing`, R = ceil(factor * S / N), at most S. The minimum and the multiple of
 /// `capacity` may give more rows.
 /// Communicates: if the axis is the most minor one that shards G, one all_to_all over it, of rows, slots and weights.
@@ -178,10 +178,10 @@ constexpr symbol combine_groups(const expert_group_routing& r, here sums) {
 }
 
 /// combine_from_groups(routing, h): the weighted sums of the results of each token's experts: first within each group, in the order of its
-/// choices, then over the groups, in their order. So bits do not depend on how many devices hold the experts. They may differ from the sum
-/// without groups. It is combine_groups of sum_in_groups.
+/// choices, then over the groups, in their order. Bits do not depend on the number of devices that hold the experts. They may differ from
+/// the sum without groups. Equals combine_groups of sum_in_groups.
 /// Shapes: h [N,E/N,G,C,M] -> [G,S,M], zero where a token has no expert.
-/// Communicates: the way back: one all_to_all over the axes that shard E/N, and one of the rows over the axis of the groups.
+/// Communicates: one all_to_all over the axes that shard E/N, and one of the rows over the axis of the groups.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see send_to_expert_groups, dispatch_in_groups, sum_in_groups, combine_groups

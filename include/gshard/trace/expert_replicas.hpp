@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Replicas of experts: weights with a row for each replica, and the routing of tokens to replicas. Which expert a replica is may change
+// Replicas of experts: weights with a row for each replica, and the routing of tokens to replicas. The expert of a replica may change
 // during a run.
 
 #include <gshard/base/list_view.hpp>
@@ -39,7 +39,7 @@ class replica_lists {
   }
   std::size_t experts() const { return all_.size(); }
   const std::vector<std::int32_t>& operator[](std::size_t e) const { return all_[e]; }
-  /// The number of each expert among those that have several replicas; -1 for the others.
+  /// Numbers the experts with several replicas 0, 1, ...; -1 for all other experts.
   std::vector<std::int64_t> hot() const {
     std::vector<std::int64_t> number(all_.size(), -1);
     std::int64_t count = 0;
@@ -53,7 +53,8 @@ class replica_lists {
 };
 
 /// slots(slot, expert_of, place, place_of_replica): slots of replicas in place of slots of experts. The extents of the last two operands
-/// are the capacities. The choices of an expert go to its replicas in turn. So each gets as many, to one, and in each group another begins.
+/// are the capacities. The choices of an expert go to its replicas in turn: their numbers of choices differ by at most one. Each group
+/// begins with another replica.
 struct slots_of_replicas {
   static constexpr std::string_view name = "slots_of_replicas";
   template <class>
@@ -76,7 +77,7 @@ struct slots_of_replicas {
     }
   }
 };
-/// lost(slot, slot_of_replica): the choices of each group that have a slot of an expert, and none of a replica.
+/// lost(slot, slot_of_replica): for each group, the number of choices with a slot of an expert but none of a replica.
 struct lost_choices {
   static constexpr std::string_view name = "lost_choices";
   template <class>
@@ -106,7 +107,7 @@ struct sum_of_replicas {
         for (std::int64_t i = 0; i < width; ++i) y.data[h * width + i] += rows.data[r * width + i];
   }
 };
-/// with_sums(rows, sums, expert_of): the rows, with those of experts with several replicas replaced by their sums.
+/// with_sums(rows, sums, expert_of): the rows; the sums replace the rows of experts with several replicas.
 struct rows_with_sums {
   static constexpr std::string_view name = "rows_with_sums";
 
@@ -127,8 +128,8 @@ constexpr symbol emit_replica_step(const std::array<symbol, Operands>& operands,
   return emit_custom_node(custom_of<Operation, std::make_index_sequence<Operands>>, operands, rule, dims, type);
 }
 
-/// The sum of a gradient [R,...] over the replicas of each expert, for each replica. At most R - E experts have several, so devices
-/// exchange so many rows.
+/// The sum of a gradient [R,...] over the replicas of each expert, for each replica. At most R - E experts have several replicas, so
+/// devices exchange R - E rows.
 constexpr symbol emit_sum_of_replicas(const symbol& rows, const symbol& expert_of) {
   builder& b = *rows.owner;
   if (b.failed()) return b.nothing();
@@ -155,11 +156,11 @@ constexpr symbol emit_sum_of_replicas(const symbol& rows, const symbol& expert_o
 
 }  // namespace detail
 
-/// replicas_of_experts(m, "R", "E"): the int32 variable "expert_of" [R] of the model: which of E experts each of R replicas is. Before any
-/// move, replica r is expert floor(r * E / R). `placed_experts` changes it between steps.
+/// replicas_of_experts(m, "R", "E"): the int32 variable "expert_of" [R] of the model: the expert, out of E, of each of R replicas.
+/// Initially, replica r is of expert floor(r * E / R). `placed_experts` changes it between steps.
 /// Shapes: -> [R].
 /// Communicates: nothing. It is replicated.
-/// Compile time: that the letters are letters.
+/// Compile time: that the letters are valid.
 /// Throws: nothing.
 /// @see replica_param, send_to_replicas, placed_experts
 constexpr symbol replicas_of_experts(const parameter_scope& m, std::string_view replicas, std::string_view experts) {
@@ -171,7 +172,7 @@ constexpr symbol replicas_of_experts(const parameter_scope& m, std::string_view 
 }
 
 /// replica_param(m, expert_of, name, "RMF", spec, init): a parameter with a row along its first dim for each replica. The replicas of an
-/// expert have equal rows: equal initial values, those of a parameter with a row per expert; and equal gradients, the sums over replicas.
+/// expert have equal rows. They start with the values of a parameter with a row per expert. Their gradients are sums over the replicas.
 /// Shapes: the dims of the letters; the first is that of `expert_of`.
 /// Communicates: nothing; its gradient: if the first dim is sharded, one all_reduce of R - E rows.
 /// Compile time: that the first dim is that of `expert_of`; as m.param.
@@ -196,9 +197,9 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
   return s;
 }
 
-/// send_to_replicas(gating, expert_of, slots): the routing of tokens to replicas, in place of experts. The choices that an expert took go
-/// to its replicas in turn, so each gets an equal share. A replica has ceil(factor * S / R) slots per group. With factor 0, the default, it
-/// has as many as an expert, and no choice is lost. Else choices that do not fit are dropped and counted in `overflow`. The minimum and the
+/// send_to_replicas(gating, expert_of, slots): the routing of tokens to replicas, in place of experts. The choices of an expert go to its
+/// replicas in turn, so each gets an equal share. A replica has ceil(factor * S / R) slots per group. With factor 0, the default, it has as
+/// many as an expert, and no choice is lost. Otherwise choices that do not fit are dropped and counted in `overflow`. The minimum and the
 /// multiple of `capacity` apply in both cases.
 /// Shapes: gating of G,S,E,C and expert_of [R] -> gating of G,S,R,C'; `load` and `demand` stay those of the experts, [G,E].
 /// Communicates: nothing.

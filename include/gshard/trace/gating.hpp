@@ -25,16 +25,16 @@ namespace gshard { inline namespace v0 {
 /// capacity{2}.
 struct capacity {
   double factor = 2;
-  int minimum = 0;   ///< Slots that small groups have at least.
-  int multiple = 1;  ///< The number of slots is a multiple of it, as products of some sizes are faster.
+  int minimum = 0;   ///< The least number of slots, for small groups.
+  int multiple = 1;  ///< The number of slots is a multiple of this: products of some sizes are faster.
 
   /// S slots: no choice is refused. Buffers and products have room for all tokens at every expert.
   static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
   friend constexpr bool operator==(const capacity&, const capacity&) = default;
 };
 
-/// The weights of a token are its chosen gates, divided: by the sum of the chosen ones, as in Algorithm 1; by the sum of those whose expert
-/// had a slot; or by nothing.
+/// The divisor that makes weights of a token's chosen gates. chosen: their sum, as in Algorithm 1. kept: the sum of the gates whose expert
+/// had a slot. off: none.
 enum class gate_norm : std::uint8_t { chosen, kept, off };
 
 /// Settings of top_k_gating.
@@ -44,21 +44,21 @@ struct gating_options {
   /// Which second choices are used, with k = 2. `top2_gating` and `nn::moe` use them at random by default, as in the paper. With another k,
   /// all choices are used.
   second_expert second = second_expert::always;
-  /// Of second_expert::random: a second choice of weight w is kept with probability w / threshold. Of above_threshold: it is kept if
+  /// For second_expert::random: a second choice of weight w is kept with probability w / threshold. For above_threshold: it is kept if
   /// w > threshold. w = g2 / (g1 + g2) with the norm `chosen`, else g2.
   double threshold = 0.5;
   gate_norm norm = gate_norm::chosen;  ///< Weights sum to `scale`, or are gates times `scale`.
-  double scale = 1;                    ///< Of the weights.
-  symbol scores{};      ///< [G,S,E]: experts are chosen by them, not by the gates. They have no gradient.
-  symbol importance{};  ///< [G,S]: tokens take slots in the order of decreasing importance, not in that of the group.
+  double scale = 1;                    ///< The scale of the weights.
+  symbol scores{};      ///< [G,S,E]: choose the experts in place of the gates. They have no gradient.
+  symbol importance{};  ///< [G,S]: tokens take slots in the order of decreasing importance, not of the group.
 };
 
 /// Settings of expert_choice_gating.
 struct expert_choice_options {
   capacity slots{2};                ///< Tokens per expert and group: each token has `factor` experts on average.
   gate_norm norm = gate_norm::off;  ///< chosen and kept: the weights of a token sum to `scale`.
-  double scale = 1;                 ///< Of the weights.
-  symbol scores{};                  ///< [G,S,E]: tokens are chosen by them, not by the gates. They have no gradient.
+  double scale = 1;                 ///< The scale of the weights.
+  symbol scores{};                  ///< [G,S,E]: choose the tokens in place of the gates. They have no gradient.
 };
 
 struct gating_result {
@@ -67,15 +67,14 @@ struct gating_result {
   symbol aux;       ///< scalar: mean over groups of (1/E) sum_e (c_e / n) m_e, n real tokens in the group
   symbol load;      ///< [G,E] choices that each expert took
   symbol overflow;  ///< [G] choices refused because the expert was full
-  symbol demand;    ///< [G,E] choices of each expert, refused ones too. Where experts choose: the load
+  symbol demand;    ///< [G,E] choices of each expert, including refused ones; if experts choose, the load
 };
 
 namespace detail {
-/// The gatings that a verb takes: all; those that a gating verb returns, without replicas or chunks of slots; or of these, where tokens
-/// choose.
+/// The gatings that a verb takes. undivided: without replicas or chunks of slots. of_tokens: undivided, and tokens choose their experts.
 enum class takes_gatings : std::uint8_t { all, undivided, of_tokens };
 
-/// The node that computed the slots of a gating. Chunks of token groups are slices of them.
+/// The node that computed the slots of a gating. Chunks of token groups are slices of these slots.
 constexpr node maker_of_slots(const builder& b, symbol slot) {
   for (std::int32_t id = slot.id;;) {
     const std::int32_t producer = b.program.at(id).producer;
@@ -85,7 +84,7 @@ constexpr node maker_of_slots(const builder& b, symbol slot) {
   }
 }
 
-/// The slots and weights of a gating. If `verb` does not take it, the program has failed, and `found` is false.
+/// The slots and weights of a gating. If `verb` does not take it, the program fails, and `found` is false.
 constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, takes_gatings taken, std::string_view verb) {
   if (!b.has(gating.combine)) return {};
   const one_hot_parts choices = one_hot_of(gating.combine);
@@ -106,12 +105,12 @@ constexpr void check_capacity(builder& b, const capacity& c, std::string_view ve
   if (c.minimum < 0) b.fail_range(verb, name_of(".minimum").view(), c.minimum);
   if (c.multiple < 1) b.fail_range(verb, name_of(".multiple").view(), c.multiple);
 }
-/// The slots of a gating. Factor 0 stands for k.
+/// The slots of a gating. Factor 0 means k.
 constexpr capacity slots_of(const gating_options& o) {
   return {o.slots.factor == 0 ? double(o.k) : o.slots.factor, o.slots.minimum, o.slots.multiple};
 }
-/// The dim of the slots for S tokens at each of E experts. Factor 0: those of the dim `otherwise`, before minimum and multiple. Errors name
-/// the capacity `option`.
+/// The dim of the slots for S tokens at each of E experts. Factor 0: the dim `otherwise`, before minimum and multiple. Errors name the
+/// capacity `option`.
 constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int otherwise, std::string_view verb, std::string_view option) {
   check_capacity(b, c, verb, option);
   if (b.failed()) return otherwise;
@@ -127,8 +126,8 @@ constexpr void check_second(builder& b, const gating_options& o, std::string_vie
     b.fail(fault::options_conflict, verb, ".threshold and .second that compares no weight");
 }
 
-/// For second_expert::sampled: scores with the same first choice, and a second one in proportion to the other gates (Gumbel's method), of
-/// experts whose score is not -infinity.
+/// For second_expert::sampled: scores that keep the first choice and sample the second in proportion to the other gates (Gumbel's method).
+/// Experts with score -infinity are not sampled.
 constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
   const line_of_call kept(*gates.owner);
   const dim_list dims = gates.get().dims;
@@ -242,32 +241,32 @@ constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert s
   return detail::emit_gating(gates, {}, {.k = 2, .slots = c, .second = second}, "top2_gating");
 }
 constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
-  (void)gates.owner->has(mask);  // or the program has failed
+  (void)gates.owner->has(mask);  // reports a refused call
   return detail::emit_gating(gates, mask, {.k = 2, .slots = c, .second = second}, "top2_gating");
 }
 
 /// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates, or scores. Its weights are the gates of
 /// these experts, divided by their sum, unless the options say otherwise. Groups are independent, tokens are taken in order, and all first
 /// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
-/// routed nor counted. If E < k, and E is known at run time alone, a token chooses all E experts. With k = 2, it equals
+/// routed nor counted. If E < k, and E is known only at run time, a token chooses all E experts. With k = 2, it equals
 /// `top2_gating(gates, mask, slots, second_expert::always)` bit for bit.
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. Routing holds an index and a weight for each of
 /// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
 /// Compile time: ranks, dims and element types; that k is at least 1; that a k above 2 is at most E, if E is known; that the other options
-/// are in range, and that none of them is without effect.
+/// are in range and have an effect.
 /// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
 constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
   return detail::emit_gating(gates, {}, options, "top_k_gating");
 }
 constexpr gating_result top_k_gating(here gates, symbol mask, gating_options options = {}) {
-  (void)gates.owner->has(mask);  // or the program has failed
+  (void)gates.owner->has(mask);  // reports a refused call
   return detail::emit_gating(gates, mask, options, "top_k_gating");
 }
 
 /// expert_choice_gating(gates, mask, options): each expert chooses the C tokens of a group with the largest gates, or scores
-/// (arXiv 2202.09368). So all experts have equal loads. A token may have any number of experts, and none.
+/// (arXiv 2202.09368). All experts have equal loads. A token may have any number of experts, or none.
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. `aux` is 0, and `overflow` counts the tokens
 /// without an expert. Routing holds an index and a weight for each of [G,S,E].
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
@@ -278,7 +277,7 @@ constexpr gating_result expert_choice_gating(here gates, expert_choice_options o
   return detail::emit_expert_choice(gates, {}, options);
 }
 constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
-  (void)gates.owner->has(mask);  // or the program has failed
+  (void)gates.owner->has(mask);  // reports a refused call
   return detail::emit_expert_choice(gates, mask, options);
 }
 

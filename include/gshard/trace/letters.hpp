@@ -16,8 +16,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 constexpr std::string_view letter_of(const equation& e, int factor) { return {&e.letters[std::size_t(factor)], 1}; }
 
-/// The dim of the program that each letter of an equation stands for, by factor. Reports operands of another rank, and letters that stand
-/// for two dims.
+/// The program's dim of each letter of an equation, by factor. Reports operands of wrong rank, and letters that name two dims.
 constexpr std::array<int, equation::most_factors> dims_of_letters(builder& b, list_view<symbol> operands, const equation& e,
                                                                   std::string_view about) {
   std::array<int, equation::most_factors> dim_of{};

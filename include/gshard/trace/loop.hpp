@@ -75,7 +75,7 @@ constexpr auto one_or_all(const std::array<symbol, N>& list) {
 }
 
 /// A loop as nodes, in the order in which they run.
-///   op::carry of no operand: a state that begins as zeros. Of one operand: a state that begins as a copy of it. One for each state.
+///   op::carry without operand: a state that begins as zeros. With one operand: a state that begins as its copy. One node per state.
 ///   op::loop_begin; then the condition.
 ///   op::loop_test: a scalar; if it is 0, the loop ends. Then the body.
 ///   op::carry of two operands: writes the second over the first, a state. Its result is the state after the loop, even after no iteration.
@@ -97,8 +97,8 @@ class loop_nodes {
   constexpr symbol open(symbol start, const value& like) { return add_carry({start.id}, like); }
   /// A state of zeros with the dims and the sharding of `like`.
   constexpr symbol open_zeros(const value& like) { return add_carry({}, like); }
-  /// A state of zeros to which every iteration adds. Sums over devices are completed after the loop, if one node alone reads the state.
-  /// The node must be linear, with the state as its first operand, as `state + addend` is.
+  /// A state of zeros to which every iteration adds. Sums over devices are completed after the loop, if only one node reads the state. This
+  /// node must be linear, with the state as its first operand, such as `state + addend`.
   constexpr symbol open_sum(const value& like) {
     const symbol zeros = open_zeros(like);
     b_.program.nodes.back().attr.defers_sums = true;
@@ -110,7 +110,7 @@ class loop_nodes {
     n.place.is_explicit = is_annotated(like);
     shape(n, like);
   }
-  /// `dim`: its extent is the number of iterations; or -1.
+  /// `dim`: the dim whose extent is the number of iterations, or -1.
   constexpr void begin(int dim = -1) {
     add(op::loop_begin, {});
     if (dim >= 0) b_.program.nodes.back().attr.dims.push_back(dim);
@@ -142,7 +142,7 @@ class loop_nodes {
     b_.place.is_explicit = said;
     b_.add_node(kind, operands, {}, {.key = key_, .loop = number_, .reverse = reverse_}, {});
   }
-  /// The last node writes over a state.
+  /// Makes the last node write over a state.
   constexpr node& close_over(symbol state) {
     node& n = b_.program.nodes.back();
     n.in_place = 1;
@@ -179,7 +179,7 @@ constexpr bool check_condition(symbol continues, std::string_view loop) {
   if (b.has(continues) && !contains(taken, continues.get().type)) b.fail_type(loop, "condition", continues.get().type, taken);
   return !b.failed();
 }
-/// True if x is another name of a state other than state i. That state would be overwritten before x is read.
+/// True if x is an alias of a state other than state i. That state would be overwritten before x is read.
 template <class States>
 constexpr bool shares_another(symbol x, const States& all, std::size_t i) {
   const graph& g = x.owner->program;
@@ -193,7 +193,7 @@ constexpr bool shares_another(symbol x, const States& all, std::size_t i) {
     if (k != i && all[k].id == root) return true;
   return false;
 }
-/// Copies the results of an iteration that are other names of states.
+/// Copies the results of an iteration that are aliases of other states.
 template <class States>
 constexpr void copy_shared(States& next, const States& states) {
   const line_of_call kept(*states[0].owner);
@@ -227,7 +227,7 @@ constexpr std::array<symbol, N> write_loop(std::string_view name, const std::arr
 /// repeat<Count>(x, body): body applied Count times to x. The iterations are unrolled in the plan. If x is annotated, the result of every
 /// iteration has the sharding of x (a loop-invariant sharding).
 /// Shapes: body maps a symbol to a symbol of the same dims and type.
-/// Communicates: what the body does, and the reshard of its result to the sharding of x.
+/// Communicates: as the body, and the reshard of its result to the sharding of x.
 /// Compile time: dims and types of the body's result.
 /// Throws: nothing.
 /// @see while_loop
@@ -245,11 +245,11 @@ constexpr symbol repeat(here x, Body body) {
 
 /// while_loop(condition, body, x, ...): applies body to x... while the condition holds; the number of iterations is decided at run time.
 /// Both functions may use tensors from outside. Random numbers are drawn anew in every iteration. Loop-carried values keep one sharding:
-/// that of x if x is annotated, else the one that propagation finds.
+/// the sharding of x if x is annotated, otherwise the one that propagation finds.
 /// Shapes: condition maps (symbol...) to a scalar, which is not 0 while the loop goes on. body maps (symbol...) to as many symbols of the
-/// same dims and types, as a std::tuple or std::array if they are several; so is the result.
-/// Communicates: in every iteration what condition and body do, the reshard of the results, and one small message per process to agree on
-/// the condition. Loop-invariant values are resharded once, before the loop.
+/// same dims and types, as a std::tuple or std::array if they are several. The result is a symbol, or a std::array of several.
+/// Communicates: in every iteration the collectives of condition and body, the reshard of the results, and one small message per process to
+/// agree on the condition. Loop-invariant values are resharded once, before the loop.
 /// Compile time: dims and types; that no tensor made in an iteration is used outside; that the loop needs no gradient and updates no
 /// parameter.
 /// Throws: `gshard::error` on every process, if processes disagree on the condition or it is NaN.

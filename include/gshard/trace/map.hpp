@@ -75,8 +75,7 @@ constexpr void read_before_broadcast(const graph& g, std::int32_t& id, short_lis
   }
 }
 
-/// The tensor of which z is the conjugate of the conjugate, or z. Einsums read that one: their derivatives conjugate operands that may be
-/// conjugates.
+/// x if z is conj(conj(x)), otherwise z. Einsums read x: their derivatives conjugate operands that may be conjugates.
 constexpr std::int32_t before_conjugations(const graph& g, std::int32_t z) {
   if (!is_complex(g.at(z).type)) return z;
   std::int32_t inner = z;
@@ -138,7 +137,7 @@ constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}
   return {&b, b.add_node(op::scale, {x.id}, rule, {.factor = constant, .power = power, .dims = over}, {{x.get().dims, x.get().type}})};
 }
 
-/// 0 and 1, as maps without operands. So they do not wait for the tensor whose dims they have.
+/// 0 and 1, as maps without operands: they do not depend on the tensor whose dims they have.
 template <int Number>
   requires(Number == 0 || Number == 1)
 inline constexpr const pointwise& pointwise_constant = own_function<arithmetic::constant<Number>>;
@@ -154,7 +153,7 @@ constexpr symbol emit_constant(const pointwise& number, symbol like) {
   return b.failed() ? b.nothing() : emit_constant(b, number, like.get().dims, like.get().type);
 }
 
-/// f of tensors whose dims are these dims of `like`.
+/// f of the operands. `dims`: for each operand, its dims as dims of `like`.
 constexpr symbol emit_map_of(const pointwise& f, list_view<symbol> operands, list_view<short_list> dims, symbol like) {
   builder& b = *like.owner;
   if (b.failed()) return b.nothing();
@@ -179,13 +178,13 @@ constexpr auto emit_map_if(list_view<symbol> operands) {
 
 /// map<f>(x, ...)[i] = f(x[i], ...) for a captureless generic callable. Gradients call f on dual numbers.
 ///
-/// How operands match, in all elementwise verbs: the result has the dims of the operand of highest rank. The dims of every other operand
-/// must be found among them, by name and in the same order, in exactly one way. Along the remaining dims the operand is broadcast. So
-/// operands of equal rank have equal dims, and a scalar matches anything. A dim of extent 1 is not repeated. `broadcast` states what else
-/// is meant.
+/// The operands of all elementwise verbs match as follows. The result has the dims of the operand of highest rank. The dims of every other
+/// operand must be found among them, by name and in the same order, in exactly one way. Along the remaining dims the operand is broadcast.
+/// Therefore operands of equal rank have equal dims, and a scalar matches anything. A dim of extent 1 is not repeated. Use `broadcast` in
+/// all other cases.
 /// Shapes: operands as above -> the dims of the operand of highest rank. At most 5 operands.
-/// Communicates: nothing if the operands have one sharding; else the cheapest reshards. When several processes bind the program, each calls
-/// f<double> at a few points between -3 and 3, to compare the functions.
+/// Communicates: nothing if the operands have one sharding; otherwise the cheapest reshards. When several processes bind the program, each
+/// calls f<double> at a few points between -3 and 3, to compare the functions.
 /// Compile time: that dims match in exactly one way; one real element type; that f takes these numbers and returns one.
 /// Throws: nothing.
 /// @see broadcast, select
@@ -199,7 +198,7 @@ constexpr auto map(here first, Symbols... rest) {
   static_assert(holds<takes_these, operands_given<count>>, "gshard: the function of map takes as many numbers as map is given tensors");
   const std::array<symbol, 1 + sizeof...(rest)> operands{first, rest...};
   if constexpr (takes_these) {
-    // Called here, because compilers print the path to a mistake in F. From the kernels that path is long.
+    // Called here to shorten the path of instantiations that compilers print for a mistake in F.
     using result = decltype(F(number(), detail::same_for<Symbols, number>()...));
     static_assert(holds<detail::is_mapped<result> || detail::is_refused<result>, actual_type<result>>,
                   "gshard: the function of map returns a number");
@@ -208,7 +207,7 @@ constexpr auto map(here first, Symbols... rest) {
     return detail::refused(operands[0]);
   }
 }
-/// map(f, x, ...): the same with the function as an argument. So f may contain `v > 0`, which g++ 12 takes for the end of `map<...>`.
+/// map(f, x, ...): the same with the function as an argument. Use it if f contains `v > 0`, which g++ 12 takes for the end of `map<...>`.
 template <class F, class... Symbols>
   requires(std::is_empty_v<F> && (std::same_as<Symbols, symbol> && ...))
 constexpr auto map(F, here first, Symbols... rest) {
@@ -245,7 +244,7 @@ constexpr symbol operator-(double c, here x) { return x.owner->failed() ? x.owne
 constexpr symbol operator/(here x, double c) { return x.owner->failed() ? x.owner->nothing() : x / detail::emit_filled(x, c); }
 constexpr symbol operator/(double c, here x) { return x.owner->failed() ? x.owner->nothing() : here(detail::emit_filled(x, c), x) / x; }
 
-/// scale_by<"D">(x, power) = x * (product of the extents of these dims)^power, with the extents that the program runs with.
+/// scale_by<"D">(x, power) = x * (product of the extents of these dims)^power, with the extents of the run.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: that the program knows the letters.
@@ -282,12 +281,12 @@ constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
 }
 }  // namespace detail
 
-/// cast(x, type), cast<T>(x): the same numbers with another element type. To integers: rounded towards zero; numbers beyond the type become
-/// the nearest one, and NaN the lowest. To bool: whether a number is not 0. To half precision: rounded to the nearest. Real numbers become
-/// complex ones; for the opposite there are real and imag. Integers and masks have no gradient. The gradient of half precision is float: it
-/// passes a cast to half precision and back as if nothing was rounded.
+/// cast(x, type), cast<T>(x): the same numbers with another element type. To integers: rounded towards zero; numbers out of range become
+/// the nearest one of the type, and NaN the lowest. To bool: true if a number is not 0. To half precision: rounded to the nearest. Real
+/// numbers become complex ones; use real and imag for the opposite. Integers and masks have no gradient. The gradient of half precision is
+/// float: it ignores the rounding of a cast to half precision.
 /// Shapes: any -> the same.
-/// Communicates: nothing. Where x is bf16, the result travels between devices as such.
+/// Communicates: nothing. If x is bf16, devices exchange the result in bf16.
 /// Compile time: that no complex number is cast to another kind of number.
 /// Throws: nothing.
 /// @see iota, real, imag

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Named scopes: names for the parts of a model, by which the simulator groups the time of a step.
+// Named scopes: names for the parts of a model. The simulator groups the time of a step by these names.
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -10,9 +10,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Names the operations that are added during its lifetime, as jax.named_scope does: `const gs::named_scope part(m, "attention");`.
-/// The innermost name counts. It has at most 63 characters. Gradients of an operation, and the collectives that serve it, have its name.
-/// The simulator groups the time of a training step by these names. @see step_part
+/// Names the operations that are added during its lifetime, as jax.named_scope does: `const gs::named_scope part(m, "attention");`. The
+/// innermost name counts. It has at most 63 characters. The gradients and collectives of an operation have its name. The simulator groups
+/// the time of a training step by these names. @see step_part
 class [[nodiscard]] named_scope {
  public:
   template <std::size_t N>

@@ -76,7 +76,7 @@ class parameter_scope {
     return scope(digits.view());
   }
 
-  /// The same scope with another element type of the parameters and variables that it declares without one.
+  /// The same scope with another default element type of parameters and variables.
   constexpr parameter_scope with_type(dtype type) const {
     parameter_scope m = *this;
     m.type_ = type;
@@ -108,7 +108,7 @@ class parameter_scope {
 
   /// A tensor that is kept from run to run and that no optimizer trains, such as a moving average, a bias or a counter. Like a parameter it
   /// has a name, dims, maybe a spec, and initial values; it is in the store and in checkpoints of parameters. It has the element type of
-  /// the parameters, or `type`. In a run it has its old value, whatever `update` gives it.
+  /// the parameters, or `type`. Within a run it has its old value, even after `update`.
   constexpr symbol variable(std::string_view name, std::string_view letters, init start) const {
     return variable(name, letters, start, type_);
   }
@@ -125,7 +125,7 @@ class parameter_scope {
   }
 
   /// A variable that a program fills and later runs read, such as the keys and values of earlier positions in decoding. It is in the store,
-  /// but in no checkpoint: saving and loading leave it as it is. In a run it is a variable.
+  /// but in no checkpoint: saving and loading leave it as it is. In all other respects it is a variable.
   /// Shapes: the dims of the letters.
   /// Communicates: nothing; `update` as for a variable.
   /// Compile time: letters and spec; that a tensor with this name, if there is one, has the same kind, dims, type, spec and initial values.
@@ -145,9 +145,9 @@ class parameter_scope {
   }
 
   /// Sets the value that a variable, or a parameter that no optimizer trains, holds after the run. In the whole program the tensor itself
-  /// is the old value. The new one is computed in its memory. If the old one is read later, or a later step may fail, the new one is
-  /// copied there at the end. So a run that throws changes nothing.
-  /// Communicates: what gives `next` the sharding of the variable; a partial sum is completed.
+  /// is the old value. The new one is computed in its memory. If the old one is read later, or a later step may fail, the new one is copied
+  /// there at the end. Therefore a run that throws changes nothing.
+  /// Communicates: the reshard of `next` to the sharding of the variable; a partial sum is completed.
   /// Compile time: equal dims and element types; that nothing else updates the variable.
   /// @see updated
   constexpr void update(here variable, symbol next) const {
@@ -161,7 +161,7 @@ class parameter_scope {
     if (old.type != next.get().type) return b.fail_type("update", 1, next.get().type, only(old.type));
     b.set_updated(variable, detail::emit_unless_skipped(variable, next));
   }
-  /// The value that a variable or parameter holds after the run, as far as the program has set it: by `update`, or by an optimizer.
+  /// The value that a variable or parameter holds after the run, as set so far by `update` or by an optimizer.
   constexpr symbol updated(symbol variable) const {
     builder& b = *builder_;
     if (!b.has(variable)) return b.nothing();
@@ -171,8 +171,8 @@ class parameter_scope {
     return next >= 0 ? symbol{&b, next} : variable;
   }
 
-  /// Optimizer state with the dims of a parameter, initially zero. Its name is the prefix and the name of the parameter. It is sharded as
-  /// the parameter is, and further where the gradient is. It has the element type of the gradient.
+  /// Optimizer state with the dims of a parameter, initially zero. Its name is the prefix and the name of the parameter. It has the
+  /// sharding of the parameter, and is sharded further if the gradient is. It has the element type of the gradient.
   constexpr symbol state(std::string_view prefix, symbol like) const { return state(prefix, like, detail::counting(like.rank())); }
   /// The same with some dims of the parameter.
   constexpr symbol state(std::string_view prefix, symbol like, const short_list& kept) const {
@@ -220,7 +220,7 @@ class parameter_scope {
     return builder_->losses.empty() ? symbol(main) : main + weight * auxiliary();
   }
 
-  // A wrong call is one sentence. @see trace/wrong_calls.hpp
+  // A wrong call gives one readable error. @see trace/wrong_calls.hpp
   template <class... Given>
     requires(!detail::call<1, std::string_view>::fits<Given...> && !detail::call<1, int>::fits<Given...>)
   constexpr auto scope(const Given&... given) const {

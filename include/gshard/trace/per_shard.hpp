@@ -43,7 +43,7 @@ void call_on_shards(const T* const* in, const shard_place* in_at, T* out, const 
   }(std::make_index_sequence<std::size_t(Arity)>{});
 }
 
-/// What the compiler calls a function. It names lambdas by their place or number.
+/// The compiler's name of a function. Lambdas are named by their place or number.
 template <auto F>
 constexpr std::string_view text_of_function() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -104,7 +104,7 @@ constexpr symbol per_shard_as(const dim_list& dims, symbol first, Symbols... res
 /// Shapes: at most 5 operands of one element type -> the declared dims and sharding.
 /// Communicates: nothing but the reshards of operands to their annotations.
 /// Compile time: that every operand is annotated in all its dims; rank and axes of the spec.
-/// Throws: what f throws, on all processes.
+/// Throws: the exceptions of f, on all processes.
 /// @see shard_map.hpp for regions made of verbs, with collectives and gradients
 template <auto F, fixed_string Letters, class Spec, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
@@ -113,7 +113,7 @@ constexpr symbol per_shard(here first, Symbols... rest) {
   return b.failed() ? b.nothing() : detail::per_shard_as<F, Spec>(b.dims_of(Letters.view(), "per_shard"), first, rest...);
 }
 
-/// per_shard<f, P<"data", none>>(x, ...): the same, with a result that has the dims of x: for regions, where dims have no letters.
+/// per_shard<f, P<"data", none>>(x, ...): the same; the result has the dims of x. For regions, where dims have no letters.
 template <auto F, class Spec, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr symbol per_shard(here first, Symbols... rest) {

@@ -50,8 +50,8 @@ constexpr symbol emit_gumbel(builder& b, const dim_list& dims, dtype type) {
 }
 }  // namespace detail
 
-/// uniform<"BT">(m): random numbers, uniform in [0, 1), in the element type of the parameters. The number at global index i is that of
-/// (seed, step, operation, i): the same with every sharding, another in every step.
+/// uniform<"BT">(m): random numbers, uniform in [0, 1), in the element type of the parameters. The number at global index i depends on
+/// (seed, step, operation, i) alone: it is the same with every sharding, and another in every step.
 /// Shapes: the dims of the letters.
 /// Communicates: nothing; every device computes its shard.
 /// Compile time: that the program knows the letters.

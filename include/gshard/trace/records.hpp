@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What the builder of a program notes beside the graph, for gradients and for the verbs that follow.
+// Records that the builder of a program keeps in addition to the graph, for gradients and for later verbs.
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/packed_list.hpp>
@@ -12,7 +12,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Where the parts of a scan are in a program, for its gradient. Tensors and nodes by number.
+/// The parts of a scan in a program, for its gradient: the numbers of tensors and nodes.
 struct scan_record {
   struct state {
     std::int32_t start = -1, now = -1, next = -1, after = -1;
@@ -21,27 +21,27 @@ struct scan_record {
   /// A tensor and its row in a step.
   struct stack {
     std::int32_t stacked = -1, row = -1;
-    std::int32_t last_row = -1;  // the index of the last row, if steps after it read this row, too
+    std::int32_t last_row = -1;  // the index of the last row, if later steps also read it
   };
   std::int32_t loop = 0;
-  std::int32_t begin = 0, body = 0, close = 0, end = 0;  // nodes: the first; of the body; after the body; loop_end
+  std::int32_t begin = 0, body = 0, close = 0, end = 0;  // nodes: the first; the first of the body; the first after it; loop_end
   std::int32_t last = -1, step = -1;                     // the index of the last step, and of the current one
   list<state> states;
   list<stack> inputs, outputs;
-  list<stack> saved;  // what steps make and the gradient does not compute again
-  list<std::int32_t> earlier;  // each state of `lag` steps before; or empty
+  list<stack> saved;  // results of steps that the gradient does not recompute
+  list<std::int32_t> earlier;  // each state of `lag` steps earlier; or empty
   std::int64_t lag = 0;
 };
 
 /// A node that reads the operand of a broadcast, a conjugate or a one-hot in place of its result. Gradients with respect to the result need
 /// this record.
 struct bypass {
-  std::int32_t result = -1;  // the first one of the node; -1: verbs whose operand is the whole gating
+  std::int32_t result = -1;  // the first result of the node; -1: a verb whose operand is a whole gating
   std::int32_t tensor = -1;  // the operand of the verb
   int operand = 0;           // its position
   short_list factors;        // of its dims
   op kind{};                 // of the node that would read it
-  std::string_view verb{};   // if there is no node
+  std::string_view verb{};   // the verb, if there is no node
 };
 
 /// A dim that a program has split in two: its extent is their product.

@@ -61,7 +61,7 @@ constexpr symbol emit_reduce_or_sum(symbol x, reduction what, const short_list& 
 /// op::argmax: the first index along `along` at which x equals m, its extremum over that dim.
 constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
-  if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // if x may move, its nodes may
+  if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // allows implicit reshards if x does
   x = emit_diagonal(x, factors, text, op::argmax);
   const symbol m = emit_reduce(x, what, factors, output, text);
   if (b.failed()) return b.nothing();
@@ -119,11 +119,11 @@ constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_li
 
 }  // namespace detail
 
-/// reduce<"GSE->GS">(x, reduction::max): the sum, maximum, minimum or product over the indices that the output lacks. The verbs below have
-/// a name for each. All of them have three forms: an equation, an equation that is known at run time, and none, for all dims.
+/// reduce<"GSE->GS">(x, reduction::max): the sum, maximum, minimum or product over the indices that the output lacks. The verbs below name
+/// each reduction. All of them have three forms: an equation, an equation that is known at run time, and none, for all dims.
 /// Shapes: as the equation says; without one, a scalar.
 /// Communicates: an all_reduce or reduce_scatter with this reduction, if a reduced dim is sharded.
-/// Compile time: the equation; a real element type. Sums: any number.
+/// Compile time: the equation; a real element type; for sums, any type of numbers.
 /// Throws: nothing.
 /// @see reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod
 template <fixed_string Equation>
@@ -174,7 +174,7 @@ constexpr symbol reduce_mean(here x) {
   return mean(x);
 }
 /// reduce_max<"GSE->GS">(x), reduce_max("GSE->GS", x), reduce_max(x): the largest element over the indices that the output lacks, or over
-/// all dims; -infinity over none; NaN if one of them is NaN. The elements that reach it share its gradient.
+/// all dims; -infinity over none; NaN if one of them is NaN. Equal maxima share the gradient.
 /// Shapes: as the equation says; without one, a scalar.
 /// Communicates: an all_reduce or reduce_scatter with `max`, if a reduced dim is sharded.
 /// Compile time: the equation; a real element type.

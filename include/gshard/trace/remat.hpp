@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Rematerialization scopes: activations that the backward pass recomputes instead of keeping them.
+// Rematerialization scopes: the backward pass recomputes their activations instead of keeping them.
 
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/parameter_scope.hpp>
@@ -10,14 +10,14 @@
 
 namespace gshard { inline namespace v0 {
 
-/// remat(m, saved): what is made during its lifetime is not kept for the gradient, but recomputed from the tensors that the scope reads:
-/// `const gs::remat layer(m, gs::remat_policy::products);`. Kept are the tensors that are read after the scope, and those of `saved`. As
-/// jax.checkpoint, it exchanges time for memory: usually one scope per layer. Each tensor is recomputed when the backward pass first needs
-/// it. Values and gradients have the same bits as without the scope. The same steps run again, with the same random numbers and order
-/// of sums. Inside another scope, the outer one decides; `remat_policy::everything` turns a scope off. The body of a scan is a scope with
-/// the `saved` of the scan, and a stage of nn::pipeline with that of its options.
-/// Communicates: the collectives of what is recomputed run again, unless `saved` includes `remat_policy::collectives`.
-/// Compile time: nothing; a loop inside the scope is kept.
+/// remat(m, saved): tensors made during its lifetime are not kept for the gradient, but recomputed from the tensors that the scope reads:
+/// `const gs::remat layer(m, gs::remat_policy::products);`. Tensors that are read after the scope, and tensors of `saved`, are kept. As
+/// jax.checkpoint, it trades time for memory: usually one scope per layer. Each tensor is recomputed when the backward pass first needs it.
+/// Values and gradients have the same bits as without the scope: the same steps run again, with the same random numbers and order of sums.
+/// In nested scopes, the outermost decides; `remat_policy::everything` turns a scope off. The body of a scan is a scope with the `saved` of
+/// the scan. A stage of nn::pipeline is a scope with the `saved` of its options.
+/// Communicates: the collectives of recomputed tensors run again, unless `saved` includes `remat_policy::collectives`.
+/// Compile time: nothing; the results of a loop inside the scope are kept.
 /// Throws: nothing.
 /// @see remat_policy, gradients
 class [[nodiscard]] remat {

@@ -25,7 +25,7 @@ constexpr short_list factors(std::initializer_list<int> f) {
 }
 inline constexpr short_list chosen = factors({group, token, choice});
 inline constexpr short_list tokens = factors({group, token, model});
-/// The factors of the slots of tokens that have these factors.
+/// The factors of the slots of tokens with these factors.
 constexpr short_list slots_of(const short_list& of_tokens) {
   short_list l;
   for (int i = 0; i < of_tokens.size(); ++i) l.push_back(of_tokens[i] == model ? choice : of_tokens[i]);
@@ -34,7 +34,8 @@ constexpr short_list slots_of(const short_list& of_tokens) {
 inline constexpr short_list mask = factors({group, token, expert, place});
 /// The optional operands of op::top_k_gating, after the gates, in this order.
 enum class gating_input : std::uint8_t { padding, scores, importance };
-/// The number of the operand of op::top_k_gating, or -1 if it lacks that one. `before`: how many operands precede the optional ones.
+/// The number of an optional operand of op::top_k_gating, or -1 if the node lacks it. `before`: the number of operands before the optional
+/// ones.
 constexpr int gating_operand(const attributes& a, gating_input which, int before = 1) {
   if (!((a.operands >> int(which)) & 1u)) return -1;
   int at = before;
@@ -51,7 +52,7 @@ constexpr sharding_rule base() {
 
 inline constexpr short_list group_rows = factors({expert_group, group, token, model});
 inline constexpr short_list group_experts = factors({expert_group, expert, group, place, model});
-// [N,G,R,M] as dispatch and combine see it: the expert group is the expert to which they send.
+// [N,G,R,M] for dispatch and combine: expert groups have the factor of experts.
 inline constexpr short_list rows_by_group = factors({expert, group, place, model});
 
 /// The rule of op::expert_group_slots, whose operands are slots and weights.
@@ -72,7 +73,7 @@ inline constexpr short_list matrices = factors({expert_group, expert, model, hid
 inline constexpr short_list transposed_matrices = factors({expert_group, expert, hidden, model});
 inline constexpr short_list row_counts = factors({expert_group, group, expert});
 
-/// What the rules of grouped products have in common: a device has all rows, and all experts, of its groups.
+/// The common part of the rules of grouped products: a device has all rows and all experts of its groups.
 constexpr sharding_rule grouped() {
   sharding_rule r = base();
   r.block(expert);
@@ -149,7 +150,7 @@ constexpr symbol emit_combine(symbol slot, symbol weight, symbol h, const short_
 }
 
 /// op::grouped_product: y[n,g,r,f] = sum over m of x[n,g,r,m] * w[n,e,m,f] for the expert e of row r, zero in rows of no expert. count
-/// [n,g,e]: rows of experts, which are sorted by expert. `transposed`: of w [n,e,f,m].
+/// [n,g,e]: the number of rows of each expert. Rows are sorted by expert. `transposed`: w is [n,e,f,m].
 constexpr symbol emit_grouped_product(symbol x, symbol w, symbol count, bool transposed, bool rounds) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which tensors have rows in use, and zeros in all others, so that only rows in use need to move.
+// Finds tensors whose unused rows are zero, so that collectives move only the rows in use.
 
 #include <gshard/ir/graph.hpp>
 #include <gshard/trace/routing.hpp>
@@ -11,7 +11,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The tensor of which v is an annotation. The state of a loop is none: its value changes.
+/// The tensor that v annotates, or v. The states of loops are not followed: their values change.
 constexpr std::int32_t without_annotations(const graph& g, std::int32_t v) {
   for (;;) {
     const std::int32_t maker = g.at(v).producer;
@@ -21,20 +21,20 @@ constexpr std::int32_t without_annotations(const graph& g, std::int32_t v) {
 }
 
 /// The tensor [N,G,E] that counts the rows in use of a tensor [N,G,R,M]. In block [n,g] these come first; their number is the sum of
-/// count[n,g,e] over e. The others are zeros. -1 if this is not known. @see send_rows
+/// count[n,g,e] over e. All other rows are zero. -1 if this is not known. @see send_rows
 constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   v = without_annotations(g, v);
   if (g.at(v).rank() != 4 || g.at(v).producer < 0) return -1;
   const node& n = g.nodes[std::size_t(g.at(v).producer)];
   const op_traits& t = traits(n.kind);
-  // The counts that an operand has, or that were made with it.
+  // The counts of the expert_rows node that made an operand, or -1.
   const auto counts_of = [&](std::int32_t operand) {
     const std::int32_t maker = g.at(without_annotations(g, operand)).producer;
     return maker >= 0 && g.nodes[std::size_t(maker)].kind == op::expert_rows ? g.nodes[std::size_t(maker)].out[1] : -1;
   };
   if (n.kind == op::grouped_product) return counts_of(n.in[2]);
   if (t.fills_slots) return n.rule.out[0].same(route::rows_by_group) ? counts_of(n.in[1]) : -1;
-  // Sums of such tensors with positive weights: zeros stay zeros, not negative ones.
+  // Sums of such tensors with positive weights: zeros stay zeros, and none becomes -0.
   const bool converts = t.converts && is_real(g.at(v).type), scales = t.linear == linearity::always && n.attr.factor > 0;
   const bool adds = t.linear == linearity::of_function && n.attr.function->linear && n.inputs > 0;
   if (!t.elementwise || !(converts || scales || adds)) return -1;
@@ -46,7 +46,7 @@ constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   return counts;
 }
 
-/// True if an exchange over these axes moves whole rows, each to one other device, so that it may leave out those that are not in use.
+/// True if an exchange over these axes moves whole rows, each to one device, so that it may omit unused rows.
 constexpr bool moves_whole_rows(std::uint32_t axes, const value& rows, const sharding& from, const sharding& to) {
   constexpr int group_dims = 2, row_dim = 2, last_dim = 3;
   if (rows.rank() != 4 || !rows.windows.empty() || (from.order | to.order) != 0) return false;

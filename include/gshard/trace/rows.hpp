@@ -27,7 +27,7 @@ constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what
 
 /// softmax(x)[..., i] = exp(x_i) / sum_j exp(x_j) over the last dim.
 /// Shapes: [..., N] -> the same.
-/// Communicates: nothing, or, if the last dim is sharded, a maximum and a sum per row; a reshard of x if that is less.
+/// Communicates: nothing, or, if the last dim is sharded, a maximum and a sum per row; a reshard of x if that is cheaper.
 /// Compile time: that x has a dim; a real element type.
 /// Throws: nothing.
 /// @see logsumexp, cross_entropy
@@ -39,7 +39,7 @@ constexpr symbol softmax(here x) {
 
 /// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dim.
 /// Shapes: x [..., N], gamma [N], beta [N] -> the shape of x.
-/// Communicates: nothing, or, if the last dim is sharded, sums per row; a reshard of x if that is less.
+/// Communicates: nothing, or, if the last dim is sharded, sums per row; a reshard of x if that is cheaper.
 /// Compile time: ranks, dims and element types.
 /// Throws: nothing.
 /// @see softmax

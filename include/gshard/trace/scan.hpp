@@ -59,7 +59,7 @@ constexpr symbol index_of_row(const scan_record::stack& x, symbol step) {
   const symbol last{step.owner, x.last_row};
   return x.last_row < 0 ? step : select(less(last, step), last, step);
 }
-/// The index of the step `lag` steps before, or 0.
+/// The index of the step `lag` steps earlier, or 0.
 template <class = void>
 constexpr symbol index_before(symbol step, std::int64_t lag) {
   const symbol begins = less(step, double(lag)), before = here(step) - double(lag);
@@ -73,7 +73,7 @@ constexpr bool takes_tensors(std::index_sequence<I...>) {
 template <class Body, std::size_t... I>
 constexpr auto call_with_tensors(std::index_sequence<I...>) -> decltype(std::declval<const Body&>()(one_symbol<I>()...));
 
-/// A call of a function with `Count` tensors, which does not compile the function if it takes others.
+/// A call of a function with `Count` tensors. The function is not instantiated if it takes other arguments.
 template <class Body, std::size_t Count>
 struct body_call {
   using tensors = std::make_index_sequence<Count>;
@@ -92,13 +92,13 @@ struct body_call {
 
 /// How a scan runs.
 struct scan_options {
-  std::int64_t steps = -1;                     // -1: one for each row. More: the later steps read the last row, without a gradient
+  std::int64_t steps = -1;                     // -1: one for each row. Steps after the last row read that row, without a gradient
   remat_policy saved = remat_policy::nothing;  // for the gradient
-  std::int64_t lag = 0;                        // of the earlier states that the body takes: at least 1
+  std::int64_t lag = 0;                        // the age in steps of the earlier states that the body takes: at least 1
 };
 
-/// Writes a scan as a loop over its steps. The state before each step is also a stacked output, which only a gradient reads.
-/// Lagged: the body also takes the states of options.lag steps before, after its states. The first steps get any numbers for them.
+/// Writes a scan as a loop over its steps. The state before each step is also a stacked output, which only a gradient reads. Lagged: after
+/// its states, the body takes the states of options.lag steps earlier. In the first steps these are arbitrary.
 template <bool Lagged, class Body, std::size_t N, std::size_t X>
 class scan_writer {
  public:
@@ -212,13 +212,13 @@ class scan_writer {
   }
   constexpr std::int32_t next_node() const { return std::int32_t(b_.program.nodes.size()); }
 
-  /// What a step keeps of a node of the body: the body is a remat scope, and of nested scopes the outermost decides. @see remat
+  /// The remat policy of a node of the body. The body is a remat scope. In nested scopes the outermost decides. @see remat
   constexpr remat_policy policy_of(const node& n) const {
     const std::int32_t around = b_.place.remat, inside = n.place.remat;
     if (around == 0 && (options_.saved != remat_policy::everything || inside == 0)) return options_.saved;
     return b_.program.remats[std::size_t(inside - 1)];
   }
-  /// The tensors of the body that are kept: of those that depend on a state or a row.
+  /// The tensors of the body that are kept. Only tensors that depend on a state or a row can be.
   constexpr list<std::int32_t> saved_tensors(std::int32_t body, const states& now, const earlier_states& before,
                                              const std::array<symbol, X>& rows) const {
     list<std::int32_t> saved;
@@ -277,7 +277,7 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
                 "gshard: the body of a scan returns the next states, then its outputs: a tensor, or a tuple or array of tensors");
   if constexpr (one_step::results >= N) {
     return one_or_all(scan_writer<Lagged, Body, N, X>(b, start, stacked, o).write(body, dim));
-  } else {  // as many results as the caller may expect: a body that lacks the index tells their number
+  } else {  // the expected number of results: that of a body without the index, if it is one
     constexpr std::size_t without_index = body_call<Body, operands - 1>::results;
     b.fail(fault::refused_call, {});
     return one_or_all(nothings<(without_index > N ? without_index : N)>(b));
@@ -292,17 +292,17 @@ constexpr auto write_scan(const Body& body, const std::array<symbol, N>& start, 
 /// or an array of several. `init` and `xs` are tensors, or tuples or arrays of tensors. The loop runs at run time. The plan does not depend
 /// on the number of steps, which may be unknown. Random numbers are drawn anew in every step.
 ///
-/// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and so are the tensors of
-/// `saved` that the gradient reads. All else is computed again from them, with the same random numbers. With remat_policy::everything, only
-/// tensors that depend on neither states nor xs are computed again. remat_policy::collectives keeps nothing here. The body is a scope of
-/// remat. A scope around the scan decides in place of `saved`. Scopes in the body decide only beside remat_policy::everything. A gradient
-/// of this gradient is refused. States keep one sharding, as in while_loop.
+/// A scan has a gradient: a second loop, from the last step to the first. The states before each step are kept, and the tensors of `saved`
+/// that the gradient reads. All others are recomputed from them, with the same random numbers. With remat_policy::everything, only tensors
+/// that depend on neither states nor xs are recomputed. remat_policy::collectives keeps nothing here. The body is a remat scope. A scope
+/// around the scan decides in place of `saved`. Scopes in the body have an effect only with remat_policy::everything. A gradient of this
+/// gradient is refused. States keep one sharding, as in while_loop.
 /// Shapes: xs [T, ...]; states keep their dims and types; an output [...] of a step -> [T, ...].
-/// Communicates: in every step what body does, the reshard of the next states, and the small message of while_loop. In its gradient, also
-/// the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, unless an axis of the sum shards the
-/// tensor; then a reduce_scatter in every step. Outputs are not sharded along T.
-/// Compile time: how many tensors body takes and returns; dims and types; that no tensor made in a step is used outside; that no parameter
-/// is updated in a step.
+/// Communicates: in every step the collectives of body, the reshard of the next states, and the small message of while_loop. In its
+/// gradient, also the sum over devices of the gradients of xs and of tensors from outside: once, after the loop, or, if an axis of the sum
+/// shards the tensor, by a reduce_scatter in every step. Outputs are not sharded along T.
+/// Compile time: the numbers of tensors that body takes and returns; dims and types; that no tensor made in a step is used outside; that no
+/// parameter is updated in a step.
 /// Throws: `gshard::error` on every process, as while_loop.
 /// @see while_loop, repeat, remat
 template <class Body, detail::scan_states Init, detail::scan_states Xs>

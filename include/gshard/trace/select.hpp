@@ -17,7 +17,7 @@ constexpr symbol emit_compared(here a, symbol b) {
   return emit_map(*a.owner, own_step<F>, std::array<symbol, 2>{a, b});
 }
 
-/// The function of select, of a condition and two operands. Its slopes read the condition alone.
+/// The function of select(condition, a, b). Its slopes read the condition alone.
 template <class = void>
 inline constexpr auto& choice =
     own_function<arithmetic::choose, arithmetic::zero, arithmetic::choose_left_slope, arithmetic::choose_right_slope>;
@@ -30,7 +30,7 @@ constexpr symbol filled(symbol like, double c) {
 }  // namespace detail
 
 /// less(a, b), a < b: 1 where a < b, else 0. Comparisons with NaN are 0. Either operand may be a number. It has no gradient.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: that dims match; one element type, of real numbers or integers.
 /// Throws: nothing.
@@ -98,7 +98,7 @@ constexpr symbol operator>=(double a, here b) {
 }
 
 /// equal(a, b): 1 where a == b, else 0. Comparisons with NaN are 0. Either operand may be a number. It has no gradient.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: that dims match; one element type, not of half precision.
 /// Throws: nothing.
@@ -117,7 +117,7 @@ constexpr symbol equal(double a, here b) {
 }
 /// select(condition, a, b): a where the condition is not 0, else b. a and b may be numbers. No gradient flows into the condition, which is
 /// a mask (bool) or has the element type of a and b.
-/// Shapes: operands match as those of map.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: that dims match; element types.
 /// Throws: nothing.
@@ -142,8 +142,8 @@ constexpr symbol select(here condition, double a, double b) {
   return select(condition, yes, no);
 }
 
-/// logical_and(a, b): true where both masks (bool) are.
-/// Shapes: operands match as those of map.
+/// logical_and(a, b): true where both masks (bool) are true.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: that dims match; that operands are masks.
 /// Throws: nothing.
@@ -152,8 +152,8 @@ template <class = void>
 constexpr symbol logical_and(here a, symbol b) {
   return detail::emit_map(*a.owner, detail::own_function<detail::arithmetic::both>, std::array<symbol, 2>{a, b});
 }
-/// logical_or(a, b): true where one of two masks (bool) is.
-/// Shapes: operands match as those of map.
+/// logical_or(a, b): true where at least one of two masks (bool) is true.
+/// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.
 /// Compile time: that dims match; that operands are masks.
 /// Throws: nothing.
@@ -162,7 +162,7 @@ template <class = void>
 constexpr symbol logical_or(here a, symbol b) {
   return detail::emit_map(*a.owner, detail::own_function<detail::arithmetic::either>, std::array<symbol, 2>{a, b});
 }
-/// logical_not(a): true where a mask (bool) is not.
+/// logical_not(a): true where a mask (bool) is false.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
 /// Compile time: that a is a mask.

@@ -177,9 +177,10 @@ constexpr symbol merge_dims(here x) {
 /// merge_dims(x, 1): the same with a dim that is known at run time.
 constexpr symbol merge_dims(here x, int at) { return detail::emit_merge(x, at); }
 
-/// split_dim<1>(x): a merged dim as the two that it was made of. split_dim<1>(x, "BT"): any dim as the dims of two letters.
+/// split_dim<1>(x): splits a merged dim into the two that it was made of. split_dim<1>(x, "BT"): splits any dim into the dims of two
+/// letters.
 /// Shapes: [G,B*T,M] -> [G,B,T,M].
-/// Communicates: nothing, or, if blocks of the merged dim are not blocks of the first, their borders.
+/// Communicates: nothing, or, if blocks of the merged dim are not blocks of the first dim, an exchange of their borders.
 /// Compile time: that x has the dim; that it was merged, or that two letters are given; the product, where extents are known.
 /// Throws: `gshard::error` when the program is bound, if the extent of the dim is not the product of the two.
 /// @see merge_dims
@@ -232,12 +233,12 @@ constexpr symbol squeeze(here x) {
 /// squeeze(x, 1): the same with a dim that is known at run time.
 constexpr symbol squeeze(here x, int at) { return detail::emit_squeeze(x, at); }
 
-/// rename_dims<"BK">(x): x, whose dims are those of these letters; '_' keeps a dim. It states that two dims are one, so that tensors match
-/// whose dims have other letters, but the same extents. xarray and named tensors of PyTorch call it rename.
+/// rename_dims<"BK">(x): x with the dims of these letters; '_' keeps a dim. It declares that two dims are one, so that tensors with other
+/// letters but equal extents match. xarray and PyTorch's named tensors call it rename.
 /// Shapes: [B,M] -> [B,K], where K has the extent of M.
 /// Communicates: nothing.
 /// Compile time: the number of letters; that extents are equal, where both are known.
-/// Throws: `gshard::error` when the program is bound, if extents differ, with both dims.
+/// Throws: `gshard::error` when the program is bound, if extents differ. The message has both dims.
 /// @see merge_dims, split_dim
 constexpr symbol rename_dims(here x, std::string_view letters) {
   builder& b = *x.owner;
@@ -260,8 +261,8 @@ constexpr symbol rename_dims(here x) {
 }
 
 namespace detail {
-/// op::annotate: x under a second name, with the sharding `layout` and the wire format of x. Propagation decides open dims. Without
-/// `spreads`, operand and result have different factors, so that no sharding propagates through it.
+/// op::annotate: an alias of x with the sharding `layout` and the wire format of x. Propagation decides open dims. Without `spreads`,
+/// operand and result have different factors, so that no sharding propagates through it.
 constexpr symbol emit_annotate(symbol x, const sharding layout, int priority = 0, bool may_move = false, bool spreads = true) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -277,9 +278,9 @@ constexpr symbol emit_annotate(symbol x, const sharding layout, int priority = 0
 }
 }  // namespace detail
 
-/// annotate<P<"expert", none>>(x): x with this sharding (arXiv 2006.16668 section 3.2). Its gradient has it, too. Where annotations
-/// conflict during propagation, the one with the smaller `priority` (0 to 255) holds. annotate(x, named): the same with a `named_sharding`,
-/// whose axes are known at run time.
+/// annotate<P<"expert", none>>(x): x with this sharding (arXiv 2006.16668 section 3.2). Its gradient has the same sharding. Where
+/// annotations conflict during propagation, the one with the smaller `priority` (0 to 255) holds. annotate(x, named): the same with a
+/// `named_sharding`, whose axes are known at run time.
 /// Shapes: any -> the same.
 /// Communicates: the cheapest reshard of x to this sharding; nothing if x has it already.
 /// Compile time: axes and rank of the spec; the range of `priority`.
@@ -331,10 +332,10 @@ constexpr symbol split(here x, int dim) {
   return detail::emit_annotate(x, s);
 }
 
-/// propagation_barrier(x): x, behind which propagation stops: shardings do not spread through it in either direction. Its gradient is a
-/// barrier, too.
+/// propagation_barrier(x): x as a barrier of propagation: shardings do not spread through it in either direction. Its gradient is also a
+/// barrier.
 /// Shapes: any -> the same.
-/// Communicates: the reshard of x to where it is used, also in `visible` and `strict` programs.
+/// Communicates: the reshard of x where it is used, also in `visible` and `strict` programs.
 /// Compile time: nothing.
 /// Throws: nothing.
 /// @see annotate, may_move

@@ -3,9 +3,9 @@
 
 // Manual regions (JAX's shard_map): verbs on the shards of each device, with explicit collectives.
 //
-// They are the paper's auto_to_manual and back (arXiv 2006.16668 section 3.2). The shards of a tensor are a tensor with one more dim, which
-// counts the devices. [B, M] with B sharded over "x" is [X, B / X, M], with one index of X on each device. So every verb works on shards,
-// has its gradient and is part of the plan.
+// They are the paper's auto_to_manual and its reverse (arXiv 2006.16668 section 3.2). The shards of a tensor are a tensor with one more
+// dim, which counts the devices. [B, M] with B sharded over "x" is [X, B / X, M], with one index of X on each device. Therefore every verb
+// works on shards, has its gradient and is part of the plan.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/reduction.hpp>
@@ -98,7 +98,7 @@ constexpr int axis_called(builder& b, std::string_view axis, std::string_view ve
   return a;
 }
 
-/// Shards along an axis: dim `at` of t counts its devices and is sharded over it alone.
+/// Shards along an axis: dim `at` of t counts the devices of the axis and is sharded over this axis alone.
 struct shards {
   symbol t;
   int axis = -1, at = -1;
@@ -285,14 +285,14 @@ constexpr symbol emit_device_index(builder& b, std::string_view axis) {
 
 /// per_shard<"x", P<"x", none>>(body, x, w, ...): a region in which `body` works on the shards along mesh axis "x"; the shard_map of JAX.
 ///
-/// An operand that is annotated as sharded over "x", [B, M], comes to body as its shards, [X, B / X, M]: dim 0 counts the devices. Other
-/// operands come as they are. body(symbol...) uses any verbs; each device computes on its own shards. all_reduce<"x">, all_gather<"x">,
-/// reduce_scatter<"x">, all_to_all<"x">, shift<"x"> and halo<"x"> communicate. A result with X leaves the region with X and the dim that
-/// its spec shards over "x" as one. A result without X is the same on all devices, and its spec does not name "x". A body with several
-/// results returns a std::tuple, and the region has as many specs. Regions over several axes are nested. A dim that both axes shard is
-/// entered over its first axis first.
+/// If an operand [B, M] is annotated as sharded over "x", body gets its shards [X, B / X, M]: dim 0 counts the devices. Other operands are
+/// passed unchanged. body(symbol...) uses any verbs; each device computes on its own shards. all_reduce<"x">, all_gather<"x">,
+/// reduce_scatter<"x">, all_to_all<"x">, shift<"x"> and halo<"x"> communicate. At the end of the region, X of a result is merged with the
+/// dim that the spec shards over "x". A result without X is the same on all devices, and its spec does not name "x". A body with several
+/// results returns a std::tuple, and the region has as many specs. Regions over several axes are nested. If both axes shard one dim, the
+/// region over the first axis of this dim is the outer one.
 /// Shapes: as above.
-/// Communicates: what the verbs of body do. Entering and leaving adds reshards along other axes only. Gradients are those of the verbs.
+/// Communicates: as the verbs of body. Entering and leaving adds reshards along other axes only. Gradients are those of the verbs.
 /// Compile time: ranks and axes; that a result's spec names "x" if and only if the result has X.
 /// Throws: `gshard::error` when the program is bound, if "x" does not shard a dim evenly.
 /// @see per_shard.hpp for regions that are a C++ function of shards
@@ -321,7 +321,7 @@ constexpr auto per_shard(const Body& body, here first, Symbols... rest) {
   }
 }
 
-/// all_reduce<"x">(t): the sum of the shards of all devices along "x", or the `reduction` that is given.
+/// all_reduce<"x">(t): the sum of the shards of all devices along "x", or another `reduction`.
 /// Shapes: [X, ...] -> [...].
 /// Communicates: one all_reduce of a shard.
 /// Compile time: that t has the dim that counts the devices.
@@ -331,7 +331,7 @@ template <fixed_string Axis>
 constexpr symbol all_reduce(here t, reduction what = reduction::sum) {
   return detail::emit_all_reduce(t, Axis.view(), what);
 }
-/// all_gather<"x">(t, dim): the shards of all devices along "x", concatenated along `dim`, which counts X.
+/// all_gather<"x">(t, dim): the shards of all devices along "x", concatenated along `dim`. The number `dim` includes X.
 /// Shapes: [X, ..., b, ...] -> [..., X * b, ...].
 /// Communicates: one all_gather; before it a reshard, if other axes shard `dim`. Its gradient is a reduce_scatter.
 /// Compile time: that t has X and the dim.
@@ -341,7 +341,7 @@ template <fixed_string Axis>
 constexpr symbol all_gather(here t, int dim) {
   return detail::emit_all_gather(t, Axis.view(), dim);
 }
-/// reduce_scatter<"x">(t, dim): the sum over the devices along "x", of which each device gets its block of `dim`.
+/// reduce_scatter<"x">(t, dim): the sum over the devices along "x". Each device gets its block along `dim`.
 /// Shapes: [X, ..., B, ...] -> [X, ..., B / X, ...].
 /// Communicates: one reduce_scatter, or an all_to_all if another axis shards `dim`. Its gradient is an all_gather.
 /// Compile time: that t has X and the dim.
@@ -351,10 +351,10 @@ template <fixed_string Axis>
 constexpr symbol reduce_scatter(here t, int dim) {
   return detail::emit_reduce_scatter(t, Axis.view(), dim);
 }
-/// all_to_all<"x">(t, split, concat): device i gets block i of dim `split` from all devices, concatenated along dim `concat`, maybe the
-/// same.
+/// all_to_all<"x">(t, split, concat): device i gets block i of dim `split` from all devices, concatenated along dim `concat`, which may be
+/// `split`.
 /// Shapes: [X, ..., S, ..., c, ...] -> [X, ..., S / X, ..., X * c, ...].
-/// Communicates: one all_to_all; before it a reshard, if other axes shard these dims. So does its gradient.
+/// Communicates: one all_to_all; before it a reshard, if other axes shard these dims. The same in its gradient.
 /// Compile time: that t has X and the dims.
 /// Throws: `gshard::error` when the program is bound, if X does not divide S.
 /// @see all_gather
@@ -366,8 +366,8 @@ constexpr symbol all_to_all(here t, int split, int concat) {
 /// The elements beyond the first and the last device along an axis.
 enum class border : std::uint8_t { zeros, wrap };
 
-/// shift<"x">(t, by): every device along "x" gets the shard of the device `by` before it. Beyond the ends: the other end, or zeros with
-/// border::zeros.
+/// shift<"x">(t, by): every device along "x" gets the shard of the device `by` positions before it. Beyond the ends: the other end, or
+/// zeros with border::zeros.
 /// Shapes: [X, ...] -> the same.
 /// Communicates: one collective_permute of a shard.
 /// Compile time: that t has X.
@@ -394,9 +394,9 @@ inline constexpr auto stored_pairs = Pairs;
 }  // namespace detail
 
 /// collective_permute<"x", device_pairs({{0, 1}, {1, 2}})>(t): the device `target` of each pair along "x" gets the shard of the device
-/// `source`. Devices that are no target get zeros. JAX has it as lax.ppermute.
+/// `source`. Devices that are no target get zeros. JAX calls it lax.ppermute.
 /// Shapes: [X, ...] -> the same.
-/// Communicates: one collective_permute of a shard. So does its gradient, with the pairs reversed.
+/// Communicates: one collective_permute of a shard. The same in its gradient, with the pairs reversed.
 /// Compile time: that t has X; that no two pairs have one source or one target; that X has the devices, if its extent is static.
 /// Throws: `gshard::error` when the program is bound, if X lacks a device.
 /// @see shift
@@ -405,8 +405,8 @@ constexpr symbol collective_permute(here t) {
   constexpr auto& stored = detail::stored_pairs<Pairs>;
   return detail::emit_permute(t, Axis.view(), {stored.pairs, std::size(stored.pairs)});
 }
-/// halo<"x", low, high>(t, dim): each shard between the last `low` elements of the shard before it and the first `high` of the next along
-/// `dim`. Beyond the ends: zeros, or the other end with border::wrap.
+/// halo<"x", low, high>(t, dim): each shard, extended along `dim` by the last `low` elements of the shard before it and the first `high` of
+/// the next. Beyond the ends: zeros, or the other end with border::wrap.
 /// Shapes: [X, ..., b, ...] -> [X, ..., low + b + high, ...].
 /// Communicates: one collective_permute per border.
 /// Compile time: that low and high are not negative; that t has X and the dim.

@@ -77,7 +77,7 @@ template <class Part>
 constexpr int dim_of_part(const Part& part) {
   return part.dim;
 }
-/// The same if the dims that `parts` name are read through windows: make_window(part, dim of the program). `verb`: of the faults.
+/// The same with a window for the dim of each part, made by make_window(part, dim of the program). `verb`: its name in faults.
 template <class Part, class MakeWindow>
 constexpr symbol emit_moved_dims(op kind, std::string_view verb, symbol x, list_view<Part> parts, const MakeWindow& make_window,
                                  double fill = 0, bool inside = false) {
@@ -190,7 +190,7 @@ constexpr symbol reverse(here x, int dim) {
   return reverse(x, list_view(&dim, 1));
 }
 
-/// How far roll moves elements along one dim.
+/// The shift of roll along one dim.
 struct dim_shift {
   int dim = 0, shift = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tensors whose elements travel between devices in bf16: on_wire.
+// on_wire: devices exchange the elements of a tensor in bf16.
 
 #include <gshard/ir/dtype.hpp>
 #include <gshard/ir/graph.hpp>
@@ -13,7 +13,7 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-/// Sets the wire format of a tensor, and of the tensors of which it is a second name.
+/// Sets the wire format of a tensor, and of the tensors that it is an alias of.
 constexpr void send_as_bf16(symbol x) {
   graph& g = x.owner->program;
   for (std::int32_t v = x.id;;) {
@@ -26,13 +26,13 @@ constexpr void send_as_bf16(symbol x) {
 }
 }  // namespace detail
 
-/// on_wire<bfloat16>(x) is x, whose elements travel between devices rounded to bf16. Wherever x is resharded, devices round their elements,
-/// exchange bf16, and convert what they receive. So every collective of x moves half of the bytes, and so does a looped einsum.
-/// The gradient of x travels likewise.
+/// on_wire<bfloat16>(x) is x; devices exchange its elements rounded to bf16. Wherever x is resharded, devices round their elements,
+/// exchange bf16, and convert received elements. Every collective of a float x moves half of the bytes, and so does a looped einsum. The
+/// same applies to the gradient of x.
 /// If x is a partial sum, every addend and every partial sum is rounded to the nearest bf16, ties to even. The error is relative to the sum
 /// of the addends' absolute values. For p devices, it is at most (1 + ceil(log2 p)) / 256 to first order. In a looped einsum, it is at most
 /// (p - 1) / 256.
-/// NaN stays NaN. Numbers beyond the largest one become infinite. A device that needs no other's elements does not round its own.
+/// NaN stays NaN. Numbers beyond the largest one become infinite. A device that needs no elements of others does not round its own.
 /// Shapes: any -> the same.
 /// Communicates: nothing itself.
 /// Compile time: a tensor of float or double.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compile-time errors for wrong calls of verbs: one sentence per verb.
+// Compile-time errors for wrong calls of verbs: one message per verb.
 //
-// Sums, reductions and elementwise verbs are in trace/wrong_math.hpp, which explains how these overloads work. Gating, and
-// what sends tokens to experts, is in trace/wrong_routing.hpp.
+// Sums, reductions and elementwise verbs are in trace/wrong_math.hpp, which explains how these overloads work. Gating and
+// the verbs that send tokens to experts are in trace/wrong_routing.hpp.
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list.hpp>
@@ -357,7 +357,7 @@ constexpr auto reduce_scatter(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: reduce_scatter<\"x\">(t, dim) takes a mesh axis, a tensor of a program and a dim");
   return detail::refused(given...);
 }
-template <fixed_string Axis = "", class... Given>  // all_to_all<0, 1>(t) is of tensors outside of programs
+template <fixed_string Axis = "", class... Given>  // all_to_all<0, 1>(t) takes tensors outside of programs
   requires(Axis.view() != "<number>" && (detail::left_out<Axis> || !detail::call<3, symbol, int, int>::fits<Given...>))
 constexpr auto all_to_all(const Given&... given) {
   static_assert(detail::accepts<Given...>,

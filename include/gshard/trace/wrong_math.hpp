@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compile-time errors for wrong calls of sums, reductions and elementwise verbs: one sentence per verb.
+// Compile-time errors for wrong calls of sums, reductions and elementwise verbs: one message per verb.
 //
-// Each overload is chosen only if its constraint finds that the arguments do not fit. Without it, compilers list all candidates. Correct
-// calls instantiate nothing here. @see trace/wrong_calls.hpp for the other verbs
+// Each overload is chosen only if its constraint finds that the arguments do not fit. Without these overloads, compilers list all
+// candidates. Correct calls instantiate nothing here. @see trace/wrong_calls.hpp for the other verbs
 
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/trace/call.hpp>

@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The work of one step on one device. A step with `piece` can compute the elements [begin, end) of its result alone. For an elementwise
+/// The work of one step on one device. A step with `piece` can compute only the elements [begin, end) of its result. For an elementwise
 /// step this is any range, for a batched einsum a range of its batch.
 struct action {
   std::function<void(const run_context&)> whole;

@@ -9,7 +9,7 @@
 
 #include <gshard/exec/bind/kernels.hpp>
 
-// Header-only, a translation unit that uses this table compiles all kernels.
+// In a header-only build, a translation unit that uses this table compiles all kernels.
 namespace gshard { inline namespace v0 {
 
 #if GSHARD_HEADER_ONLY

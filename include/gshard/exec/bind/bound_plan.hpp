@@ -29,8 +29,8 @@ struct bound_plan {
   /// Empty until bind().
   bound_plan(const plan_view& p, const any_cluster& c) : on(c), plan(p) {}
 
-  /// Throws `gshard::error` if the cluster lacks a mesh axis or has it with another extent than the program. The same for a dim
-  /// with no extent, with two, with a negative one, or with another one than in the program. The same for a tensor of too many bytes.
+  /// Throws `gshard::error` if the cluster lacks a mesh axis or has it with another extent than the program. Throws also if a dim has no
+  /// extent, two extents, a negative one, or another one than in the program, or if a tensor has too many bytes.
   void bind(const dims& given) {
     axes = axis_map(plan.mesh, on);
     std::array<int, max_axes> counts{};

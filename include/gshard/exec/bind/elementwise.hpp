@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Binds operations on elements to kernels: functions of the user, scaling, casts, dropout and Adam.
+// Binds elementwise operations to kernels: functions of the user, scaling, casts, random numbers, dropout and Adam.
 
 #include <gshard/base/random.hpp>
 #include <gshard/exec/bind/finite.hpp>
@@ -38,7 +38,7 @@ row_function<T> own_row_of(int number) {
   return found;
 }
 
-/// What an update of an optimizer computes: a parameter, or its own state, whose name ends with that of the parameter.
+/// The result of an optimizer's update, for errors: a parameter, or a state of the optimizer, whose name ends with that of the parameter.
 inline std::string text_of_update(std::string_view name) {
   const std::string_view prefix = "adafactor.";
   const bool is_state = name.starts_with(prefix) && name.size() > prefix.size() + 2 && name[prefix.size() + 1] == '.';
@@ -84,7 +84,7 @@ action bind(operation<op::map>, const local_step<T>& step) {
           for (std::size_t k = 0; k < std::size_t(count); ++k) part[k] = from[k] + i;
           const std::int64_t m = std::min(most, n - i);
           f(part.data(), to + i, m);
-          for (std::size_t k = 0; n - i > most && k < std::size_t(count); ++k)  // the memory is not idle during the check
+          for (std::size_t k = 0; n - i > most && k < std::size_t(count); ++k)  // loads the next part during the check
             kernel::prefetch(part[k] + most);
           if (!kernel::all_finite(to + i, m)) finite.store(false, std::memory_order_relaxed);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Binds the checks for NaN and infinities to kernels, those of optimizers included.
+// Binds the checks for NaN and infinities to kernels, including those of optimizers.
 
 #include <gshard/comm/step_text.hpp>
 #include <gshard/exec/bind/local_step.hpp>
@@ -28,7 +28,7 @@ struct checked_shard {
   kernel::placement at{};
   int device = 0;
 
-  /// Reports the first element that is not finite, if there is one. Returns true if there is.
+  /// Reports the first element that is not finite. Returns true if there is one.
   bool report(const run_context& run) const { return report(run, 0, count); }
   bool report(const run_context& run, std::int64_t begin, std::int64_t end) const {
     const std::int64_t found = kernel::first_not_finite(data + begin, end - begin);
@@ -42,8 +42,8 @@ checked_shard<T> checked(const local_step<T>& step, const bound_value& v, std::s
           step.plan.on.devices()[step.device]};
 }
 
-/// The name of the parameter or optimizer state that a step updates in place. Of a master value, that of its parameter, from which it is
-/// computed.
+/// The name of the parameter or optimizer state that a step updates in place. For a master value, the name of the parameter from which it
+/// is computed.
 inline std::string_view updated_name(const node& n, const plan_view& plan) {
   std::int32_t v = before_reshards(plan, n.input(0));
   while (plan.at(v).parameter < 0 && plan.at(v).producer >= 0 && plan.steps[std::size_t(plan.at(v).producer)].inputs > 0)
@@ -70,7 +70,7 @@ action bind(operation<op::count_not_finite>, const local_step<T>& step) {
   };
 }
 
-/// The sum over all devices. Of devices with equal shards, the first alone adds its own.
+/// The addend of this device in the sum over all devices. Among devices with equal shards, only the first adds its shard.
 template <class T>
 action bind(operation<op::sum_of_squares>, const local_step<T>& step) {
   const bound_value& x = step.in_value(0);

@@ -44,7 +44,7 @@ action bind_rearrangement(const local_step<T>& step) {
   };
 }
 
-/// The whole einsum, and its pieces, which have the same bits. So a result does not depend on the steps that run together with it.
+/// The whole einsum, and its pieces, which have the same bits. Therefore a result does not depend on the steps that are fused with it.
 template <class T>
 action bind_contraction(const local_step<T>& step) {
   const auto a = step.in_dims(0), y = step.out_dims();
@@ -82,7 +82,7 @@ action bind(operation<op::looped_einsum>, const local_step<T>& step) {
   return [loop = std::make_shared<looped_step<T>>(step.n, step.plan)](const run_context&) { (*loop)(); };
 }
 
-/// The shapes of an attention on a device, and the places of its heads and batch entries in the whole tensor.
+/// The shapes of an attention on a device, and the positions of its heads and batch entries in the whole tensor.
 struct attention_place {
   kernel::attention_sizes sizes;
   double rate = 0;

@@ -27,7 +27,7 @@ constexpr dtype element_type(const plan_view& plan, const node& step) {
   return dtype::f32;
 }
 
-/// The element type whose kernel of an operation serves a type: of data movement, one type of the same size.
+/// The element type of the kernel for a type. All types of one size use the same kernel for data movement.
 constexpr dtype kernel_type(op kind, dtype type) {
   if (!traits(kind).by_size) return type;
   switch (size_of(type)) {
@@ -39,7 +39,7 @@ constexpr dtype kernel_type(op kind, dtype type) {
   }
 }
 
-/// The instruction sets that this source is compiled for, if they change bits.
+/// The instruction sets that this source is compiled for, if they change the bits of results.
 inline constexpr std::string_view instruction_sets =
 #if defined(__AVX512F__)
     ", AVX-512"
@@ -64,9 +64,9 @@ class kernel_table {
   }
 
   std::array<binder, size> binders{};
-  /// The same kernels for the levels above `cpu_level::base`, in their order: in gshard::compiled only, else null.
+  /// The same kernels for the levels above `cpu_level::base`, in ascending order. Null except in gshard::compiled.
   std::array<const kernel_table*, 2> higher{};
-  /// Those that the kernels are compiled for: ", AVX, FMA".
+  /// The instruction sets that the kernels are compiled for: ", AVX, FMA".
   std::string_view instruction_sets{};
 
   constexpr binder operator()(op kind, dtype type) const { return binders[index(kind, type)]; }

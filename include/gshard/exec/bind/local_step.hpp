@@ -33,7 +33,7 @@ struct operation {};
 ///     template <class T>
 ///     action bind(operation<op::...>, const local_step<T>& step)
 ///
-/// in the header of its folder: `kernel/rows/` in `exec/bind/rows.hpp`. It looks sizes and addresses up once. The action runs the kernel.
+/// in the header of its folder: `kernel/rows/` in `exec/bind/rows.hpp`. It looks up sizes and addresses once. The action runs the kernel.
 template <class T>
 class local_step {
  public:
@@ -41,7 +41,7 @@ class local_step {
 
   const node& n;
   const bound_plan& plan;
-  std::size_t device;  ///< Its index among those that this process holds.
+  std::size_t device;  ///< Its index among the devices that this process holds.
 
   const bound_value& in_value(int i) const { return plan.values[std::size_t(n.input(i))]; }
   const bound_value& out_value(int i) const { return plan.values[std::size_t(n.output(i))]; }

@@ -38,8 +38,8 @@ inline kernel::precision precision_of(const node& einsum) {
 /// The other two tensors are read and written in place. Communication overlaps with computation: an operand's block is sent
 /// while it is used, a partial sum while the device computes its own addend. A device receives as many bytes as in an all_gather or a
 /// reduce_scatter. It needs buffers for two blocks of an operand, or three of a sum. Blocks are added in the order of the iterations.
-/// So sums may differ in rounding from an einsum of the gathered operand, but not between backends. Blocks of a tensor that travels in bf16
-/// are rounded before they are sent. Then a device uses its own block of an operand rounded as well.
+/// Therefore sums may differ in rounding from an einsum of the gathered operand, but not between backends. Blocks of a tensor that is sent
+/// in bf16 are rounded before they are sent. A device then also rounds its own block of an operand.
 template <class T>
 class looped_step {
  public:
@@ -88,9 +88,9 @@ class looped_step {
   };
   struct part {
     std::vector<turn> turns;
-    bool clears = false;  // the result is zeroed first: some of its elements are only added to
+    bool clears = false;  // the result is zeroed first, because some products only add to it
     std::array<buffer, 2> room;
-    std::array<buffer, 2> wire;  // blocks as they travel: of an operand, that of iteration t in wire[t % 2]; of a sum, sent and received
+    std::array<buffer, 2> wire;  // blocks as sent: an operand's of iteration t in wire[t % 2]; a sum's: sent, received
     std::size_t before = 0, after = 0;  // the neighbors in the ring
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;
@@ -138,7 +138,7 @@ class looped_step {
       most = std::max(most, p.turns[t].bytes);
     }
     p.clears = !sums_ && elements < tensors_[2]->elements(i);
-    const std::size_t first = sums_ ? 0 : 1;  // iteration whose block is in `room`
+    const std::size_t first = sums_ ? 0 : 1;  // the first iteration whose block is in `room`
     if (rounds_ && !sums_) p.room[0] = buffer(most);
     else for (std::size_t t = first; t < std::min(first + 2, first + members - 1); ++t) p.room[t % 2] = buffer(most);
     if (rounds_ || (sums_ && members > 1)) p.wire[1] = buffer(most);
@@ -224,7 +224,7 @@ class looped_step {
 
   static T from_wire(T x) { return x; }
   static T from_wire(bf16 x) { return T(to_float(x)); }
-  /// `bytes`: of the elements of T.
+  /// `bytes`: the size of the elements as T.
   static void round(const std::byte* from, std::byte* to, std::int64_t bytes) {
     const auto* const x = reinterpret_cast<const T*>(from);
     if constexpr (std::is_floating_point_v<T>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compiles kernels and makes the table of them.
+// Compiles kernels and makes the table of kernels.
 
 #include <gshard/exec/bind/elementwise.hpp>
 #include <gshard/exec/bind/finite.hpp>
@@ -22,7 +22,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The C++ type of the elements of a kernel: for data movement, words that may alias any type and have the alignment of any.
+/// The C++ type of the elements of a kernel. For data movement: words of the same size that may alias any element type and need no more
+/// alignment.
 template <op Kind, dtype Type>
 using kernel_element =
     std::conditional_t<traits(Kind).by_size, kernel::detail::word_of_element<std::size_t(size_of(Type))>, element_of<Type>>;

@@ -31,7 +31,7 @@ kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
   }
   return {gates.extent[0], gates.extent[1], experts, step.plan.sizes.dim(step.n.attr.dims[0]), choices};
 }
-/// The optional operand of gating, or null. `before`: how many operands precede the optional ones.
+/// The optional operand of gating, or null. `before`: the number of operands before the optional ones.
 template <class T>
 const T* gating_operand_of(const local_step<T>& step, route::gating_input which, int before = 1) {
   const int at = route::gating_operand(step.n.attr, which, before);
@@ -141,8 +141,8 @@ action bind(operation<op::grouped_weight_grad>, const local_step<T>& step) {
   };
 }
 
-/// The expert buffers of a step: a tensor with dims group, expert, capacity slot and maybe model, in any order. They may have a dim of
-/// expert groups. Then each expert group has tokens, slots and buffers of its own.
+/// The expert buffers of a step: a tensor with dims group, expert, capacity slot and maybe model, in any order. With a dim of
+/// expert groups, each expert group has its own tokens, slots and buffers.
 struct expert_side {
   kernel::gating_sizes sizes;
   std::int64_t expert_stride = 0, group_stride = 0, place_stride = 0, expert_group_stride = 0;
@@ -153,7 +153,7 @@ struct expert_side {
   kernel::expert_buffers<U> buffers(U* data, std::int64_t expert_group) const {
     return {data + expert_group * expert_group_stride, expert_stride, group_stride, place_stride, first_expert, experts, model};
   }
-  /// The slots, or weights, of an expert group. null stays null.
+  /// The slots or weights of an expert group. Null if `data` is null.
   template <class U>
   U* slots(U* data, std::int64_t expert_group) const {
     return data ? data + expert_group * tokens() * sizes.choices : nullptr;
@@ -196,7 +196,7 @@ inline expert_side expert_side_of(const kernel::placement& at, const short_list&
   }
   return r;
 }
-/// The result as expert buffers, for the slots in operand 1; operand 0 as expert buffers, likewise.
+/// The result as expert buffers, for the slots in operand `slot`. operand_side: operand 0 as expert buffers, for the slots in operand 1.
 template <class T>
 expert_side result_side(const local_step<T>& step, int slot) {
   return expert_side_of(step.out_place(), step.n.rule.out[0], step.in_place(slot));

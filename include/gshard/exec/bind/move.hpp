@@ -120,8 +120,8 @@ action bind(operation<op::concat>, const local_step<T>& step) {
   };
 }
 
-/// Writes the state of a loop, which is the result. By the number of operands: none, zeros; one, the initial state; two, the old state and
-/// the new one, which is copied; three, the state, a row and its index: the row is written there.
+/// Writes the state of a loop, which is the result. Without operands it writes zeros. With one, it copies the initial state. With two, the
+/// old state and the new one, it copies the new one. With three, the state, a row and an index, it writes the row at the index.
 template <class T>
 action bind(operation<op::carry>, const local_step<T>& step) {
   if (step.n.inputs == 0)
@@ -143,9 +143,9 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   return {};
 }
 
-/// Throws that a merge or split changes the number of elements. If one of the two dims is a quotient, the error says that the other one
-/// does not divide the merged dim. If the first of the two counts devices along axes, the reshape is that of per_shard. Then the error says
-/// that the devices do not divide the merged dim.
+/// Throws the error of a merge or split that changes the number of elements. If one of the two dims is a quotient, the error says that the
+/// other one does not divide the merged dim. If the first dim counts devices along axes, the reshape belongs to per_shard, and the error
+/// says that the devices do not divide the merged dim.
 [[noreturn]] inline void refuse_product(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const int at = n.attr.dim;
@@ -172,7 +172,7 @@ action bind(operation<op::annotate>, const local_step<T>&) {
   throw error("per_shard: " + about + "divided into equal shards by the " + extent(first) + " devices along " + axes);
 }
 
-/// Throws that a dim is renamed to one of another extent.
+/// Throws if a dim is renamed to a dim of another extent.
 inline void check_renamed(const node& n, const bound_plan& bound) {
   const plan_view& plan = bound.plan;
   const dim_list &before = plan.at(n.input(0)).dims, &after = plan.at(n.output()).dims;

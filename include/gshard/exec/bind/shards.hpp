@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The values of a bound plan: element type, sharding, and the place and address of every local shard.
+// The values of a bound plan: element type, sharding, and the placement and address of every local shard.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/ir/graph.hpp>
@@ -69,7 +69,7 @@ struct bound_value {
   std::vector<int> positions;               // per device of the cluster: its position in the tensor's device order; empty: the mesh's order
   std::vector<kernel::placement> places;    // per held device: its block of the tensor
   std::vector<std::byte*> data;             // per held device
-  std::vector<const std::byte*> everywhere;  // per device of the cluster, if this process can read all shards; else empty
+  std::vector<const std::byte*> everywhere;  // per device of the cluster, if this process can read all shards; otherwise empty
 
   std::int64_t elements(std::size_t device) const { return kernel::element_count(places[device].rank, places[device].extent); }
   std::int64_t bytes(std::size_t device) const { return elements(device) * size_of(type); }

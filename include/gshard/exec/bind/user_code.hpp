@@ -13,7 +13,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 inline shard_place place_of(const kernel::placement& p) { return {p.rank, p.extent, p.offset, p.global}; }
 
-/// T: the type by which f takes pointers. Element: that of the tensors.
+/// T: the element type of f's pointers. Element: the element type of the tensors.
 template <class T, class Element>
 action bind_user_code(const local_step<Element>& step, shard_function<T> f) {
   std::array<const T*, sharding_rule::most_in> x{};

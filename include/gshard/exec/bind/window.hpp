@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The block of a factor that a device computes: its block of the dim with this factor in the result, else in the second operand.
+/// The block of a factor that a device computes: its block of the dim with this factor in the result, or otherwise in the second operand.
 template <class T>
 interval block_of_factor(const local_step<T>& step, int factor) {
   const auto block = [](const kernel::placement& p, int d) {

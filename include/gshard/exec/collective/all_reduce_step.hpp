@@ -46,7 +46,7 @@ class all_reduce_step {
     });
     for (std::size_t i = 0; i < moves_.devices() && shares_.any(); ++i) count_shares(i);
   }
-  /// Continues with what has arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
+  /// Continues with messages that have arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
   bool advance() {
     bool done = true;
     with_sums([&]<class T>(auto& from, std::vector<T*>& to) { done = room_->sums.advance_all_reduce<T>(on(), from, to); });
@@ -124,7 +124,7 @@ class all_reduce_step {
       }
     }
   }
-  /// The bytes of a whole sum count. The reducer has counted those of the share.
+  /// Counts the bytes of a sum of all elements. The reducer has already counted those of the share.
   void count_shares(std::size_t i) const {
     const device_group members = moves_.group(i);
     const auto p = std::size_t(members.size());

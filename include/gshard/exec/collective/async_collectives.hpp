@@ -29,7 +29,7 @@ class async_collectives {
     std::shared_ptr<std::vector<std::int64_t>> received;  // bytes, per held device, so far
   };
 
-  /// For a plan of n steps.
+  /// Prepares for a plan of n steps.
   void resize(std::size_t n) {
     in_flight_.reserve(n);
     starting_.resize(n + 1);
@@ -63,8 +63,8 @@ class async_collectives {
     std::erase(in_flight_, s.moves.get());
     s.moves->finish();
   }
-  /// Continues with what has arrived, without waiting. Advances all other messages of the backend, too. Keeps errors for finish(). Each
-  /// process may call it at any time, outside of start() and finish(). Returns false if none is in flight.
+  /// Continues with messages that have arrived, without waiting. Also advances all other messages of the backend. Keeps errors for
+  /// finish(). Each process may call it at any time, outside of start() and finish(). Returns false if no collective is in flight.
   bool advance(backend& b) noexcept {
     for (collective_step* const moves : in_flight_) moves->advance();
     b.advance();
@@ -95,7 +95,7 @@ class async_collectives {
     std::vector<async_interval> taken;
   };
   std::vector<std::vector<step>> starting_, ending_;  // by the step before which they start or finish
-  std::vector<step> steps_;                         // by index; those of other steps have no moves
+  std::vector<step> steps_;                         // by index; other steps have no moves
   std::vector<room> rooms_;
   std::vector<collective_step*> in_flight_;  // in the order of their starts
 
@@ -107,7 +107,7 @@ class async_collectives {
     auto found = std::ranges::find_if(rooms_, is_free);
     if (found == rooms_.end()) {
       found = rooms_.insert(found, {std::make_shared<collective_room>(), {}});
-      found->memory->channel = std::uint32_t(rooms_.size());  // 0 is that of synchronous collectives
+      found->memory->channel = std::uint32_t(rooms_.size());  // synchronous collectives use channel 0
     }
     found->taken.push_back(when);
     return found->memory;

@@ -28,9 +28,9 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// A communication step (or slice) of a plan, bound to memory. Each device sends every other device of its group the missing pieces of
-/// that device's new shards. A contiguous piece is sent from the shard and received in the shard. Other pieces are packed and unpacked, in
-/// portions that fit into the cache. Pieces that a device keeps are copied from shard to shard while messages are in flight. Nothing is
-/// allocated after construction.
+/// that device's new shards. A contiguous piece is sent from the shard and received in the shard without packing. Other pieces are packed
+/// and unpacked, in portions that fit into the cache. Pieces that a device keeps are copied from shard to shard while messages are in
+/// flight. Nothing is allocated after construction.
 class collective_step {
  public:
   /// `early`: other steps run between start() and finish(). No other step may use `room` in that time.
@@ -79,7 +79,7 @@ class collective_step {
     with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds_, bounds_, work); });
     if (copies && !first) copy_own();
   }
-  /// Continues with what has arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
+  /// Continues with messages that have arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
   bool advance() {
     if (sum_) return sum_->advance();
     if (ragged_) return ragged_->advance();
@@ -104,7 +104,7 @@ class collective_step {
   }
 
  private:
-  /// A portion in this device's memory: in the shard if it is contiguous there, else packed.
+  /// A portion in this device's memory: in the shard if it is contiguous there, otherwise packed.
   struct block {
     std::vector<piece> pieces;
     std::int64_t bytes = 0;
@@ -125,12 +125,12 @@ class collective_step {
   };
   struct part {
     std::size_t me = 0;      // member number in the group
-    std::vector<piece> own;  // the pieces of its new shards that the device already has,
-    std::vector<run> runs;   // and of these the contiguous ones that must be copied
+    std::vector<piece> own;  // the pieces of its new shards that the device already has
+    std::vector<run> runs;   // the contiguous pieces among them that must be copied
     blocks send, recv;
     std::vector<block> mine, sums;  // per round; `mine`: the own block of a gather, or the own addend; `sums`: the result of reduce_scatter
     std::array<round, rounds_under_way> under_way;
-    std::int64_t received = 0;      // bytes in all
+    std::int64_t received = 0;      // bytes in total
   };
 
   step_moves moves_;
@@ -144,7 +144,7 @@ class collective_step {
   std::unique_ptr<ragged_exchange> ragged_;
   replica_shares shares_;  // of a reduce_scatter
   std::size_t rounds_ = 0;
-  /// At most so many bytes are copied before sending: the delay of messages by a longer copy would cost more than its overlap gains.
+  /// The largest copy in bytes that runs before sending. A longer copy would delay messages by more than its overlap gains.
   static constexpr std::int64_t short_copy = 1 << 16;
   std::int64_t own_bytes_ = 0;  // copied from shard to shard
   exchange_bounds bounds_{0, 0};  // of every exchange; all members of a group compute the same
@@ -171,7 +171,7 @@ class collective_step {
     }
     if (moves_.reduce_scatters()) p.own = own_share(i, moves_.kept(i));
     std::vector<std::vector<piece>> send(n), recv(n);
-    std::vector<std::int64_t> sent(n * n);  // elements, by sender and receiver; of a reduce_scatter, as if member 0 sent to all
+    std::vector<std::int64_t> sent(n * n);  // elements, by sender and receiver; for a reduce_scatter, as if member 0 sent to all
     const auto moved = [&](std::size_t from, std::size_t to, const std::vector<piece>& pieces) {
       for (const piece& x : pieces) sent[from * n + to] += x.elements;
     };
@@ -226,7 +226,7 @@ class collective_step {
     rounds_ = std::max({rounds_, p.send.size(), p.recv.size(), p.mine.size()});
   }
 
-  /// What the group of a held device sums of some pieces.
+  /// The shares of some pieces that the group of a held device sums.
   std::vector<piece> own_share(std::size_t i, const std::vector<piece>& pieces) const {
     if (!shares_.any()) return pieces;
     std::vector<piece> own;
@@ -247,7 +247,7 @@ class collective_step {
 
   bool has_levels() const { return groups_.have_levels() && (by_node_ || moves_.reduce_scatters()); }
 
-  /// Passes the bounds to the backend only if all blocks fit into one round. Then all members of a group take part in that round.
+  /// Passes the bounds to the backend only if all blocks fit into one round. All members of a group then take part in that round.
   void bound() {
     if (has_levels()) bounds_ = {};
     else if (bounds_.block_bytes > bytes_per_round(std::size_t(moves_.group(0).size())) / width() * width()) bounds_ = {};
@@ -302,7 +302,7 @@ class collective_step {
     }
     room_->demand(i, std::int64_t(std::min(rounds_, rounds_under_way)) * end);
     if (!shares_.any()) return;
-    p.received = 0;  // the bytes of a whole sum count
+    p.received = 0;  // counts the bytes of a sum of all elements
     for (const moved_tensor& t : moves_.tensors()) p.received += std::int64_t(members - 1) * t.out.bytes(i);
   }
 
@@ -340,7 +340,7 @@ class collective_step {
     });
     return exchange_[r % rounds_under_way];
   }
-  /// Sends the addends of round r: those of each member's new shard.
+  /// The work of a reduce_scatter: round r sends each member the addends of its new shard.
   template <class T>
   auto sums_work() {
     const auto exchange = [this](std::size_t r, std::size_t stage) {
@@ -358,7 +358,7 @@ class collective_step {
     };
     return round_work{hierarchical_reduce_scatter::stages(groups_), exchange, took};
   }
-  /// Sends this device's block of round r to all members.
+  /// The work of an all_gather: round r sends this device's block to all members.
   auto gather_work() {
     const auto exchange = [this](std::size_t r, std::size_t stage) {
       const std::size_t slot = r % rounds_under_way;
@@ -377,7 +377,7 @@ class collective_step {
     };
     return round_work{hierarchical_all_gather::stages(groups_), exchange, took};
   }
-  /// Calls f(what the rounds do).
+  /// Calls f with the pack and unpack functions of a round.
   template <class F>
   void with_work(F f) {
     if (moves_.reduce_scatters()) with_addends(tensor(0).in.type, [&]<class T>(T*) { f(sums_work<T>()); });
@@ -411,7 +411,7 @@ class collective_step {
       moves_.copy(parts_[i].own, i);
     });
   }
-  /// Others are often what the members of this step wait for. After some time the watched wait of finish() takes over.
+  /// Members often wait for another collective; advance all of them. After some time the watched wait of finish() takes over.
   void advance_with_others() {
     using clock = std::chrono::steady_clock;
     if (!room_->advance_others) return;

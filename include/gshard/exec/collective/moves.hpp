@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Computes the blocks that a reshard sends from each device to each other, splits them into messages, and packs them.
+// Computes the blocks that a reshard sends between all pairs of devices, splits them into messages, and packs them.
 
 #include <gshard/base/interval.hpp>
 #include <gshard/kernel/move/copy.hpp>
@@ -57,8 +57,8 @@ inline std::vector<piece> common(std::size_t tensor, const kernel::placement& fr
 
 inline bool equal(const kernel::placement& a, const kernel::placement& b) { return a.offset == b.offset && a.extent == b.extent; }
 
-/// The exchanges of a reshard. Members of a group that are on one node and lack the same remote elements receive a share of them each, in
-/// the first hop. In the second hop, within nodes, they pass their shares on. So each element travels once to a node.
+/// The exchanges of a reshard. In the first hop, members on one node that lack the same remote elements receive a share of them each. In
+/// the second hop, they pass their shares on within the node. Therefore each element is sent to a node once.
 enum class hop : std::uint8_t {
   only,    ///< One exchange of whole pieces.
   first,   ///< Whole pieces, or shares of them, from old shards.
@@ -81,7 +81,7 @@ inline piece share_of(const piece& whole, std::size_t d, std::size_t k, std::siz
 inline std::size_t longest_dim(const kernel::placement& p) {
   return std::size_t(std::max_element(p.extent.begin(), p.extent.begin() + p.rank) - p.extent.begin());
 }
-/// The outermost dim of several elements, or the last one. Blocks of it are contiguous.
+/// The outermost dim with more than one index, or the last dim. Blocks of it are contiguous.
 inline std::size_t outermost_dim(const kernel::placement& p) {
   std::size_t d = 0;
   while (d + 1 < std::size_t(p.rank) && p.extent[d] == 1) ++d;
@@ -125,7 +125,8 @@ inline void split_at_ends(const lacked_pieces& pieces, std::size_t d, std::vecto
   }
 }
 
-/// The blocks of one shard that a node lacks. Each has the pieces of the members that lack it: equal blocks of the shard.
+/// The blocks of one shard that a node lacks. Each lists the pieces of the members that lack it. These pieces are equal blocks of the
+/// shard.
 inline std::vector<lacked_pieces> blocks_of(const lacked_pieces& pieces) {
   std::vector<lacked_pieces> blocks;
   for (const lacked_piece& p : pieces) {
@@ -144,10 +145,10 @@ inline std::vector<lacked_pieces> blocks_of(const lacked_pieces& pieces) {
   return blocks;
 }
 
-/// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from member `from`, or keeps them (from == to). Of
-/// several members with the same old shard, a receiver uses its own. Else those on the receiver's node send round-robin, or all if none is
-/// there. `node`: that of each member. In the second hop, pieces have the coordinates of new shards. A member that needs an element twice,
-/// through a window that wraps, copies it there.
+/// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from member `from`, or keeps them (from == to). If
+/// several members have the same old shard, a receiver among them uses its own. Otherwise the members on the receiver's node send
+/// round-robin, or all if none is there. `node`: the node of each member. In the second hop, pieces have the coordinates of new shards. If
+/// a member needs an element twice, through a window that wraps, the second hop copies it within the new shard.
 template <class F>
 void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after,
                      const std::vector<int>& node, hop now, F f) {

@@ -13,7 +13,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The choice of one executor. Runs alternate between both modes. The first run of each mode sets up connections and memory, and does not
-/// count. Then the medians decide. All processes make the same runs, so they measure in the same ones; one of them decides for all.
+/// count. The medians of the other runs decide. All processes measure the same runs, and one process decides for all.
 class overlap_choice {
  public:
   static constexpr std::size_t samples = 5;  ///< per mode
@@ -26,7 +26,7 @@ class overlap_choice {
 
   /// The time of a measured run begins here. The last call before end() counts.
   void begin() {
-    if (measures_) begin_ = clock::now();  // to read it twice takes a quarter of a run of one small step
+    if (measures_) begin_ = clock::now();  // two reads take a quarter of the time of a run of one small step
   }
   /// Ends a measured run.
   void end() { end_after(std::chrono::duration<double>(clock::now() - begin_).count()); }
@@ -52,7 +52,7 @@ class overlap_choice {
   clock::time_point begin_{};
   std::array<std::array<double, samples>, 2> seconds_{};  // by mode
 
-  /// Pairs of runs; every second pair in the other order, because neighbors on the machine change slowly.
+  /// Each pair of runs measures both modes. Every second pair has the opposite order, because the load of the machine changes slowly.
   static constexpr bool overlaps_in(std::size_t run) { return (run + run / 2) % 2 == 0; }
   static double median(std::array<double, samples> all) {
     std::ranges::sort(all);

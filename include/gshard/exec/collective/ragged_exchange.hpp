@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Runs a ragged all_to_all: devices tell each other how many rows are in use, and then send these.
+// Runs a ragged all_to_all: devices exchange the numbers of rows in use, and then send these rows.
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/rounds.hpp>
@@ -23,8 +23,8 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Exchanges a tensor [N,G,R,M] and the counts [N,G,E] of its rows in use. In each block [n,g], rows in use come first; the others are
-/// zeros. Counts travel first. So sender and receiver agree on sizes, even if one process has failed before. Nothing is allocated after the
-/// first run.
+/// zeros. Counts are sent first, so sender and receiver agree on sizes even if one process has failed before. Nothing is allocated after
+/// the first run.
 class ragged_exchange {
  public:
   ragged_exchange(const step_moves& moves, std::shared_ptr<collective_room> room) : moves_(moves), room_(std::move(room)) {
@@ -42,11 +42,11 @@ class ragged_exchange {
         find_runs(to, p.row_bytes);
       }
     for (part& p : parts_)
-      for (blocks& from : p.recv) std::ranges::fill(from.counts, 0);  // of senders whose message fails
+      for (blocks& from : p.recv) std::ranges::fill(from.counts, 0);  // for senders whose message fails
     problem_ = nullptr;
     sends_rows_ = moves_.stays();
     if (!moves_.stays()) counts_ = on().start(moves_.axes(), count_parts_, {.channel = room_->channel});
-    if (!on().advances_in_calls()) start_rows();  // advance() may not be called
+    if (!on().advances_in_calls()) start_rows();  // advance() might not be called
     for (const part& p : parts_)
       for_each_block(p.kept.size(), most_rows_ * p.row_bytes, [&](std::size_t b) {
         const row_block &from = p.kept[b], &to = p.kept_in_result[b];
@@ -57,7 +57,7 @@ class ragged_exchange {
         std::memset(to.rows + used, 0, std::size_t(most_rows_ * p.row_bytes - used));
       });
   }
-  /// Continues with what has arrived, without waiting. Returns true if all rows have arrived. Keeps errors for finish().
+  /// Continues with messages that have arrived, without waiting. Returns true if all rows have arrived. Keeps errors for finish().
   bool advance() {
     if (!sends_rows_ && !counts_.is_done()) return false;
     start_rows();
@@ -87,12 +87,12 @@ class ragged_exchange {
     std::byte* rows = nullptr;
     std::int32_t* counts = nullptr;
   };
-  /// A block's rows in use, and where they begin among all bytes to or from one device.
+  /// A block's rows in use, and their offset among all bytes to or from one device.
   struct run {
     std::byte* rows;
     std::int64_t begin, bytes;
   };
-  /// What one device sends to another one.
+  /// The blocks that one device sends to another.
   struct blocks {
     std::vector<row_block> all;
     std::vector<std::int32_t> counts;  // of all blocks, as they are sent
@@ -100,11 +100,11 @@ class ragged_exchange {
     std::int64_t bytes = 0;
 
     std::int32_t* counts_of(std::size_t block) { return counts.data() + counts.size() / all.size() * block; }
-    /// The run that has this byte, or the end.
+    /// The run that contains this byte, or the end.
     auto run_at(std::int64_t byte) const {
       return std::ranges::upper_bound(runs, byte, {}, [](const run& r) { return r.begin + r.bytes; });
     }
-    /// Calls f(bytes in the shard, their offset after `begin`, their number) for the bytes from `begin` to `end`.
+    /// Calls f(address in the shard, offset after `begin`, number of bytes) for each part of the bytes from `begin` to `end`.
     template <class F>
     void for_each_part(std::int64_t begin, std::int64_t end, F f) const {
       for (auto r = run_at(begin); r != runs.end() && r->begin < end; ++r) {
@@ -134,7 +134,7 @@ class ragged_exchange {
   std::size_t most_rounds_ = 0;               // and the most rounds
   pending_exchange counts_;
   bool sends_rows_ = false;     // the counts have arrived
-  std::exception_ptr problem_;  // some could not be received
+  std::exception_ptr problem_;  // set if some counts could not be received
 
   static constexpr std::size_t row_dim = 2, last_dim = 3, expert_dim = 2;
 
@@ -151,7 +151,7 @@ class ragged_exchange {
     experts_ = moves_.row_counts()->in.places[i].extent[expert_dim];
     p.send.resize(n);
     p.recv.resize(n);
-    // By the pieces of the counts: a device without columns of rows has counts, too.
+    // The pieces of the counts determine the blocks, because a device without columns of rows also has counts.
     const step_moves counts(op::ragged_all_to_all, moves_.on(), moves_.axes(), {*moves_.row_counts()});
     counts.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
       if (from == me && to == me) {
@@ -199,7 +199,7 @@ class ragged_exchange {
     }
     return all;
   }
-  /// The rows in use of a block. In range, whatever the counts are: after an error they may never have been computed.
+  /// The number of rows in use of a block, clamped to its rows. After an error, the counts may never have been computed.
   std::int64_t in_use(const std::int32_t* counts) const {
     std::int64_t n = 0;
     for (std::int64_t e = 0; e < experts_; ++e) n += std::max(counts[e], 0);
@@ -219,7 +219,7 @@ class ragged_exchange {
     return (bytes + most - 1) / most;
   }
 
-  /// Waits for the counts, and sends the first rounds of rows. After an error, too: the other devices wait for rows.
+  /// Waits for the counts, and sends the first rounds of rows. Does this after an error as well, because the other devices wait for rows.
   void start_rows() {
     if (std::exchange(sends_rows_, true)) return;
     try {
@@ -238,7 +238,7 @@ class ragged_exchange {
     }
     with_work([&](const auto& work) { room_->rounds.start(on(), moves_.axes(), rounds, {.channel = room_->channel}, work); });
   }
-  /// Counts the traffic, stores the counts that were received, and fills rows that are not in use.
+  /// Counts the traffic, stores the received counts, and zeroes rows that are not in use.
   void complete_blocks() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       part& p = parts_[i];
@@ -251,7 +251,7 @@ class ragged_exchange {
         });
     }
   }
-  /// Calls f(block) for each of n blocks of so many bytes.
+  /// Calls f(block) for each of n blocks of `bytes` bytes.
   template <class F>
   static void for_each_block(std::size_t n, std::int64_t bytes, F f) {
     constexpr std::int64_t worth_a_thread = 1 << 16;
@@ -260,12 +260,12 @@ class ragged_exchange {
                            for (std::int64_t b = begin; b < end; ++b) f(std::size_t(b));
                          });
   }
-  /// Calls f(what the rounds do).
+  /// Calls f with the pack and unpack functions of a round.
   template <class F>
   void with_work(F f) {
     f(round_work{1, [this](std::size_t r, std::size_t) { return fill(r); }, [this](std::size_t r) { unpack(r); }});
   }
-  /// The bytes of round r among those to or from one device.
+  /// The range of round r in the bytes to or from one device.
   std::pair<std::int64_t, std::int64_t> bytes_of_round(const blocks& b, std::size_t r, std::size_t members) const {
     const std::int64_t most = bytes_per_round(members), begin = std::min(b.bytes, std::int64_t(r) * most);
     return {begin, std::min(b.bytes, begin + most)};
@@ -274,7 +274,7 @@ class ragged_exchange {
     const std::size_t members = parts_[i].send.size();
     return room_->packed[i].data() + std::int64_t((r % rounds_under_way * 2 + std::size_t(received)) * members + m) * slot_;
   }
-  /// The address of some bytes in the shard if they are contiguous there, else null.
+  /// The address of some bytes in the shard if they are contiguous there, otherwise null.
   static std::byte* contiguous(const blocks& b, std::int64_t begin, std::int64_t end) {
     const auto r = b.run_at(begin);
     return end <= r->begin + r->bytes ? r->rows + (begin - r->begin) : nullptr;

@@ -23,9 +23,9 @@ class received_by_kind {
  public:
   const received_count& operator[](op kind) const { return counts_[std::size_t(kind)]; }
 
-  /// For a plan of n steps.
+  /// Prepares for a plan of n steps.
   void resize(std::size_t n) { steps_.resize(n); }
-  /// Computes what each tensor of step i receives, if the step combines several kinds.
+  /// Computes the bytes received for each tensor of step i, if the step combines several kinds.
   void bind(std::size_t i, const node& step, const step_moves& moves) {
     if (!has_several_kinds(step)) return;
     steps_[i].resize(moves.devices());
@@ -62,7 +62,7 @@ class received_by_kind {
   std::array<received_count, std::size_t(op::count_)> counts_{};
   std::vector<shares> steps_;
 
-  /// The number of a collective among the operations that are added to plans.
+  /// The number of a collective among the operations that plans add.
   static constexpr unsigned bit(op kind) { return unsigned(kind) - unsigned(op::slice); }
   static bool has_several_kinds(const node& step) {
     for (int t = 1; t < step.inputs; ++t)

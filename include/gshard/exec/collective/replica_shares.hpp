@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Sums of replicas on several nodes: groups that would sum equal operands divide the elements.
+// Sums with replicas on several nodes: groups that would sum equal operands divide the elements among themselves.
 
 #include <gshard/base/interval.hpp>
 #include <gshard/comm/backend.hpp>
@@ -18,14 +18,14 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The shares of the groups of a sum, if operands are replicated along other mesh axes. Groups of replicas whose members are on the same
-/// nodes, several ones, sum a share of the elements each. Then their members on a node exchange the sums. So a node sends and receives the
-/// sums of all these groups once.
+/// The shares of the groups of a sum, if operands are replicated along other mesh axes. Groups of replicas on the same two or more nodes
+/// sum a share of the elements each. Then their members on a node exchange the sums. Therefore a node sends and receives the sums once for
+/// all these groups.
 class replica_shares {
  public:
   /// No shares.
   replica_shares() = default;
-  /// `axes`: those of the sum. `replicas`: the other axes along which operands and results are replicated.
+  /// `axes`: the axes of the sum. `replicas`: the other axes along which operands and results are replicated.
   replica_shares(const backend& b, std::uint32_t axes, std::uint32_t replicas) : axes_(replicas) {
     for (const int device : b.devices()) {
       const device_group along(b.extents(), replicas, device);
@@ -46,11 +46,11 @@ class replica_shares {
     for (const of_device& d : all_) parts_.push_back({d.send, d.recv});
   }
 
-  /// True if groups along the axes of replicas of a held device have shares. The same on all members of such a group.
+  /// True if the replica groups of a held device have shares. The same on all devices of a group along `axes()`.
   bool any() const { return any_; }
   /// The axes along which operands are replicated.
   std::uint32_t axes() const { return axes_; }
-  /// Of held device i: the members of its group along `axes()` with which it exchanges sums, itself included, or none.
+  /// The members of held device i's group along `axes()` with which it exchanges sums, including itself, or none.
   std::span<const std::size_t> members(std::size_t i) const { return all_[i].members; }
   /// The share of held device i, and the number of shares.
   std::size_t place(std::size_t i) const { return all_[i].place; }

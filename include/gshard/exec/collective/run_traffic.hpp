@@ -22,8 +22,8 @@ class run_traffic {
     between_.clear();
     for (const traffic& t : b.received()) between_.push_back(t.between_nodes);
   }
-  /// Adds what arrives during f() to the counts of a step and of the run. Returns the step's busiest device, and the bytes by which the
-  /// largest count of the step has grown.
+  /// Adds the bytes received during f() to the counts of a step and of the run. Returns the step's busiest device, and the bytes by which
+  /// the largest count of the step has grown.
   template <class F>
   std::pair<std::size_t, std::int64_t> count(const backend& b, std::vector<std::int64_t>& in_step, F f) {
     const auto total = [](const traffic& t) { return t.exchange_bytes + t.gather_bytes; };
@@ -45,7 +45,7 @@ class run_traffic {
   }
 
   std::span<const std::int64_t> bytes() const { return bytes_; }
-  /// Bytes from other nodes, after end(). Collectives that advance while other steps run receive them outside of count().
+  /// Bytes from other nodes, after end(). They include bytes that collectives receive outside of count(), while other steps run.
   std::span<const std::int64_t> between_nodes() const { return between_; }
 
  private:

@@ -26,8 +26,8 @@ struct moved_tensor {
   bound_value in, out;
 };
 
-/// The data movement of a communication step (or slice) of a plan. It follows from the shardings of operands and results: which pieces of
-/// its new shards a device receives, and from which member of its group.
+/// The data movement of a communication step (or slice) of a plan: the pieces of its new shards that a device receives from each member of
+/// its group. Computed from the shardings of operands and results.
 class step_moves {
  public:
   /// `axes`: a mask of the cluster's axes. All tensors have elements of one size.
@@ -57,12 +57,12 @@ class step_moves {
   std::uint32_t axes() const { return axes_; }
   std::span<const moved_tensor> tensors() const { return tensors_; }
   std::int64_t width() const { return size_of(tensors_[0].in.type); }
-  /// The numbers of an element: two in a complex one.
+  /// The number of real numbers in an element: two if it is complex.
   std::int64_t parts() const { return width() / size_of(traits(tensors_[0].in.type).part); }
   reduction pending() const { return tensors_[0].in.layout.pending; }
   /// The devices that this process holds.
   std::size_t devices() const { return on_.devices().size(); }
-  /// Elements of all operands on the device of the mesh that has most.
+  /// The largest number of elements of all operands on one device of the mesh.
   std::int64_t most() const { return most_; }
   /// Elements of all operands on a held device.
   std::int64_t elements(std::size_t i) const {
@@ -70,7 +70,7 @@ class step_moves {
     for (const moved_tensor& t : tensors_) n += t.in.elements(i);
     return n;
   }
-  /// Of a ragged exchange: the counts of rows in use. Else null.
+  /// For a ragged exchange: the counts of rows in use. Otherwise null.
   const moved_tensor* row_counts() const { return row_counts_ ? &*row_counts_ : nullptr; }
   /// True if no data move between devices. All processes compute the same answer, and none calls the backend.
   bool stays() const { return stays_; }
@@ -78,7 +78,7 @@ class step_moves {
   device_group group(std::size_t i) const { return device_group(on_.on().extents(), axes_, on_.devices()[i]); }
   kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
 
-  /// How groups of replicas divide a sum. No shares: sums of few bytes, which are gathered at once.
+  /// The shares of groups of replicas in a sum. Small sums have no shares, because they are gathered at once.
   replica_shares shares() const {
     const bool small = all_reduces() && most_ * width() * group(0).size() <= small_sum_bytes;
     if (!has_levels() || may_hop() || small) return {};
@@ -104,8 +104,8 @@ class step_moves {
       detail::for_each_origin(t, places_of(tensors_[t].in, members), places_of(tensors_[t].out, members), node, hop_, f);
   }
 
-  /// The same moves, in groups that extend along mesh axes with replicas, if nodes then receive fewer bytes. The same in all groups of a
-  /// group that could be extended.
+  /// The same moves, in groups that extend along mesh axes with replicas, if nodes then receive fewer bytes. All groups that are part of
+  /// one extended group make the same choice.
   step_moves spread_over_replicas() const {
     const std::uint32_t replicas = may_hop() ? replica_axes() : 0;
     if (replicas == 0) return *this;
@@ -113,7 +113,7 @@ class step_moves {
     wide.axes_ |= replicas;
     return wide.bytes_between_nodes(wide.axes_) < bytes_between_nodes(wide.axes_) ? wide : *this;
   }
-  /// True if members of a held device's group receive equal elements from other nodes. Then `hop` saves bytes between nodes.
+  /// True if members of a held device's group receive equal elements from other nodes. Hops then save bytes between nodes.
   bool has_hops() const {
     if (!may_hop() || gathers_whole_shards()) return false;
     bool passes = false;
@@ -129,9 +129,9 @@ class step_moves {
     part.hop_ = which;
     return part;
   }
-  /// The operands of an exchange are in new shards.
+  /// True if operands are sent from new shards, in the second hop.
   bool passes_on() const { return hop_ == hop::second; }
-  /// Operand t on the devices that send it.
+  /// Operand t in the shards of its senders.
   const bound_value& sent(std::size_t t) const { return passes_on() ? tensors_[t].out : tensors_[t].in; }
 
   /// True if every member of the groups receives the whole old shards of all other members.
@@ -194,8 +194,8 @@ class step_moves {
       if (mesh[a] > 1) many |= 1u << a;
     return replicas.between_groups(axes_, many);
   }
-  /// The bytes that nodes receive from others if equal elements travel once, in the groups that are part of a held device's group along
-  /// `wide`.
+  /// The bytes that nodes receive from others if equal elements are sent once. Adds up all groups that are part of a held device's group
+  /// along `wide`.
   std::int64_t bytes_between_nodes(std::uint32_t wide) const {
     const backend& on = on_.on();
     const step_moves moves = as_exchange(hop::first);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Assigns all values of a plan offsets in one block of memory, by their lifetimes.
+// Assigns each value of a plan an offset in one block of memory, by lifetimes.
 
 #include <gshard/pass/schedule/lifetime.hpp>
 #include <gshard/tensor/buffer.hpp>

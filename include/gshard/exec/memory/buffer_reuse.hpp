@@ -17,11 +17,11 @@
 #include <span>
 #include <vector>
 
-// Both are known only when extents are bound, and may differ between devices. The fusion on a device depends on that device alone. So its
-// results have the same bits whatever other devices its process holds.
+// Both are known only when extents are bound, and may differ between devices. The fusion on a device depends only on that device, so its
+// results do not depend on the other devices of its process.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// True if element i of the result depends only on elements i of the operands. In-place updates of parameters do not count: they run alone.
+/// True if element i of the result depends only on elements i of the operands. False for in-place updates of parameters, which run alone.
 inline bool is_elementwise(const node& n) {
   bool all = n.in_place == 0 && traits(n.kind).piecewise;
   for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.rule.in[k] == n.rule.out[0];
@@ -53,7 +53,7 @@ inline batch_dim batch_of(const node& n, std::span<const bound_value> values, st
 /// Plans buffer reuse and fusion for a bound plan on this process.
 class buffer_reuse {
  public:
-  /// `schedule`: by step. `lent`: values in memory of the caller. Their storage is no other value's.
+  /// `schedule`: by step. `lent`: values in memory of the caller. Other values do not use their storage.
   buffer_reuse(const bound_plan& all, list_view<async_interval> schedule, std::span<const std::int32_t> lent = {})
       : plan_(all.plan), all_(all), schedule_(schedule), life_(plan_.lifetimes.begin(), plan_.lifetimes.end()),
         busy_(plan_.values.size(), 0) {
@@ -72,11 +72,11 @@ class buffer_reuse {
     }
   }
 
-  /// By value. Only those of roots give the steps between which storage is needed.
+  /// Lifetimes by value. Storage is needed between the steps of a root's lifetime.
   std::span<const lifetime> lifetimes() const { return life_; }
   /// The step after the fused group that starts with step i on a device; i + 1 if step i runs alone.
   std::size_t group_end(std::size_t i, std::size_t device) const { return of_device(device).end[i]; }
-  /// The number of pieces for the fused group that starts with step i. 0: all its steps are elementwise, and any pieces will do.
+  /// The number of pieces for the fused group that starts with step i. 0: all its steps are elementwise, and may be split anywhere.
   std::int64_t pieces(std::size_t i, std::size_t device) const { return batch_of(plan_.steps[i], all_.values, device).extent; }
   /// True if other steps run while this one is in flight.
   bool is_early(std::size_t i) const { return schedule_[i] != async_interval{std::int32_t(i), std::int32_t(i) + 1}; }
@@ -136,14 +136,15 @@ class buffer_reuse {
     return false;
   }
 
-  /// Fuses einsums of one batch extent and elementwise steps. Each step uses a result of its group, or an operand of the group's einsums.
+  /// Fuses einsums that have the same batch extent, and elementwise steps. Each step uses a result of its group, or an operand of the
+  /// group's einsums.
   void find_groups() {
     const std::size_t n = plan_.steps.size();
-    // Groups may differ between processes, but all start and finish collectives in the same order. So no group crosses such a point.
+    // Groups may differ between processes, but all start and finish collectives in the same order, so no group crosses such a point.
     std::vector<char> begins(n + 1);
     for (std::size_t i = 0; i < n; ++i)
       if (is_early(i)) begins[std::size_t(schedule_[i].start)] = begins[std::size_t(schedule_[i].finish)] = 1;
-    // Before the first step that writes into a parameter, the processes agree.
+    // The processes agree before the first step that writes into a parameter.
     begins[first_write(plan_)] = 1;
     for (std::size_t d = 0; d < all_.on.devices().size(); ++d) {
       groups g = groups_of(d, begins);

@@ -16,7 +16,7 @@ namespace gshard { inline namespace v0 { namespace kernel {
 ///   m = beta1 * m + (1 - beta1) * g
 ///   v = beta2 * v + (1 - beta2) * g^2
 ///   p -= lr * ((m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + eps) + weight_decay * p)
-/// Returns true if all p and v are finite afterwards; then all g were. It is false, too, if their sum overflows.
+/// Returns true if all p and v are finite afterwards; then all g were. Also returns false if the sum of all p and v overflows.
 template <class T>
 bool adam(T* __restrict p, const T* __restrict g, T* __restrict m, T* __restrict v, std::int64_t n, double lr,
           double beta1, double beta2, double eps, double weight_decay, std::int64_t step) {

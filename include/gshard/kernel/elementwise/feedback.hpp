@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Rounding to bf16 with error feedback: what is lost in one step is added in the next.
+// Rounding to bf16 with error feedback: the rounding error of one step is added in the next.
 
 #include <gshard/base/bf16.hpp>
 #include <gshard/kernel/threads.hpp>

@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// True if a number is neither NaN nor infinite. A complex number: both its parts.
+/// True if a number is neither NaN nor infinite. For a complex number, this holds for both parts.
 template <class T>
 bool is_finite(const T& x) {
   if constexpr (std::is_integral_v<T>) return true;
@@ -26,7 +26,7 @@ bool is_finite(const T& x) {
 template <class T>
 bool all_finite(const T* x, std::int64_t n) {
   if constexpr (std::is_floating_point_v<T>) {
-    // x - x is 0 for numbers and NaN for others.
+    // x - x is 0 for finite numbers, otherwise NaN.
     return detail::sum_of<T>(n, [x](auto at) {
              const auto v = at(x);
              return v - v;
@@ -45,7 +45,7 @@ T sum_of_squares(const T* x, std::int64_t n) {
   });
 }
 
-/// Asks for the first KiB of what is read next, while something else is computed.
+/// Prefetches the first KiB of the next operand, while something else is computed.
 template <class T>
 void prefetch(const T* next) {
   constexpr std::uintptr_t line = 64;

@@ -14,7 +14,8 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 namespace detail {
-// Broadcast and strided operands are copied to unit stride, block by block. So f is one loop for all calls, and the compiler vectorizes it.
+// Broadcast and strided operands are copied to unit stride, block by block. Therefore one loop of f serves all calls, and the compiler
+// vectorizes it.
 template <class T, class F>
 void apply_row(const F& f, std::size_t operands, const T* const* in, const std::int64_t* stride, T* out, std::int64_t n) {
   constexpr std::int64_t most = 256;
@@ -38,7 +39,7 @@ void apply_row(const F& f, std::size_t operands, const T* const* in, const std::
 
 /// out = f(in[0], ..., in[n_in - 1]) elementwise over the row-major result, for n_in <= 6. Each operand has strides over the dims of the
 /// result, 0 where it is broadcast. Dims that are contiguous in all operands are merged, so that f gets the longest possible rows. `out`
-/// may be an operand (in place) if that has the strides of `out`.
+/// may be an operand (in place) with the same strides.
 /// F: a row_function<T>, or a callable of its signature.
 template <class T, class F>
 void apply_rows(const F& f, int n_in, const T* const* in, const index_array* in_stride, T* out,

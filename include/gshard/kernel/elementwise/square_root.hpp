@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The square root without errno, so that loops of it vectorize.
+// The square root without errno, so that loops that call it vectorize.
 
 #include <gshard/base/compiler.hpp>
 
@@ -30,7 +30,8 @@ constexpr V square_root_as(V x) {
 
 }  // namespace detail
 
-/// sqrt(x) within one unit in the last place, for x = 0 and normal x > 0. Loops of it vectorize. std::sqrt prevents that by setting errno.
+/// sqrt(x) within one unit in the last place, for x = 0 and normal x > 0. Loops that call it vectorize. std::sqrt prevents that by setting
+/// errno.
 template <std::floating_point T>
 constexpr T square_root(T x) {
   return detail::square_root_as<T, T, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);

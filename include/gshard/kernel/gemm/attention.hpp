@@ -56,10 +56,10 @@ class attention_head {
   }
 
   std::int64_t query_block() const { return queries_; }
-  /// The row of keys at which a block starts and ends, without the keys that no query of it sees.
+  /// The keys [first, last) of a block. Leading and trailing keys that no query of the block sees are left out.
   struct key_range {
     std::int64_t first, last;
-    bool hides;  // some query does not see some key
+    bool hides;  // true if some query does not see some key
   };
 
   void go_to(std::int64_t batch, std::int64_t head) {
@@ -81,8 +81,8 @@ class attention_head {
     }
   }
 
-  // Addresses of rows of depth elements.
-  std::int64_t query_at(std::int64_t i) const { return ((batch_ * s_.queries + i) * s_.heads + head_) * s_.repeats; }  // times depth
+  // Offsets of rows of `depth` elements.
+  std::int64_t query_at(std::int64_t i) const { return ((batch_ * s_.queries + i) * s_.heads + head_) * s_.repeats; }  // in rows
   std::int64_t key_at(std::int64_t j) const { return ((batch_ * s_.keys + j) * s_.heads + head_) * s_.depth; }
   std::int64_t key_stride() const { return s_.heads * s_.depth; }
 
@@ -95,7 +95,7 @@ class attention_head {
   T scale() const { return scale_; }  ///< 1 / sqrt(depth)
 
   /// scores = (q k^T) * scale for packed queries, -inf where a query does not see a key and in the columns after the last key. The product
-  /// is scaled, not q: a subnormal q times the scale would be 0, and NaN times an infinite key.
+  /// is scaled, not q. A subnormal q times the scale would be 0, and 0 times an infinite key is NaN.
   void score(const T* q, const T* k, std::int64_t begin, std::int64_t end, const key_range& keys, T* scores) const {
     const std::int64_t n = keys.last - keys.first, padded = (n + lanes<T> - 1) / lanes<T> * lanes<T>;
     gemm<T>(false, true, (end - begin) * s_.repeats, n, s_.depth, T(1), q, s_.depth, k + key_at(keys.first), key_stride(), T(0), scores,
@@ -117,8 +117,8 @@ class attention_head {
     for (std::int64_t j = 0; j < keys.last - keys.first; ++j) row[j] = from[j] > at ? x : row[j];
   }
 
-  /// sums += weights v for the rows of queries [begin, end); v has a row for each key. What a query does not see has the weight 0, and adds
-  /// nothing even if it is not finite.
+  /// sums += weights v for the rows of queries [begin, end); v has a row for each key. A key that a query does not see has the weight 0.
+  /// Its value adds nothing, even if it is not finite.
   void add_to_queries(const T* weights, const T* v, std::int64_t begin, std::int64_t end, const key_range& keys, T* sums) const {
     const std::int64_t n = keys.last - keys.first, rows = (end - begin) * s_.repeats;
     const T* const first = v + key_at(keys.first);
@@ -132,7 +132,7 @@ class attention_head {
         for (std::int64_t d = 0; d < s_.depth; ++d) sums[r * s_.depth + d] += weights[r * block_keys + j] * first[j * key_stride() + d];
       }
   }
-  /// sums += weights^T x; x has a row for each query, and sums for each key. The same holds for what a query does not see.
+  /// sums += weights^T x; x has a row for each query, and sums for each key. A query adds nothing to the keys that it does not see.
   void add_to_keys(const T* weights, const T* x, std::int64_t begin, std::int64_t end, const key_range& keys, T* sums) const {
     const std::int64_t n = keys.last - keys.first, rows = (end - begin) * s_.repeats;
     T* const first = sums + key_at(keys.first);
@@ -153,7 +153,7 @@ class attention_head {
     return false;
   }
 
-  /// x = x / (1 - rate) where the weight is kept, else 0, for the block of a query.
+  /// x = x / (1 - rate) where the weight is kept, else 0, for one query and a block of keys.
   void drop(std::int64_t query, std::int64_t repeat, const key_range& keys, T* x) const {
     const std::int64_t head = drop_.first_head + head_, row = drop_.first_repeat + repeat;
     const std::int64_t line = ((drop_.batch[batch_] * drop_.heads + head) * drop_.repeats + row) * drop_.queries + s_.first_query + query;
@@ -200,7 +200,7 @@ T exponentials(T* x, std::int64_t n, T top) {
   return across<T>(total, plus)[0];
 }
 
-/// Memory of the calling thread, kept from call to call.
+/// Memory of the calling thread, reused by later calls.
 template <class T, int Number>
 T* attention_room(std::int64_t n) {
   thread_local std::vector<T> room;
@@ -211,8 +211,8 @@ T* attention_room(std::int64_t n) {
 }  // namespace detail
 
 /// y = softmax(q k^T / sqrt(depth)) v per head, and log_sum = log(sum exp(scores)) of every query. Query i sees key j if
-/// i >= seen_from[batch, j]. If `seen_from` is null, all keys are visible; if causal, those up to the query. A query that sees no key has
-/// the result 0, and the log_sum -infinity. A key or value that a query does not see is not part of its result, even if it is NaN.
+/// i >= seen_from[batch, j]. If `seen_from` is null, all keys are visible, or if causal, the keys up to the query. A query that sees no key
+/// has the result 0, and the log_sum -infinity. A key or value that a query does not see does not change its result, even if it is NaN.
 template <class T>
 void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from, T* y, T* log_sum, const attention_sizes& s,
                const attention_dropout& drop = {}) {
@@ -253,7 +253,7 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
       for (std::int64_t i = begin, r = 0; i < end; ++i)
         for (std::int64_t at = head.query_at(i); at < head.query_at(i) + s.repeats; ++at, ++r) {
           const bool all_hidden = total[r] == T(0) && !head.sees_any(i);
-          const T share = all_hidden ? T(0) : 1 / total[r];  // if all scores are -infinity, the result is NaN, as that of softmax
+          const T share = all_hidden ? T(0) : 1 / total[r];  // if all scores are -infinity, the result is NaN, as for softmax
           for (std::int64_t d = 0; d < s.depth; ++d) y[at * s.depth + d] = sums[r * s.depth + d] * share;
           log_sum[at] = top[r] + std::log(total[r]);
         }
@@ -261,8 +261,8 @@ void attention(const T* q, const T* k, const T* v, const std::int32_t* seen_from
   });
 }
 
-/// The gradients of `attention`. What a query does not see is no part of them either. Scores are computed again from `log_sum`. delta =
-/// sum(y * dy) - dlog_sum, by query. Threads share the heads of all batch entries.
+/// The gradients of `attention`. A key or value that a query does not see does not change them. The weights are recomputed from q, k and
+/// `log_sum`. delta = sum(y * dy) - dlog_sum, by query. Threads share the heads of all batch entries.
 template <class T>
 void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const T* delta, const T* dy, const std::int32_t* seen_from,
                     T* dq, T* dk, T* dv, const attention_sizes& s, const attention_dropout& drop = {}) {
@@ -311,7 +311,7 @@ void attention_grad(const T* q, const T* k, const T* v, const T* log_sum, const 
             } else {
               for (std::int64_t j = 0; j < n; ++j) d[j] = p[j] * (d[j] - mean) * head.scale();
             }
-            for (T* const x : {p, d}) head.hide(query, keys, T(0), x);  // they are NaN if something of the query is
+            for (T* const x : {p, d}) head.hide(query, keys, T(0), x);  // hidden entries are NaN if the query has a NaN
           }
           head.add_to_keys(weights, slope, begin, end, keys, dv);
           head.add_to_keys(dweights, packed, begin, end, keys, dk);

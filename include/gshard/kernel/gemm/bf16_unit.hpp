@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The instructions that multiply bf16 matrices: those for float, or bf16 instructions of the processor.
+/// The instructions that multiply bf16 matrices: float instructions, or bf16 instructions of the processor.
 enum class bf16_unit : std::uint8_t { float32, avx512, amx };
 
 constexpr std::string_view name(bf16_unit u) {
@@ -57,8 +57,8 @@ inline bf16_support this_bf16_support() {
 
 }}  // namespace kernel::detail
 
-/// The unit for the large products of programs with `bf16_products` in this process. Without oneDNN it is `float32`; factors are rounded to
-/// bf16 nevertheless.
+/// The unit for the large products of programs with `bf16_products` in this process. Without oneDNN it is `float32`; factors are still
+/// rounded to bf16.
 ///
 /// Never changes oneDNN's settings. oneDNN fixes its instruction set at its first call, which may be this one. An application that
 /// restricts the set (by `DNNL_MAX_CPU_ISA` or `dnnl::set_max_cpu_isa`) must do so before. @see bf16_products

@@ -34,10 +34,10 @@ enum class precision : std::uint8_t { full, bf16 };
 /// Sums of products become matrix products as large as the layouts allow, batched over strides. Operands are packed only if necessary.
 /// Blocks of zero rows at the end of an operand (empty expert slots) are skipped, unless they meet a number that is not finite. (0 * inf
 /// and 0 * NaN are NaN.) A contraction with `adds` adds to `out`, which may be a block of a larger tensor. Other results are contiguous.
-/// With precision::bf16, products of floats are those of gemm_bf16.
+/// With precision::bf16, products of floats use gemm_bf16.
 ///
-/// The order of each sum is a function of the extents and strides of all factors but `batch`. So an einsum has the same bits whether it is
-/// computed whole, or for some indices of the batch at a time. `batch` is the leading factor of the result, and both operands have it.
+/// The order of each sum is a function of the extents and strides of all factors but `batch`. Therefore an einsum has the same bits if it
+/// is computed whole, or for some indices of the batch at a time. `batch` is the leading factor of the result, and both operands have it.
 /// Throws gshard::error at construction if a factor has two extents, or a factor of the result is in no operand.
 template <class T>
 class contraction {
@@ -132,7 +132,8 @@ class contraction {
     if (alpha_ == T(1)) copy_ = copy;
   }
 
-  /// Removes the loops of operand `mine` that no other tensor has. The other loops then move in the sum, in which the batch is outermost.
+  /// Removes the loops of operand `mine` that no other tensor has. The other loops then get the strides of the sum, in which the batch is
+  /// outermost.
   static std::optional<lone_sum> take_lone_sum(detail::loop_nest<3>& nest, std::optional<loop>& batch, std::size_t mine,
                                                std::size_t other) {
     detail::loop_nest<3> loops;
@@ -177,7 +178,7 @@ class contraction {
     return scratch.data();
   }
 
-  /// Each thread computes complete blocks of the result, which is faster than sharing every product. All threads share the products of the
+  /// Each thread computes complete blocks of the result. This is faster than sharing every product. All threads share the products of the
   /// remaining blocks.
   void run_gemm(const T* a, const T* b, T* out) const {
     const detail::loop_nest<3>& outer = gemm_->outer;
@@ -233,7 +234,7 @@ class contraction {
     void clear(std::int64_t from, std::int64_t to) const {
       for (std::int64_t i = from; i < to && beta == T(0); ++i) std::fill_n(c + i * ldc, n, T(0));
     }
-    /// True if the columns [begin, end) of A have only small elements; below, the same for rows of B.
+    /// True if the columns [begin, end) of A have only small elements. The next function is the same for rows of B.
     bool has_small_columns(std::int64_t begin, std::int64_t end) const {
       return trans_a ? detail::are_small(a + begin * lda, end - begin, m, lda) : detail::are_small(a + begin, m, end - begin, lda);
     }
@@ -249,7 +250,7 @@ class contraction {
     if constexpr (std::is_floating_point_v<T>) multiply_filled(p);
     else share_rows(m, n, k, [&](std::int64_t first, std::int64_t end) { multiply_some(p, first, end, 0, k, beta); });
   }
-  /// Zero rows are searched in complete operands, so that threads that share the rows of a result find the same ones.
+  /// Zero rows are searched in complete operands, so that all threads of a product find the same zero rows.
   void multiply_filled(const matrix_product& p) const {
     const auto& [trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc] = p;
     constexpr std::int64_t large = 32 * 32 * 32;
@@ -314,12 +315,13 @@ class contraction {
     return terms;
   }
   /// Calls f(begin, end) for all rows of a result. Threads share the rows of a large product as they do in other operations, so that a
-  /// thread finds its operands in its cache. One thread with an interlude makes pieces, if Eigen multiplies: then they have the same bits.
+  /// thread finds its operands in its cache. A single thread with an interlude computes in pieces, but only with Eigen, where pieces have
+  /// the same bits.
   static void share_rows(std::int64_t m, std::int64_t n, std::int64_t k, range_function f) {
     constexpr std::int64_t large = 128 * 128 * 128, least = 4;
     if (m * n * k < large) return f(std::int64_t(0), m);
     if (threads() == 1) {
-      constexpr std::int64_t piece = 1 << 26, fewest = 192;  // multiplications; rows: B is packed for every piece
+      constexpr std::int64_t piece = 1 << 26, fewest = 192;  // multiplications of a piece; its rows, because B is packed for every piece
       constexpr bool same_bits = !GSHARD_HAS_BLAS && !GSHARD_HAS_ONEDNN;
       const std::int64_t rows = std::max(fewest, piece / (n * k)) / grain * grain;
       if (!same_bits || m < rows + fewest) return f(std::int64_t(0), m);

@@ -71,7 +71,7 @@ inline matrix_side packed_side(std::size_t operand, const matrix_dim& rows, cons
   return side;
 }
 
-/// The operand in place if it is a matrix with a unit stride, else packed.
+/// The operand in place if it is a matrix with a unit stride, otherwise packed.
 inline matrix_side side_of(std::size_t operand, const matrix_dim& rows, const matrix_dim& cols) {
   const std::int64_t height = rows.extent(), width = cols.extent();
   matrix_side side;
@@ -143,7 +143,7 @@ inline gemm_plan plan_contraction(const loop_nest<3>& nest) {
     const bool a = l.stride[0] != 0, b = l.stride[1] != 0, out = l.stride[2] != 0;
     (a && b && out ? batch : classes[!b ? 0 : !a ? 1 : 2]).push(l);
   }
-  // A class of several loops becomes a matrix dim. Either all its loops do, in the order of one of its operands, or only one of them.
+  // The matrix dim of a class has all loops of the class, in the order of one of its operands, or only one of them.
   constexpr std::array<std::array<std::size_t, 2>, 3> operands{{{0, 2}, {1, 2}, {0, 1}}};
   const auto options = [&](std::size_t c) { return classes[c].count < 2 ? 1 : classes[c].count + 2; };
   const auto choose = [&](std::size_t c, std::size_t option, loop_nest<3>& outer) {

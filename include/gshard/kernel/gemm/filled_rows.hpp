@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Finds the zero rows of a matrix, so that products can skip them: the empty slots of experts.
+// Finds the zero rows of a matrix (empty expert slots), so that products can skip them.
 
 #include <gshard/kernel/vector.hpp>
 

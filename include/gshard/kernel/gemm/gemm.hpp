@@ -32,8 +32,8 @@ inline constexpr std::string_view gemm_libraries =
 
 /// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions. op(A) is m x k, op(B) is k x n, beta is 0 (C need
 /// not be initialized) or 1. All matrix products in float and double go through this function. oneDNN computes large float products if it
-/// is available. A BLAS computes the others if available, else Eigen. The choice depends on the extents alone, so equal calls give equal
-/// bits.
+/// is available. A BLAS computes the others if available, otherwise Eigen. The choice depends on the extents alone, so equal calls give
+/// equal bits.
 template <class T>
 void gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t lda,
           const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {

@@ -57,8 +57,8 @@ void gemm_bf16(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::
 #if GSHARD_HAS_ONEDNN
   constexpr std::int64_t large = 24 * 24 * 24;  // below this size, a call costs more than it gains
   if (m * n * k >= large && bf16_unit_in_use() != bf16_unit::float32) {
-    // A row of an AMX tile holds 32 numbers. For other k, oneDNN's kernels stop with SIGILL (2.6, 2.7: k = 63) or spread NaNs from one row
-    // to others (until 3.13).
+    // A row of an AMX tile holds 32 numbers. If k is not a multiple, oneDNN's kernels stop with SIGILL (2.6, 2.7: k = 63) or spread NaNs
+    // from one row to others (until 3.13).
     constexpr std::int64_t tile = 32;
     const std::int64_t depth = bf16_unit_in_use() == bf16_unit::amx ? (k + tile - 1) / tile * tile : k;
     thread_local std::vector<detail::bf16> left, right;

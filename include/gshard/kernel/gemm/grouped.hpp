@@ -52,7 +52,7 @@ void for_each_expert(const std::int32_t* count, const grouped_sizes& sizes, F f)
 
 }  // namespace detail
 
-/// y[n,g,r,:] = x[n,g,r,:] w[n,e,:,:] for the expert e of the row, zero in rows of no expert. x is [N,G,R,in], count [N,G,E] and y
+/// y[n,g,r,:] = x[n,g,r,:] w[n,e,:,:] for the expert e of the row, zero in rows without an expert. x is [N,G,R,in], count [N,G,E] and y
 /// [N,G,R,out]. w is [N,E,in,out], or [N,E,out,in] if `transposed`.
 template <class T>
 void grouped_product(const T* x, const T* w, bool transposed, const std::int32_t* count, T* y, const grouped_sizes& sizes,

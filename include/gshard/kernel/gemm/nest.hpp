@@ -37,7 +37,7 @@ constexpr std::size_t best_inner_loop(const loop_nest<3>& nest) {
   return best;
 }
 
-/// Orders the loops: first those over the result by falling stride, then the sums by falling stride of operand 0, then loop `inner`.
+/// Orders the loops: loops over the result by falling stride, then sums by falling stride of operand 0, then loop `inner`.
 constexpr loop_nest<3> order_nest(loop_nest<3> nest, std::size_t inner) {
   const loop<3> last = nest.at[inner];
   nest.erase(inner);
@@ -86,8 +86,8 @@ constexpr nest_plan plan_nest(const loop_nest<3>& nest, const std::optional<loop
   return plan;
 }
 
-/// out[i * so] (+)= (alpha * a[i * sa]) * b[i * sb], rounded after each product. So all strides, and all orders of loops, give the same
-/// bits. If so is 0, the compiler cannot add in another order, or round products before it adds: `out` may overlap `a`.
+/// out[i * so] (+)= (alpha * a[i * sa]) * b[i * sb], rounded after each product. Therefore all strides, and all orders of loops, give the
+/// same bits. If so is 0, the compiler cannot reorder the additions, because `out` may overlap `a`.
 template <bool Add, class T>
 void multiply_row(std::int64_t n, T alpha, const T* a, std::int64_t sa, const T* b, std::int64_t sb, T* out,
                   std::int64_t so) {
@@ -115,7 +115,7 @@ T multiply_sum_row(std::int64_t n, const T* a, std::int64_t sa, const T* b, std:
   return s;
 }
 
-/// out[o] = alpha * a * b, summed over the innermost loop if that is a sum; or out[o] += that.
+/// out[o] = alpha * a * b, summed over the innermost loop if that is a sum. With `add`, it is added to out[o].
 template <class T>
 void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out, bool add, bool term_by_term) {
   const loop<3> inner = nest.take_innermost();
@@ -132,7 +132,7 @@ void run_part_of_nest(loop_nest<3> nest, T alpha, const T* a, const T* b, T* out
   });
 }
 
-/// out[o] = alpha * sum of a * b over the nest of a plan, for a contiguous `out` of `size` elements; with `to_sums`, out[o] += that.
+/// out[o] = alpha * sum of a * b over the nest of a plan, for a contiguous `out` of `size` elements. With `to_sums`, it is added to out[o].
 template <class T>
 void run_nest(const nest_plan& plan, T alpha, const T* a, const T* b, T* out, std::int64_t size, bool to_sums = false) {
   const loop_nest<3>& nest = plan.nest;

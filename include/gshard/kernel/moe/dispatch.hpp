@@ -2,7 +2,7 @@
 #pragma once
 
 // Mixture-of-experts dispatch and combine: copies tokens to expert buffers and back by the slots of top_k_gating. Algorithm 2 of the paper
-// writes these as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a dropped choice. All functions serve the local
+// writes these as einsums with one-hot tensors [G,S,E,C]. A slot is e * C + c, or -1 for a dropped choice. All functions handle the local
 // experts [e_begin, e_begin + e_count). Slots of other experts count as dropped.
 
 #include <gshard/kernel/moe/gating.hpp>
@@ -88,7 +88,7 @@ void combine(const std::int32_t* slot, const T* weight, const expert_buffers<con
   parallel_rows(sizes.groups * sizes.tokens, (sizes.choices + 1) * model, [=, &buffers, &sizes](std::int64_t begin, std::int64_t end) {
     for (std::int64_t token = begin; token < end; ++token) {
       T* const to = y + token * model;
-      // Choices are added in pairs: a first pair overwrites, an odd last one is added alone.
+      // Choices are added in pairs. The first pair overwrites; an odd last choice is added alone.
       const T* row[2]{};
       T w[2]{};
       int waiting = 0;

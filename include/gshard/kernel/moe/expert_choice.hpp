@@ -16,12 +16,12 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// In every group, each expert takes the C real tokens with the largest scores [G,S,E] (null: the gates), the smaller index first among
-/// equals, NaN before all. Operands are those of top_k_gating. Results, with a choice of a token for each expert (K = E):
+/// In every group, each expert takes the C real tokens with the largest scores [G,S,E] (null: the gates), ties to the smaller index, NaN
+/// first. Operands are those of top_k_gating. Results, with one choice of each token per expert (K = E):
 /// - slot [G,S,E]: e * C + c if expert e took the token as the c-th one, else -1;
 /// - weight [G,S,E]: the gate where slot is not -1, else 0;
 /// - aux [G]: 0;
-/// - load [G,E]: the tokens of each expert, the smaller one of C and the number of real tokens;
+/// - load [G,E]: the tokens of each expert, min(C, number of real tokens);
 /// - overflow [G]: real tokens that no expert took;
 /// - demand [G,E]: the load.
 template <class T>

@@ -16,9 +16,9 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// The gating that is divided, with its experts per group, and N expert groups with R rows for the tokens of each token group.
+/// A gating whose experts are divided into N expert groups. Each expert group has R rows for the tokens of each token group.
 struct expert_group_sizes {
-  gating_sizes gating;  ///< experts: those of one group
+  gating_sizes gating;  ///< experts: the experts of one group
   std::int64_t expert_groups = 1, rows = 0;
 
   std::int64_t slots() const { return gating.experts * gating.capacity; }  ///< of a group
@@ -70,7 +70,7 @@ void expert_group_slots(const std::int32_t* slot, const T* weight, std::int32_t*
   });
 }
 
-/// The derivative with respect to weight [G,S,K], from that of group_weight [N,G,R,K]. Zero for choices without a slot or row.
+/// The derivative with respect to weight [G,S,K], from the derivative of group_weight [N,G,R,K]. Zero for choices without a slot or row.
 template <class T>
 void expert_group_slots_grad(const std::int32_t* slot, const std::int32_t* row, const T* dgroup_weight, T* dweight,
                              const expert_group_sizes& sizes) {

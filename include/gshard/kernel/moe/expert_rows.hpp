@@ -17,11 +17,11 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 /// From slot [G,S,K] of top_k_gating:
-/// - row [G,S,K]: n * R + r if the choice has row r of expert group n. The rows of a group are sorted by expert, those of an expert by
-///   token and choice. -1 if the choice has no expert, or no row is left;
+/// - row [G,S,K]: n * R + r if the choice has row r of expert group n. The rows of a group are sorted by expert, token and choice. -1 if
+///   the choice has no expert, or no row is left;
 /// - count [N,G,E/N]: the rows of each expert;
 /// - overflow [G] (may be null): choices that got no row.
-/// First choices take rows before second ones, and so on; equal choices in the order of tokens.
+/// First choices take rows before second choices, and so on; equal choices in the order of tokens.
 template <class T>
 void expert_rows(const std::int32_t* slot, std::int32_t* row, std::int32_t* count, T* overflow, const expert_group_sizes& sizes) {
   const std::int64_t groups = sizes.gating.groups, tokens = sizes.gating.tokens, choices = sizes.gating.choices;
@@ -29,7 +29,7 @@ void expert_rows(const std::int32_t* slot, std::int32_t* row, std::int32_t* coun
   if (N * sizes.rows > std::numeric_limits<std::int32_t>::max())
     throw error("expert_rows: " + std::to_string(N) + " groups have more rows than an int32 can number");
   parallel_rows(groups, tokens * choices + N * experts, [&](std::int64_t begin, std::int64_t end) {
-    // The rows of a group that are taken; the number of rows of an expert, then its next row.
+    // used: the taken rows of each group. next: the number of rows of each expert, later its next row.
     std::vector<std::int64_t> used(static_cast<std::size_t>(N)), next(static_cast<std::size_t>(N * experts));
     for (std::int64_t g = begin; g < end; ++g) {
       const std::int32_t* const chosen = slot + g * tokens * choices;
@@ -49,7 +49,7 @@ void expert_rows(const std::int32_t* slot, std::int32_t* row, std::int32_t* coun
           }
           ++taken;
           ++next[std::size_t(e)];
-          rows[i] = std::int32_t(e);  // until all are counted
+          rows[i] = std::int32_t(e);  // the expert, until all rows are counted
         }
       if (overflow != nullptr) overflow[g] = T(refused);
       for (std::int64_t n = 0; n < N; ++n) {

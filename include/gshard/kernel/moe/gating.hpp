@@ -79,11 +79,11 @@ void choose_largest_by(const T* gates, std::int64_t experts, std::int64_t choice
   }
   std::fill(chosen + count, chosen + choices, -1);
 }
-/// Up to so many experts, a choice without branches takes less time than mispredicted branches. Selection is cheap with AVX-512.
+/// Up to this number of experts, a choice without branches takes less time than mispredicted branches. Selection is cheap with AVX-512.
 inline constexpr std::int64_t few_experts = vector_bytes == 64 ? 16 : 8;
 
-/// The same for two choices among a few gates, none of them NaN. Compilers make branches of scalar selections, and none of selections of
-/// vectors. So all lanes of a vector are equal.
+/// The same for two choices among a few gates, none of them NaN. Compilers turn scalar selections into branches, but not selections of
+/// vectors. Therefore each number fills all lanes of a vector.
 template <class T>
 void choose_two(const T* gates, std::int64_t experts, std::int64_t* chosen) {
   using number = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -118,7 +118,8 @@ bool may_be_nan(const T* x, std::int64_t n) {
   return sum_of<T>(n, [=](auto at) { return at(x) * T(0); }) != T(0);
 }
 
-/// The chosen gates of a token, divided by their sum, which it returns. Zeros if the sum is zero. `as_weights`: the gates themselves.
+/// Sets the weights to the chosen gates of a token, divided by their sum; zeros if the sum is zero. `as_weights`: to the gates. Returns the
+/// sum.
 template <class T>
 T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choices, T* weight, bool as_weights = false) {
   if (choices == 2) {  // both in registers
@@ -137,7 +138,7 @@ T normalize_chosen(const T* gates, const std::int64_t* chosen, std::int64_t choi
   return sum;
 }
 
-/// Calls f with the number of choices as a constant: 2, for which the compiler then specializes, or 0 for any other.
+/// Calls f with the number of choices as a constant: 2, so that the compiler specializes for it, or 0 for any other number.
 template <class F>
 void with_choices(const gating_sizes& sizes, F f) {
   if (sizes.choices == 2)
@@ -158,7 +159,7 @@ std::int64_t count_real_tokens(const T* mask, std::int64_t tokens) {
   return std::max<std::int64_t>(n, 1);
 }
 
-/// The numbers of the tokens in the order of decreasing importance; NaN first.
+/// The indices of the tokens in the order of decreasing importance; NaN first.
 template <class T>
 void order_by_importance(const T* importance, std::vector<std::int64_t>& order) {
   std::iota(order.begin(), order.end(), std::int64_t(0));
@@ -168,15 +169,15 @@ void order_by_importance(const T* importance, std::vector<std::int64_t>& order) 
 
 }  // namespace detail
 
-/// Top-k gating for every group on its own; with k = 2, Algorithm 1 of the paper. `gates` [G,S,E] is the softmax over the experts. `mask`
+/// Top-k gating for every group separately; with k = 2, Algorithm 1 of the paper. `gates` [G,S,E] is the softmax over the experts. `mask`
 /// [G,S] is 1 for a token and 0 for padding, which is neither routed nor counted (null: no padding). Results:
 /// - slot [G,S,K]: e * C + c for a choice with capacity slot c of expert e, else -1;
 /// - weight [G,S,K]: g_k / (g_1 + ... + g_K), normalized before choices are dropped; 0 where slot is -1;
-/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e. c_e: first choices of e among n tokens, overflowed ones too; m_e: the mean gate of e;
+/// - aux [G]: 1/E * sum over e of (c_e / n) * m_e. c_e: first choices of e among n tokens, dropped or not; m_e: the mean gate of e;
 /// - load [G,E]: kept choices of each expert;
 /// - overflow [G]: choices that were dropped because the expert was full;
 /// - demand [G,E]: choices of each expert, kept or dropped because it was full.
-/// aux, load, overflow and demand may be null. All first choices of a group are served before any second one, and so on.
+/// aux, load, overflow and demand may be null. All first choices of a group take slots before any second choice, and so on.
 /// With `random`, a second choice is kept only if its weight / threshold > uniform01(key, (group_offset + g) * S + s). It occupies a slot
 /// either way. `group_offset`: the global number of the first group. A gate that is NaN counts as the largest; the weights of its token
 /// are NaN, and so is aux.
@@ -190,7 +191,7 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
   std::fill_n(slot, groups * tokens * sizes.choices, -1);
   std::fill_n(weight, groups * tokens * sizes.choices, T(0));
   const auto choose = [=](std::int64_t g, auto fixed, auto has_rules) {
-    const gating_rules<T> rules = decltype(has_rules)::value ? other : gating_rules<T>();  // constants, where there are none
+    const gating_rules<T> rules = decltype(has_rules)::value ? other : gating_rules<T>();  // without rules, a constant
     const std::int64_t choices = decltype(fixed)::value > 0 ? decltype(fixed)::value : sizes.choices;
     thread_local std::vector<std::int64_t> chosen_experts, used_slots, by_importance;
     thread_local std::vector<T> chosen_weights, gate_sums;
@@ -198,7 +199,7 @@ void top_k_gating(const T* gates, const T* mask, std::int32_t* slot, T* weight, 
     chosen_weights.resize(chosen_experts.size());
     used_slots.assign(std::size_t(experts), 0);
     gate_sums.assign(std::size_t(experts), T(0));
-    // Of the calling thread, found once.
+    // Addresses of thread_local memory, looked up once.
     std::int64_t *const chosen = chosen_experts.data(), *const used = used_slots.data();  // used: slots given away or refused
     T *const chosen_weight = chosen_weights.data(), *const gate_sum = gate_sums.data();
     const T* const group = gates + g * tokens * experts;
@@ -290,7 +291,7 @@ void top_k_gating_grad(const T* gates, const T* mask, const std::int32_t* slot, 
     chosen_experts.resize(std::size_t(tokens * choices));
     counts.assign(std::size_t(experts), T(0));
     weights.resize(std::size_t(choices));
-    std::int64_t* const chosen = chosen_experts.data();  // of the calling thread, found once
+    std::int64_t* const chosen = chosen_experts.data();  // address of thread_local memory, looked up once
     T* const first_choices = counts.data();
     T two_weights[2];
     T* const chosen_weight = fixed() == 2 ? two_weights : weights.data();

@@ -21,7 +21,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_half_precision = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
-/// To(x). Between a real and a complex type, x is the real part, or the imaginary part.
+/// To(x). Between a real and a complex type: the real part, or the imaginary part if `imaginary`.
 template <class To, class From>
 To converted(const From& x, bool imaginary = false) {
   using gshard::detail::is_complex_number;
@@ -70,7 +70,7 @@ void convert_row(const std::byte* from, std::byte* to, std::int64_t n, bool imag
 }
 }  // namespace detail
 
-/// A conversion between two element types, of any types.
+/// A conversion between any two element types.
 struct conversion {
   void (*row)(const std::byte* from, std::byte* to, std::int64_t n, bool imaginary) = nullptr;
   std::int64_t from_size = 0, to_size = 0;

@@ -17,7 +17,7 @@ namespace gshard { inline namespace v0 { namespace kernel { namespace detail {
 struct two_words {
   std::uint64_t low, high;
 };
-/// An integer of as many bytes as an element; of 16, two.
+/// An integer with the bytes of an element; for 16 bytes, two integers.
 template <std::size_t Bytes>
   requires(Bytes == 1 || Bytes == 2 || Bytes == 4 || Bytes == 8 || Bytes == 16)
 using word_of_size =
@@ -61,7 +61,7 @@ struct transposer {
   }
 };
 
-/// Other words are transposed one by one.
+/// True if tiles of these words are transposed in registers. Other words are transposed one by one.
 template <class U>
 inline constexpr bool has_tiles = sizeof(U) == 4 || sizeof(U) == 8;
 

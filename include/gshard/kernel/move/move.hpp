@@ -48,7 +48,7 @@ class window_move {
       : from_(windows, {}, in_at, out_at, row_major_strides(out_at.rank, out_at.extent)) {}
 
   void run(const T* in, T* out, T fill) const { detail::fill_and_move_rows(from_, in, out, fill); }
-  /// Does not write elements of `out` that would be `fill`. So several operands side by side make a concatenation.
+  /// Does not write elements of `out` that would be `fill`. Several operands next to each other therefore form a concatenation.
   void run_into(const T* in, T* out) const {
     detail::move_rows(from_, in, out, [](std::int64_t, std::int64_t, std::int64_t) {});
   }

@@ -15,8 +15,8 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out[o] = the smallest global index along a factor that m lacks, at which x equals m[o]. m has values of x along such factors, for
-/// example its maxima. NaN equals NaN. out[o] is the largest int32 if no local element is equal. Prepared once, run many times.
+/// out[o] = the smallest global index along a factor that m lacks, at which x equals m[o]. m holds, for example, the maxima of x over the
+/// factors that m lacks. NaN equals NaN. out[o] is the largest int32 if no local element is equal. Prepared once, run many times.
 /// Throws gshard::error at construction as `contraction` does, or if x lacks the factor.
 template <class T>
 class first_equal {
@@ -24,7 +24,7 @@ class first_equal {
   /// m: the dims of m and out; along: the factor whose index is returned; first: its first local index.
   first_equal(const operand_dims& x, const operand_dims& m, int along, std::int64_t first)
       : size_(element_count(m.rank, m.extent)), first_(first) {
-    // The index along this factor is an operand of its own, whose element i is i.
+    // The index along this factor is a separate operand, whose element i is i.
     const auto found = std::find(x.factor.begin(), x.factor.begin() + x.rank, along);
     if (found == x.factor.begin() + x.rank)
       throw error("first_equal " + detail::text(std::array{x, m}) + ": there is no '" + char('a' + along) + "' to count along");

@@ -24,7 +24,7 @@ struct class_range {
 namespace detail {
 
 /// log(sum of exp(x)) in one pass. Every lane has its largest number so far, and the sum of exponentials relative to it. The result is +inf
-/// if an element is, -inf if all are or there is none, NaN if an element is NaN.
+/// if an element is +inf, -inf if all elements are -inf or there is none, NaN if an element is NaN.
 template <class T>
 T log_sum_exp(const T* x, std::int64_t cols) {
   constexpr std::int64_t width = lanes<T>;
@@ -78,8 +78,8 @@ void cross_entropy_grad_row(const T* logits, std::int32_t label, T scale, T log_
 }  // namespace detail
 
 /// loss[i] = -sum over classes of target * log_softmax(logits[i, :]). The target is 1 - smoothing on the label, plus smoothing / cols on
-/// every class. Rows with a negative label have loss 0, whatever their logits are. A logit of +inf makes the loss +inf, or NaN if it is in
-/// the target. NaN makes it NaN. Throws gshard::error for a label >= cols.
+/// every class. Rows with a negative label have loss 0, whatever their logits are. A logit of +inf makes the loss +inf, or NaN if the
+/// target includes its class. A NaN makes it NaN. Throws gshard::error for a label >= cols.
 template <class T>
 void cross_entropy(const T* logits, const std::int32_t* labels, T* loss, std::int64_t rows, std::int64_t cols,
                    T smoothing) {

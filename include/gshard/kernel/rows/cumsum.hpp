@@ -11,7 +11,7 @@
 namespace gshard { inline namespace v0 { namespace kernel {
 
 /// out[o, j, i] = carry[o, i] + sum of x[o, k, i] over the k <= j (exclusive: k < j; reverse: k >= j, k > j), added one after another. x,
-/// out: [outer, n, inner], not overlapping. carry: [outer, inner], the sums of the shards before, or null for zeros.
+/// out: [outer, n, inner], not overlapping. carry: [outer, inner], the sums of the previous shards, or null for zeros.
 template <class T>
 void cumsum(const T* x, const T* carry, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner, bool exclusive, bool reverse) {
   const std::int64_t step = reverse ? -inner : inner, first = reverse ? (n - 1) * inner : 0;
@@ -41,7 +41,7 @@ void cumsum(const T* x, const T* carry, T* out, std::int64_t outer, std::int64_t
   });
 }
 
-/// out[o, i] = sum of x[o, j, i] over j, added one after another. The next shard's carry begins with it.
+/// out[o, i] = sum of x[o, j, i] over j, added one after another. The carry of the next shard starts with this sum.
 template <class T>
 void block_sum(const T* x, T* out, std::int64_t outer, std::int64_t n, std::int64_t inner) {
   parallel_rows(outer, n * inner, [&](std::int64_t begin, std::int64_t end) {

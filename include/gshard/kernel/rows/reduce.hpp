@@ -14,8 +14,8 @@
 
 namespace gshard { inline namespace v0 { namespace kernel {
 
-/// out[o] = sum, max, min or product of a over the factors that are not in the result. Over no elements, it is 0, -infinity (integers: the
-/// lowest), +infinity (the highest) or 1. A NaN in a makes out[o] NaN. Prepared once, run many times. T: float, double,
+/// out[o] = sum, max, min or product of a over the factors that are not in the result. The reduction of no elements is 0, -infinity
+/// (integers: the lowest), +infinity (the highest) or 1. A NaN in a makes out[o] NaN. Prepared once, run many times. T: float, double,
 /// std::int32_t, std::int64_t. Sums and products of integers are modulo 2^n.
 /// Throws gshard::error at construction as `contraction` does.
 template <class T>

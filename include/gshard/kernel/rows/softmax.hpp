@@ -23,7 +23,7 @@ vector<T> lane_numbers() {
   return v;
 }
 
-/// Lanewise maxima that cover the first n elements, and maybe some more, in steps of a vector.
+/// Lanewise maxima of the first n elements, with n rounded up to complete vectors.
 template <class T>
 vector<T> maxima(std::int64_t n, const T* x) {
   constexpr std::int64_t width = lanes<T>;
@@ -75,8 +75,7 @@ void softmax_short_rows(const T* x, T* y, std::int64_t n) {
   store_few<T>(softmax_groups<Cols, T>(load_few<T>(x + i, n - i)), y + i, n - i);
 }
 
-// Rows shorter than a vector, each padded to a full one. Works in blocks, because a vector cannot be read right after its parts were
-// written.
+// Rows shorter than a vector, each padded to a full one. Works in blocks, because reading a vector right after writing its parts stalls.
 template <class T>
 void softmax_padded_rows(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t block = 32;
@@ -118,8 +117,8 @@ void softmax_grad_few_cols(const T* y, const T* dy, T* dx, std::int64_t rows, st
 
 }  // namespace detail
 
-/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x. A row with NaN or +inf, or with nothing but
-/// -inf, becomes NaN.
+/// y[i, :] = exp(x[i, :]) / sum(exp(x[i, :])) for `rows` contiguous rows. In place if y == x. A row with NaN or +inf, or with -inf only,
+/// becomes NaN.
 template <class T>
 void softmax(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
   parallel_rows(rows, cols, [=](std::int64_t begin, std::int64_t end) {

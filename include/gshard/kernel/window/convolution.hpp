@@ -31,15 +31,15 @@ struct windowed_dims {
 };
 
 /// An einsum whose first operand is read through windows: out[o] = sum of a[position(i, k)] * b over the factors that are not in the
-/// result. Positions without an element count as zero. Indices, taps and plain dims are all factors. So one form serves convolutions, sums
+/// result. Positions without an element count as zero. Indices, taps and plain dims are all factors, so one form serves convolutions, sums
 /// over windows, and the gradients of both. The elements to read are copied into scratch memory as patches, piece by piece, and contracted.
 /// Prepared once, run many times.
 /// Throws gshard::error at construction as `contraction` does, or if there are more than max_rank dims and taps.
 template <class T>
 class convolution {
  public:
-  /// most_bytes: limit of scratch memory, which should stay in the cache. It is only kept if the first dim of a can be split. That dim must
-  /// have no window, and must be the first dim of b and out, or absent there.
+  /// most_bytes: limit of scratch memory, which should stay in the cache. The limit holds only if the first dim of a can be split. That dim
+  /// must have no window, and must be the first dim of b and out, or absent there.
   convolution(const windowed_dims& a, const operand_dims& b, const operand_dims& out, std::int64_t most_bytes = 1 << 20) : a_(a) {
     prepare(&b, out, most_bytes);
   }
@@ -72,11 +72,11 @@ class convolution {
 
   windowed_dims a_;
   std::vector<patch_dim> order_;
-  std::int64_t extent_ = 1, step_ = 1;               // of the first dim, and the indices of it in a piece
+  std::int64_t extent_ = 1, step_ = 1;               // extent of the first dim, and its indices per piece
   std::int64_t a_step_ = 0, b_step_ = 0, out_step_ = 0;  // elements from one of its indices to the next
   std::int64_t out_size_ = 0;
-  bool splits_b_ = false, splits_out_ = false;  // they are split into pieces, too
-  bool reads_in_place_ = false;  // the operand is its own patches
+  bool splits_b_ = false, splits_out_ = false;  // also split into pieces
+  bool reads_in_place_ = false;  // no patches are copied
   std::optional<piece> whole_, rest_;
 
   bool is_windowed(std::size_t d) const { return a_.tap_factor[d] != windowed_dims::none || a_.windows[d] != bound_window{}; }
@@ -104,8 +104,8 @@ class convolution {
     if (extent_ > step_ && extent_ % step_ > 0) rest_ = make_piece(b, out, extent_ % step_);
   }
 
-  /// Orders the dims of the patches. Taps come after the windowed dims if the innermost dim has no window, else before them, so that rows
-  /// stay long.
+  /// Orders the dims of the patches. Taps come after the windowed dims if the innermost dim has no window, otherwise before them, so that
+  /// rows stay long.
   void order_dims() {
     const auto rank = std::size_t(a_.at.rank);
     std::size_t before = 0, taps = 0;

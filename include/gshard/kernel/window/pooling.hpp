@@ -30,7 +30,7 @@ class tap_sources {
     });
   }
 
-  /// For every slice, on several threads: calls begin(first, n), then element(out, in, tap) for all elements that read something at that
+  /// For every slice, on several threads: calls begin(first, n), then element(out, in, tap) for all elements that read an element at that
   /// tap. `out` and `in` are offsets in the shard and in the region, `tap` is the number of the tap.
   template <class Begin, class Element>
   void for_each(Begin begin, Element element) const {
@@ -61,8 +61,8 @@ class tap_sources {
 }  // namespace detail
 
 /// out[o] = the largest (reduction::max) or smallest (min) of the elements that o reads through the windows. tap[o] = the row-major number
-/// of the taps of the first such element. NaN is better than all other values. If nothing is read, they are the identity of the reduction
-/// and -1. Prepared once and run many times. Indices are global. `in` is the region in_at of its tensor, which must hold all elements that
+/// of the taps of the first such element. NaN wins over all other values. If nothing is read, out is the identity of the reduction, and tap
+/// is -1. Prepared once and run many times. Indices are global. `in` is the region in_at of its tensor, which must hold all elements that
 /// are read. out and tap are placed at out_at. Throws gshard::error for other reductions.
 class pooling {
  public:
@@ -96,7 +96,7 @@ class pooling {
 
 /// The gradient of pooling, with its windows: dx[p] = sum of dy[o] over the o whose largest (or smallest) element is p. Prepared once and
 /// run many times. tap and dy are the regions tap_at and dy_at of their tensors. Both must hold all o that read the shard dx_at. With wrap,
-/// there must be as many positions as are read: strides times extents of dy equal dilations times extents of dx.
+/// strides times extents of dy must equal dilations times extents of dx.
 class pooling_grad {
  public:
   pooling_grad(const placement& tap_at, const placement& dy_at, const placement& dx_at, const window_array& windows)

@@ -158,7 +158,7 @@ class sources {
         row(out + s.out + i * s.out_step, in + s.in + i * s.in_step, n, out_step, in_step);
       });
   }
-  // Merges `count` runs into one row if possible, else takes them one by one: f(first run, elements, their steps).
+  // Merges `count` runs into one row if possible, otherwise takes them one by one: f(first run, elements, their steps).
   template <class F>
   void in_runs(std::int64_t count, std::int64_t out_step, std::int64_t in_step, F f) const {
     if (out_step == run_ && in_step == run_) return f(0, count * run_, 1, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Chooses which axes of a mesh are within nodes, so that a plan sends few bytes between nodes.
+// Chooses the order of a mesh's axes, so that a plan sends few bytes between nodes.
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
@@ -15,8 +15,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The order of the axes, from the outermost to the innermost, in which a plan sends the fewest bytes between nodes; of several, the first
-/// one, which is the order of the mesh if it is among them. node[k]: that of the process at position k. Processes of a node are successive.
+/// The order of the axes, from the outermost to the innermost, in which a plan sends the fewest bytes between nodes. Ties go to the first
+/// order, and the order of the mesh is tried first. node[k]: the node of the process at position k. Processes of a node are successive.
 /// @see devices_in_order, mpi_options::axis_order, bytes_between_nodes
 constexpr list<int> axis_order(const plan_view& plan, const extents& e, list_view<int> node) {
   list<int> extents, order, best;

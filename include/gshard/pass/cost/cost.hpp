@@ -16,11 +16,11 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The cost of starting a collective of an unknown machine, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
+/// The cost of starting a collective on an unknown machine, as bytes that could be sent in that time: about 10 microseconds at 6 GB/s.
 /// @see runs_on
 inline constexpr std::int64_t default_start_bytes = 1 << 16;
 
-/// Extents of a program's dims and of its mesh axes, known or assumed. They price a plan.
+/// Extents of a program's dims and of its mesh axes, known or assumed, to price a plan.
 struct extents {
   list<std::int64_t> dims;
   std::array<int, max_axes> axes{};
@@ -41,7 +41,7 @@ struct extents {
 };
 
 namespace detail {
-/// Extents that are assumed where the real ones are not known yet. Only their order of magnitude matters.
+/// Extents that are assumed until the real ones are known. Only their order of magnitude matters.
 inline constexpr std::int64_t assumed_dim = 64;
 inline constexpr int assumed_axis = 8;
 
@@ -69,7 +69,8 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
   for (const dim& d : dims) {
     const std::int64_t bound = d.what == dim::kind::bound ? known.find(d.letter) : derived_extent(d, e.dims, e.axes);
     const bool known_dim = d.what == dim::kind::bound ? bound >= 0 : is_known(d, e);
-    // No dim is assumed to be empty. A difference of two assumed extents is 0: it is taken for small, as replicas beyond one per expert.
+    // No dim is assumed to be empty. A difference of two assumed extents is 0; it is assumed to be 1, because it may be small (extra expert
+    // replicas).
     const std::int64_t assumed = bound == 0 && d.what == dim::kind::linear ? 1 : assumed_dim;
     e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed);
     e.known_dims.push_back(known_dim);
@@ -78,7 +79,7 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
 }
 }  // namespace detail
 
-/// True if the bytes of a tensor, and so of its shards, can be counted. @see max_tensor_bytes
+/// True if the bytes of a tensor, and therefore of its shards, can be counted. @see max_tensor_bytes
 constexpr bool is_countable(const value& v, const extents& e) {
   byte_count n(size_of(v.type));
   for (int d = 0; d < v.dims.size(); ++d) n.times(e.dim(v.dims[d]));
@@ -110,14 +111,14 @@ constexpr std::int64_t shard_elements(const dim_list& dims, const sharding& layo
   return n;
 }
 
-/// Sums whose addends have at most so many bytes together gather all addends. That takes one latency instead of two.
+/// If the addends of a sum have at most this number of bytes in total, all addends are gathered, which takes one latency instead of two.
 inline constexpr std::int64_t small_sum_bytes = 4096;
 
 namespace detail {
-/// Bytes of its new shard that a device lacks when a tensor is resharded, on the device that lacks most.
+/// The missing bytes of a device's new shard when a tensor is resharded, on the device that lacks most.
 constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const sharding& to, const extents& e) {
   const std::int64_t bytes = shard_elements(v.dims, to, e) * size_of(v.type);
-  std::int64_t pieces = 1;  // the device holds one of so many equal pieces of its new shard
+  std::int64_t pieces = 1;  // the device holds one of this many equal pieces of its new shard
   for (int d = 0; d < to.rank; ++d) {
     const short_list &before = from.axes[d], &after = to.axes[d];
     if (before.count == 0 || before.is_prefix_of(after)) continue;
@@ -128,19 +129,19 @@ constexpr std::int64_t bytes_lacking(const value& v, const sharding& from, const
 }
 }  // namespace detail
 
-/// Bytes that the busiest of n devices receives when they sum `bytes` bytes of each. Small sums gather all addends. In others each device
-/// sums a block of ceil(numbers / n), and the first has the largest.
+/// Bytes that the busiest of n devices receives when they sum `bytes` bytes of each. Small sums gather all addends. In larger sums each
+/// device sums a block of ceil(numbers / n). The first device has the largest block.
 constexpr std::int64_t bytes_of_sum(std::int64_t bytes, dtype type, std::int64_t n) {
   if (bytes <= small_sum_bytes / n) return bytes * (n - 1);
   const std::int64_t width = size_of(traits(type).part), numbers = bytes / width;
   return bytes + width * (n - 2) * ((numbers + n - 1) / n);
 }
 
-/// The planner's largest price of a collective. So its prices can be added.
+/// The planner's largest price of a collective, so that its prices can be added.
 inline constexpr std::int64_t most_price = max_tensor_bytes;
 
-/// The planner's estimate of the bytes that one device receives in a collective over some axes that reshards a tensor: those of the device
-/// that receives most, if extents divide evenly. @see plan_view::bytes_received
+/// The planner's estimate of the bytes that the busiest device receives when a collective over some axes reshards a tensor, if extents
+/// divide evenly. @see plan_view::bytes_received
 constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from,
                                       const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);

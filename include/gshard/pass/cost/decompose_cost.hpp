@@ -11,7 +11,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The dim along which an operation needs complete lines, if it can be decomposed into operations on blocks; else -1.
+/// The dim along which an operation needs complete lines, if it can be decomposed into operations on blocks; otherwise -1.
 constexpr int line_of(const graph& g, const node& n) {
   switch (traits(n.kind).lines) {
     case line_dim::last: return g.at(n.input(0)).rank() - 1;
@@ -44,8 +44,8 @@ class decompose_cost {
     return (axes & ~e_.known_axes) == 0;
   }
 
-  /// The cost with the dim replicated, or with its axes moved to another dim: the reshards of operands and results. Results that devices
-  /// compute repeatedly count like sending them, as for every operation.
+  /// The cost with the dim replicated, or with its axes moved to another dim: the reshards of operands and results. Results that several
+  /// devices compute cost as much as sending them, as for every operation.
   constexpr std::int64_t whole() const {
     const short_list& dims = n_.rule.in[0];
     std::int64_t best = whole(-1);
@@ -55,7 +55,7 @@ class decompose_cost {
     return best;
   }
 
-  /// True if one gather of each block's best element and its index is the cheapest argmax, against two reductions and against replication.
+  /// True if the cheapest argmax gathers each block's best element and its index, instead of two reductions or replication.
   constexpr bool is_best_by_blocks() const {
     if (!has_blocks()) return false;
     // One pass over a block for value and index together is slower than one pass for each. The difference, as bytes sent per element:
@@ -103,7 +103,7 @@ class decompose_cost {
     s.partial = 0;
     return s;
   }
-  /// The cost of resharding a result to the sharding in which it is wanted.
+  /// The cost of resharding a result to its wanted sharding.
   constexpr std::int64_t moved(const value& v, const sharding& from) const {
     return plan_reshard(v, from, complete(v.layout), e_).cost(e_);
   }
@@ -122,7 +122,7 @@ class decompose_cost {
     const std::int64_t best = size_of(x.type) + size_of(dtype::i32), others = e_.devices(sharded_.mask()) - 1;
     return starts * e_.start_bytes + shard_elements(result.dims, made, e_) * others * best + moved(result, made);
   }
-  /// The sharding of a result, given that of the operand.
+  /// The sharding of a result, given the operand's sharding.
   constexpr sharding result_of(const sharding& x, int o = 0) const {
     const short_list& dims = n_.rule.out[o];
     sharding made = sharding::replicated(dims.size());

@@ -24,9 +24,9 @@ struct measured_curve {
     at[std::size_t(count)] = x;
     value[std::size_t(count++)] = y;
   }
-  /// The value of the first point before the points, and that of the last one after them.
+  /// Constant before the first point and after the last point.
   constexpr double clamped(double x) const { return x >= at[std::size_t(count - 1)] ? value[std::size_t(count - 1)] : before_last(x); }
-  /// The value of the first point before the points. After them the line through the last two points goes on, if it rises.
+  /// Constant before the first point. After the last point, the line through the last two points continues, if it rises.
   constexpr double extended(double x) const {
     const auto last = std::size_t(count - 1);
     if (x <= at[last]) return before_last(x);
@@ -60,24 +60,24 @@ struct operation_time {
   constexpr double seconds(std::int64_t bytes) const { return start + per_byte * double(bytes); }
 };
 
-/// What `gshard-calibrate` measures. Where a table has no entry, rates of the machine hold. @see machine
+/// Times that `gshard-calibrate` measures. Without an entry, the rates of the machine apply. @see machine
 struct measured_times {
-  /// Of collectives: those of `op` from all_gather to collective_permute.
+  /// The number of kinds of collectives: `op` from all_gather to collective_permute.
   static constexpr std::size_t kinds = std::size_t(op::collective_permute) - std::size_t(op::all_gather) + 1;
 
-  /// Seconds of a collective, by kind and reach of its groups. Within a node they are a function of the bytes that a device receives; else
-  /// of the bytes that a node receives from others.
+  /// Seconds of a collective, by kind and reach of its groups. Within a node they are a function of the bytes that a device receives;
+  /// otherwise of the bytes that a node receives from others.
   std::array<std::array<measured_curve, std::size_t(group_reach::count_)>, kinds> collectives{};
   /// Seconds per addition or multiplication in a product of matrices, by its smallest extent: alone, and in batches.
   measured_curve product{}, batched_product{};
   std::array<operation_time, std::size_t(op::count_)> operations{};
-  double run_start = 0;  ///< seconds of a run besides its steps
-  /// The share of a collective's time that passes while other steps compute; below 0 if both take longer at once.
+  double run_start = 0;  ///< seconds of a run in addition to its steps
+  /// The share of a collective's time that overlaps with computing steps; below 0 if overlap slows both down.
   double hidden = 1;
 
   constexpr bool operator==(const measured_times&) const = default;
 
-  /// That of all_to_all for a kind without a curve of its own: permutes, ragged exchanges and looped einsums.
+  /// The curve of a collective. Kinds without a curve use that of all_to_all: permutes, ragged exchanges and looped einsums.
   constexpr const measured_curve& collective(op kind, group_reach reach) const {
     const bool is_listed = kind >= op::all_gather && kind <= op::collective_permute;
     const auto curve_of = [&](op k) -> const measured_curve& {
@@ -88,7 +88,7 @@ struct measured_times {
   constexpr measured_curve& collective(op kind, group_reach reach) {
     return collectives[std::size_t(kind) - std::size_t(op::all_gather)][std::size_t(reach)];
   }
-  /// The curve of products in batches, or if there is none, that of single products.
+  /// The curve of products in batches, otherwise the curve of single products.
   constexpr const measured_curve& products(bool batched) const { return batched && batched_product.known() ? batched_product : product; }
   constexpr const operation_time& operation(op kind) const { return operations[std::size_t(measured_as(kind))]; }
   /// True if the local operations of a program are measured.

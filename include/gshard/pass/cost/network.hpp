@@ -19,8 +19,8 @@ concept network = requires(const T& on, op kind, std::uint32_t axes, const exten
   { on.seconds(kind, axes, e, bytes_received) } -> std::same_as<double>;
 };
 
-/// A network whose devices share links in nodes. Groups along `axes` that move the same data are along the axes of `replicas`: a node
-/// receives that data once for all of them. On a torus each device has its own links, so there it travels once for each group.
+/// A network whose devices share links in nodes. Groups along `axes` that differ only along the axes of `replicas` move the same data. A
+/// node receives that data once for all of them. On a torus each device has its own links, so the data travel once for each group.
 /// @see machine
 template <class T>
 concept network_of_nodes =
@@ -30,8 +30,7 @@ concept network_of_nodes =
     };
 
 namespace detail {
-/// Seconds of a collective. Only a network of nodes tells groups that move the same data from others. A ragged exchange starts twice:
-/// counts travel first.
+/// Seconds of a collective. Only a network of nodes uses `replicas`. A ragged exchange starts twice: counts travel first.
 template <network Network>
 constexpr double seconds_on(const Network& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                             std::uint32_t replicas) {

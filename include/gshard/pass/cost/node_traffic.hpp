@@ -17,7 +17,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How the members of a group of devices are spread over nodes.
+/// The distribution of the members of a device group over nodes.
 struct nodes_of_group {
   std::int64_t members = 1;
   std::int64_t nodes = 1;
@@ -54,8 +54,8 @@ constexpr int member_of_group(int first, std::int64_t m, std::uint32_t axes, con
   return device;
 }
 
-/// The members of a group along these axes that share a node, if a node holds `node_devices` successive devices. An axis is within a node,
-/// or across nodes; one whose extent neither divides what is left of a node nor is a multiple of it counts as its whole part within.
+/// The members of a group along these axes that share a node, if a node holds `node_devices` successive devices. Axes fill the node from
+/// the innermost on, in whole parts. The number is approximate if an extent neither divides the rest of the node nor is a multiple of it.
 constexpr std::int64_t members_on_node(std::uint32_t axes, const extents& e, int node_devices) {
   std::int64_t left = node_devices, here = 1;
   for (int a = max_axes; a-- > 0;) {
@@ -68,7 +68,7 @@ constexpr std::int64_t members_on_node(std::uint32_t axes, const extents& e, int
 }
 }  // namespace detail
 
-/// The groups along these axes. An axis is within a node or across nodes, as in members_on_node.
+/// The distribution of each group along these axes, with `node_devices` successive devices on a node. @see members_on_node
 constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, int node_devices) {
   const std::int64_t here = detail::members_on_node(axes, e, node_devices);
   nodes_of_group g{.members = e.devices(axes)};
@@ -77,7 +77,7 @@ constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, in
   g.crossings = g.nodes > 1 ? g.nodes : 0;
   return g;
 }
-/// The group of a device, if device d is on node[d].
+/// The distribution of a device's group, if device d is on node[d].
 constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, list_view<int> node, int device) {
   nodes_of_group g{.members = e.devices(axes), .nodes = 0};
   const int first = detail::first_of_group(device, axes, e);
@@ -95,9 +95,9 @@ constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, li
   return g;
 }
 
-/// Bytes that all members of a group together receive from devices on other nodes, if each member receives `bytes_received`. Gathers and
-/// reductions are in two levels: a node sends one partial sum, and gets each block once. `at_once`: every member sends the same to all
-/// others, as in small sums. Permutes are taken to be random, other moves to be even.
+/// The total bytes that members of a group receive from devices on other nodes, if each member receives `bytes_received`. Gathers and
+/// reductions have two levels: a node sends one partial sum, and gets each block once. `at_once`: every member sends the same data to all
+/// others, as in small sums. Permutes are assumed to be random, other moves to be even.
 constexpr std::int64_t bytes_between_nodes(op kind, const nodes_of_group& g, std::int64_t bytes_received, bool at_once = false) {
   if (g.nodes <= 1 || bytes_received <= 0) return 0;
   if (is_looped_product(kind)) return detail::saturating_product(g.crossings, bytes_received);
@@ -121,7 +121,7 @@ constexpr mesh_place place_of(const plan_view& plan, const sharding& layout, int
   return at;
 }
 
-/// The mesh axes along which groups of a step hold replicas: of a tensor that it moves, or of all tensors that it sums.
+/// The mesh axes along which groups of a step hold replicas, of any tensor that it moves, or of all tensors that it sums.
 class replicas_of_step {
  public:
   constexpr explicit replicas_of_step(bool sums) : sums_(sums), replicated_(sums ? ~0u : 0u) {}
@@ -131,7 +131,8 @@ class replicas_of_step {
     replicated_ = sums_ ? replicated_ & here : replicated_ | here;
     partial_ |= before.partial | after.partial;
   }
-  /// The axes along which several groups hold the same. `within`: the axes of the step's groups. `many`: those with more than one device.
+  /// The axes along which several groups hold the same data. `within`: the axes of the step's groups. `many`: the axes with more than one
+  /// device.
   constexpr std::uint32_t between_groups(std::uint32_t within, std::uint32_t many) const {
     return replicated_ & ~partial_ & ~within & many;
   }
@@ -159,12 +160,12 @@ constexpr std::uint32_t replica_axes(const plan_view& plan, const node& step, co
   return replicas.between_groups(step.attr.axes, many);
 }
 
-/// Indices of every dim of a tensor.
+/// A block of a tensor: an interval of indices of every dim.
 struct block_of_tensor {
   std::array<interval, max_rank> at{};
   constexpr bool operator==(const block_of_tensor&) const = default;
 };
-/// The elements that are in at least one block, from dim d on.
+/// The number of elements in the union of blocks, over the dims from d on.
 constexpr std::int64_t elements_in_any(const list<block_of_tensor>& blocks, int rank, int d = 0) {
   if (d == rank) return 1;
   const auto dim = std::size_t(d);
@@ -276,7 +277,7 @@ struct group_traffic {
     for (int d = 0; d < v.rank(); ++d) b.at[std::size_t(d)] = held(v, d, plan.windows, e, at);
     return b;
   }
-  /// Each node receives once what its members need and none of them has.
+  /// Bytes if each node receives an element once that its members need and none of them has.
   constexpr std::int64_t moved() const {
     /// One shard, which several members may hold.
     struct origin {
@@ -306,14 +307,15 @@ struct group_traffic {
     }
     return total;
   }
-  /// Each node gets the shard of each member of another node once.
+  /// Bytes if each node receives the shard of each member of other nodes once.
   constexpr std::int64_t gathered() const {
     std::int64_t total = 0;
     for (std::int64_t m = 0; m < size; ++m)
       for (int t = 0; t < step.inputs; ++t) total = saturating_sum(total, saturating_product(bytes(before(t), m), spread().nodes - 1));
     return total;
   }
-  /// True if a group before this one along the axes of a mask has its members on the same nodes. Then that group and this one divide a sum.
+  /// True if a group before this one along the axes of a mask has its members on the same nodes. If so, the two groups divide the work of a
+  /// sum.
   constexpr bool has_earlier_twin(std::uint32_t replicas) const {
     const int start = first_of_group(first, replicas, e);
     for (std::int64_t k = 0;; ++k) {
@@ -358,7 +360,7 @@ constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const node& st
     }
   return total;
 }
-/// In all steps of a plan. Steps of a loop count once.
+/// The same for all steps of a plan. Steps of a loop count once.
 constexpr std::int64_t bytes_between_nodes(const plan_view& plan, const extents& e, list_view<int> node) {
   std::int64_t total = 0;
   for (const gshard::node& step : plan.steps) total += bytes_between_nodes(plan, step, e, node);

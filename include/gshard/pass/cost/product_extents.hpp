@@ -13,8 +13,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The extents of an einsum of two operands on the device with the largest shards, as `batch` products of matrices. Of a grouped product:
-/// with equally many rows for each expert.
+/// The extents of an einsum of two operands on the device with the largest shards, as `batch` products of matrices. For a grouped product,
+/// each expert has equally many rows.
 struct product_extents {
   std::int64_t batch = 1, rows = 1, columns = 1, contracted = 1;
 
@@ -23,7 +23,7 @@ struct product_extents {
 
 constexpr product_extents extents_of_product(const plan_view& plan, const node& n, const extents& e) {
   product_extents p;
-  const bool fused = traits(n.kind).fused_products > 0;  // then of its first product
+  const bool fused = traits(n.kind).fused_products > 0;  // then the extents are those of its first product
   const bool grouped = traits(n.kind).grouped;
   if (n.inputs != 2 && !fused && !grouped) return p;
   std::uint32_t seen = grouped ? 1u << n.rule.in[2].back() : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The bytes that devices receive in a communication step, for any extents: uneven and empty shards included.
+// The bytes that devices receive in a communication step, for any extents, including uneven and empty shards.
 
 #include <gshard/base/counting.hpp>
 #include <gshard/base/list.hpp>
@@ -16,8 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// One device for each combination of shard sizes: prices look at these instead of all devices. Along axes of windows and of reordered axes
-/// these are all coordinates, up to `most` devices; on larger meshes the first two, the last two, and those that pairs name.
+/// One device for each combination of shard sizes. Prices visit these devices instead of all. Along axes of windows and reordered axes they
+/// include all coordinates, up to `most` devices. On larger meshes they include the first two, the last two, and the coordinates of pairs.
 class representative_places {
  public:
   constexpr representative_places(list_view<window> windows, const extents& e) : windows_(windows), e_(e) {}
@@ -49,7 +49,7 @@ class representative_places {
       if (a < 0) return;
     }
   }
-  /// The number of coordinates along the axes of a mask for which these stand.
+  /// The number of devices, along the axes of a mask, that these coordinates represent.
   constexpr std::int64_t count(std::uint32_t axes, const mesh_place& at) const {
     std::int64_t n = 1;
     for (int a = 0; a < max_axes; ++a)
@@ -60,8 +60,8 @@ class representative_places {
  private:
   list_view<window> windows_;
   const extents& e_;
-  std::uint32_t all_ = 0;                   // axes of which all coordinates differ
-  std::array<list<int>, max_axes> changes_;  // coordinates from which on shards may have another size than before
+  std::uint32_t all_ = 0;                   // axes with all coordinates
+  std::array<list<int>, max_axes> changes_;  // coordinates at which the size of shards may change
 
   static constexpr std::int64_t most = 1 << 16;
 
@@ -108,7 +108,7 @@ class step_traffic {
   constexpr step_traffic(const node& step, list_view<value> values, list_view<window> windows, const extents& e)
       : step_(step), values_(values), windows_(windows), e_(e), devices_(e.devices(step.attr.axes)) {}
 
-  /// `of`: only the bytes that this device receives in moves of this kind.
+  /// The bytes of the device that receives most. `of`: only its bytes in moves of this kind.
   constexpr std::int64_t most(op of) const {
     if (devices_ <= 1) return 0;
     if (is_looped_product(step_.kind)) return of_ring(values_[std::size_t(ring_operand(step_))]);
@@ -127,7 +127,7 @@ class step_traffic {
   constexpr const value& before(int i) const { return values_[std::size_t(step_.input(i))]; }
   constexpr const value& after(int i) const { return values_[std::size_t(step_.output(i))]; }
 
-  /// Every device lacks a part of its new shards, and receives that. `all`: not only in moves of this kind.
+  /// Every device receives the missing part of its new shards. `all`: in all moves, not only of this kind.
   constexpr std::int64_t of_moves(op of, bool all) const {
     representative_places places(windows_, e_);
     for (int i = 0; i < step_.inputs; ++i) places.add(before(i), after(i));
@@ -145,7 +145,7 @@ class step_traffic {
     });
     return asked;
   }
-  /// The first device has the largest shards. A reduce_scatter receives an addend of its shard from each other device.
+  /// The first device has the largest shards. In a reduce_scatter, it receives an addend of its shard from each other device.
   constexpr std::int64_t of_sums() const {
     const bool scatters = !traits(step_.kind).one_call;  // no all_reduce
     std::int64_t elements = 0;
@@ -154,7 +154,8 @@ class step_traffic {
     if (scatters) return saturating_product(elements * size_of(type), devices_ - 1);
     return bytes_of_sum(elements * size_of(type), type, devices_);
   }
-  /// Every block passes by, except one: of an operand the device's own, of a sum the block with which its partial sums begin.
+  /// A device receives every block except one. For an operand, this is its own block; for a sum, the block with which its partial sums
+  /// begin.
   constexpr std::int64_t of_ring(const value& ring) const {
     const value v = sent(ring);
     const std::uint32_t axes = step_.attr.axes;

@@ -26,7 +26,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The devices for which plans are compared. The default is a node of a cluster with a 50 Gbit/s network, which sends about
+/// The machine for which plans are compared. The default is a node of a cluster with a 50 Gbit/s network, which sends about
 /// `default_start_bytes` in the time of a collective's start. Only the ratios matter for a choice.
 struct machine {
   double flops = 1e12;         ///< additions and multiplications per second
@@ -36,11 +36,11 @@ struct machine {
   int node_devices = 1;        ///< successive devices of the mesh that share a node and its link
   double node_bytes = 1e10;    ///< bytes per second that a device receives from devices of its node
   double node_start = 1e-6;    ///< seconds that the start of a collective within a node takes
-  measured_times measured{};   ///< times that hold instead of rates, where they are measured
+  measured_times measured{};   ///< measured times, used instead of the rates
 
   constexpr bool operator==(const machine&) const = default;
 
-  /// Bytes that a node receives from other nodes in a collective of all groups along these axes. Along `replicas`, other axes, groups move
+  /// Bytes that a node receives from other nodes in a collective of all groups along these axes. Along `replicas` (other axes), groups move
   /// the same data.
   constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                                        std::uint32_t replicas = 0) const {
@@ -49,8 +49,8 @@ struct machine {
     return double(gshard::bytes_between_nodes(kind, g, bytes_received, at_once)) * node_devices /
            double(g.members * detail::members_on_node(replicas, e, node_devices));
   }
-  /// The time of a collective whose busiest device receives so many bytes: its start, and the bytes that a node receives from others, or
-  /// those that a device receives within its node. Both are sent at the same time, in rounds.
+  /// The time of a collective whose busiest device receives `bytes_received`: its start, and the longer of two transfers. A node receives
+  /// bytes from other nodes, and a device receives bytes within its node. Both run at the same time, in rounds.
   constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received, std::uint32_t replicas = 0) const {
     if (bytes_received <= 0) return 0;
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
@@ -81,7 +81,8 @@ struct machine {
 static_assert(network_of_nodes<machine>);
 
 /// The bytes that a device receives from other nodes while one collective starts: start time / seconds per byte. Both come from a measured
-/// all_gather, else from the machine's rates; so do seconds per byte if the curve does not rise. From 1 to 2^40. @see runs_on
+/// all_gather, otherwise from the machine's rates. Seconds per byte also come from the rates if the curve does not rise. The result is from
+/// 1 to 2^40. @see runs_on
 constexpr std::int64_t start_bytes_of(const machine& on) {
   double start = on.start, each = on.node_devices / on.link_bytes;
   const auto reach = on.node_devices > 1 ? group_reach::both : group_reach::between_nodes;
@@ -89,7 +90,7 @@ constexpr std::int64_t start_bytes_of(const machine& on) {
     const auto last = std::size_t(curve.count - 1);
     start = curve.value[0];
     const double slope = (curve.value[last] - curve.value[0]) / (curve.at[last] - curve.at[0]);
-    if (slope > 0) each = slope * on.node_devices;  // the curve is of a node's bytes
+    if (slope > 0) each = slope * on.node_devices;  // the curve counts bytes of a node
   }
   const double bytes = each > 0 ? start / each : each == 0 && start > 0 ? std::numeric_limits<double>::max() : 0;
   return !(bytes >= 1) ? 1 : bytes > double(std::int64_t(1) << 40) ? std::int64_t(1) << 40 : std::int64_t(bytes);
@@ -130,7 +131,7 @@ constexpr double loop_count(const plan_view& plan, const node& step, const exten
       n *= double(shard_extent(t.dims[d], t.layout[d], e));
     }
   };
-  const std::int32_t last = is_looped_product(step.kind) ? ring_operand(step) : -1;  // the other tensors are sharded as the work is
+  const std::int32_t last = is_looped_product(step.kind) ? ring_operand(step) : -1;  // the other tensors are sharded like the work
   for (const bool now : {false, true}) {
     for (int o = 0; o < step.outputs; ++o)
       if ((step.output(o) == last) == now) loop(step.output(o), step.rule.out[o]);
@@ -142,8 +143,8 @@ constexpr double loop_count(const plan_view& plan, const node& step, const exten
 
 }  // namespace detail
 
-/// Additions and multiplications of a step: of einsums, convolutions and attention, of complex numbers 4 times as many; 0 for other
-/// operations. Infinite if the extents cannot be counted.
+/// Additions and multiplications of an einsum, convolution, attention, or custom operation with `flops`. For complex numbers, 4 times as
+/// many. 0 for other operations. Infinite if the extents cannot be counted.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
   if (step.kind == op::custom) return step.attr.custom->flops > 0 ? step.attr.custom->flops * detail::loop_count(plan, step, e) : 0;
   const bool products = traits(step.kind).product && (step.inputs == 2 || traits(step.kind).grouped);
@@ -188,7 +189,7 @@ constexpr double seconds_of_memory(op kind, std::int64_t bytes, const machine& o
   return measured.known() ? measured.seconds(bytes) : double(bytes) / on.memory_bytes;
 }
 
-/// The most bytes that are alive at once of all values that steps make, or `uncountable`.
+/// The peak bytes of the values that steps make, or `uncountable`.
 constexpr std::int64_t peak_bytes(const plan_view& plan, const extents& e) {
   list<std::int64_t> change(plan.steps.size() + 2, 0);
   std::int64_t all = 0;
@@ -243,7 +244,7 @@ constexpr std::int64_t bytes_touched(const plan_view& plan, const extents& e) {
 }
 
 /// The price of a plan at these extents. Inputs arrive at the speed of the links, so replicated inputs are not free; on a measured machine
-/// they are where they are needed, as in executors. Steps run one after the other, without overlap.
+/// they cost nothing, as in executors. Steps run one after the other, without overlap.
 template <network Network>
 constexpr step_price price(const plan_view& plan, const extents& e, const machine& on, const Network& through) {
   step_price p;

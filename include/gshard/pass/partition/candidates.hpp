@@ -31,8 +31,8 @@ constexpr std::uint32_t joint_factors(const planning& p, const node& n, int axis
   return found;
 }
 
-/// Factors for an axis that shards only dims that the node needs unsharded (or taps): other dims of that operand. An all-to-all to one of
-/// them moves less than an all-gather. Empty if a form of the operand without the axis exists already.
+/// Factors for an axis that shards only blocked dims (or taps) of an operand: other dims of that operand. An all-to-all to one of them
+/// moves less than an all-gather. Empty if a form of the operand without the axis exists already.
 constexpr std::uint32_t alternative_factors(const planning& p, const node& n, int axis) {
   std::uint32_t found = 0;
   if ((!n.rule.blocked && !tap_factors(n)) || n.outputs == 0) return found;
@@ -48,8 +48,8 @@ constexpr std::uint32_t alternative_factors(const planning& p, const node& n, in
   return found;
 }
 
-/// The factors that a mesh axis may shard, a bit each: all that it shards in a form of an operand, or in the wanted sharding of a result.
-/// Where it shards none, joint or alternative factors are added.
+/// The factors that a mesh axis may shard, a bit each: the factors that it shards in a form of an operand, or in the wanted sharding of a
+/// result. If the axis shards no operand, joint or alternative factors are added.
 constexpr std::uint32_t candidate_factors(const planning& p, const node& n, int axis) {
   std::uint32_t found = 0;
   const auto look = [&](const sharding& s, const short_list& factors) {
@@ -98,7 +98,7 @@ constexpr bool order_axes(const planning& p, strategy& how, const node& n, bool 
   return differs;
 }
 
-/// The factors that every mesh axis may shard.
+/// The candidate factors of each mesh axis.
 struct axis_candidates {
   std::uint32_t of[max_axes]{};
   bool any = false;
@@ -136,7 +136,7 @@ constexpr bool for_each_strategy(const planning& p, const node& n, const axis_ca
   return for_each_strategy(p, n, candidates, axis + 1, how, visit);
 }
 
-/// Calls visit(order) for the device orders, besides the mesh's own, of the operands' forms and of the wanted results.
+/// Calls visit(order) for the device orders of the operands' forms and of the wanted results, except the mesh's own order.
 template <class Visit>
 constexpr void for_each_order(const planning& p, const node& n, const Visit& visit) {
   const auto look = [&](const sharding& s) {

@@ -3,7 +3,7 @@
 
 // The einsum planner, used for all operations: chooses the cheapest strategy of a node (arXiv 2006.16668 section 3.3.2).
 //
-// The cost is that of resharding the operands to the strategy, and the results to the shardings that propagation wants. An axis may shard
+// The cost of a strategy is that of resharding operands to it, and results to the shardings that propagation wants. An axis may shard
 //   a batch factor (in all operands and the result)  nothing moves
 //   a free factor (in one operand and the result)    the other operand is replicated over the axis
 //   a contracted factor (in the operands alone)      the result is a partial sum: all_reduce, or reduce_scatter where it is sharded.
@@ -22,7 +22,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Refines the open dims of a wanted sharding to the sharding in which the result is made. So a sorted tensor keeps its sharding.
+/// Refines the open dims of a wanted sharding to the sharding in which the result is made, so that a sorted tensor keeps its sharding.
 constexpr void refine_open_dims(sharding& wanted, std::uint8_t open, const sharding& made) {
   if (!open) return;
   std::uint32_t used = wanted.used();
@@ -34,7 +34,7 @@ constexpr void refine_open_dims(sharding& wanted, std::uint8_t open, const shard
   }
 }
 
-/// The sharding that is wanted for result o, given the one in which it is made. Partial sums may stay where they are wanted or allowed.
+/// The wanted sharding of result o, given the sharding in which it is made. Partial sums stay if they are wanted or allowed.
 constexpr sharding wanted_sharding(const planning& p, const node& n, int o, const sharding& made) {
   sharding wanted = p.g.at(n.output(o)).layout;
   const std::uint32_t may_be_partial = p.may_stay_partial[std::size_t(n.output(o))] ? ~wanted.used() : wanted.partial;
@@ -48,7 +48,7 @@ constexpr sharding wanted_sharding(const planning& p, const node& n, int o, cons
 inline constexpr std::int64_t excluded = most_price * 32;
 
 /// The cost of a strategy in bytes: reshards of operands to their forms, and of results to the wanted shardings. Work that is replicated
-/// over an axis counts like sending its results, unless the operation only moves data.
+/// over an axis costs as much as sending its results, unless the operation only moves data.
 constexpr std::int64_t strategy_cost(const planning& p, const node& n, const strategy& how, const partial_state& partial) {
   std::int64_t total = 0;
   for (int i = 0; i < n.inputs; ++i) total += operand_cost(p, n, i, how, partial);
@@ -80,8 +80,8 @@ struct combined_cost {
     return starts <= other.starts && moved <= other.moved && bytes <= other.bytes && (starts < other.starts || bytes < other.bytes);
   }
 };
-/// Adds the moves that bring a tensor into a sharding. If its node runs again, these are the moves of its operands. Forms in `counted` need
-/// none.
+/// Adds the moves that bring a tensor into a sharding. If its node runs again, these are the moves of its operands. Forms in `counted` are
+/// free.
 constexpr void add_moves(start_set& all, const planning& p, std::int32_t tensor, const sharding& layout, priced_forms& counted) {
   if (counted.has(tensor, layout)) return;
   if (!counted.full()) counted.add(tensor, layout);
@@ -136,7 +136,7 @@ constexpr bool knows_extents(const planning& p, const node& n) {
   return true;
 }
 
-/// A strategy that is no worse than `best` in any respect and better in one, once moves are combined; else `best`.
+/// A strategy that is no worse than `best` in any respect and better in one, once moves are combined; otherwise `best`.
 constexpr strategy choose_combined(const planning& p, const node& n, const partial_state& partial, strategy best) {
   if (n.inputs + n.outputs < 3 || best.order || !knows_extents(p, n)) return best;
   strategy how(p.axes);
@@ -153,7 +153,7 @@ constexpr strategy choose_combined(const planning& p, const node& n, const parti
   return best;
 }
 
-/// True if the node computes something about the shards of its result, so that it must be partitioned like its result.
+/// True if the node must be partitioned like its result, because it computes properties of the result's shards.
 constexpr bool follows_result(const node& n) { return traits(n.kind).follows_result || n.attr.of_blocks; }
 constexpr strategy strategy_of_result(const planning& p, const node& n) {
   strategy how(p.axes);
@@ -186,11 +186,11 @@ constexpr strategy cheapest_strategy(const planning& p, const node& n, const par
     });
   };
   look(0);
-  if (!partial.axes && !p.g.orders.empty() && traits(n.kind).only_moves) for_each_order(p, n, look);  // no partial sum has an order
+  if (!partial.axes && !p.g.orders.empty() && traits(n.kind).only_moves) for_each_order(p, n, look);  // partial sums have no device order
   return best;
 }
 
-/// The same for a product. Each operand in which it is linear may stay partial over axes of its own. @see may_pass_partial
+/// The same for a product. Each operand in which it is linear may stay partial over its own axes. @see may_pass_partial
 constexpr partitioning keep_partial_operands(const planning& p, const node& n, partitioning best, std::int64_t lowest) {
   const auto axes_of = [&](int i) { return is_linear_in(n, i) ? partial_sum_axes(p, n.in[i]) : std::uint8_t(0); };
   const std::uint8_t a = axes_of(0), b = axes_of(1);

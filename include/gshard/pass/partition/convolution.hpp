@@ -73,8 +73,8 @@ constexpr bool may_keep_first_operand(const layout_cache& cache, const node& n, 
   return false;
 }
 
-/// True if a device that keeps its block of the first operand reads at least twice its own shard of the second. Then the strategy saves
-/// little.
+/// True if a device that keeps its block of the first operand reads at least twice its own shard of the second. In that case, the strategy
+/// saves little.
 constexpr bool reads_most_of_second(const graph& g, const extents& e, const node& n, const sharded_form& second) {
   value v = g.at(n.input(1));
   const std::int64_t share = shard_elements(v.dims, second.layout, e);

@@ -24,7 +24,7 @@ struct sharded_form {
 };
 
 /// For each tensor of a graph, the forms in which the plan has it so far. Each form is a value of the plan.
-/// Costs are bytes that one device receives, plus `start_bytes` per collective, plus 1 if anything happens at all.
+/// Costs are bytes that one device receives, plus `start_bytes` per collective, plus 1 unless the form exists.
 class layout_cache {
  public:
   constexpr layout_cache(const graph& g, const extents& e)
@@ -59,7 +59,7 @@ class layout_cache {
   /// Marks the storage of a tensor as overwritten: reading it later is an error.
   constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
   constexpr bool is_overwritten(std::int32_t tensor) const { return overwritten_[std::size_t(owner(tensor))]; }
-  /// Adds a form of a tensor that the plan does not have, to price a plan that has it. `retract` removes it, the last one first.
+  /// Adds a form of a tensor that the plan does not have, to price a plan that has it. `retract` removes assumed forms, the last one first.
   constexpr void assume(std::int32_t tensor, const sharding& layout) { add(tensor, {layout, {}}, -1); }
   constexpr void retract(std::int32_t tensor) {
     const auto last = std::int32_t(values.size()) - 1;
@@ -69,7 +69,7 @@ class layout_cache {
     next_.pop_back();
     values.pop_back();
   }
-  /// Adds a value that is no form of a tensor: a form as devices exchange it. Step `producer` of the plan makes it.
+  /// Adds a value that is not a form of a tensor: a form as devices exchange it. Step `producer` of the plan makes it.
   constexpr std::int32_t add_sent(const value& form, std::int32_t producer) {
     value v = sent(form);
     v.bf16_on_wire = v.fits_bf16 = false;
@@ -85,11 +85,11 @@ class layout_cache {
     v.layout = layout;
     v.layout.open = 0;
   }
-  /// From now on no form of the tensor is known; its values stay in the plan.
+  /// Forgets all forms of the tensor; its values stay in the plan.
   constexpr void forget(std::int32_t tensor) { first_[std::size_t(tensor)] = -1; }
 
-  /// The moves that reshard a form of a tensor. An exchange that moves only rows in use is ragged, and priced as if choices were spread
-  /// equally over expert groups. It starts twice: counts travel first.
+  /// The moves that reshard a form of a tensor. An exchange that moves only rows in use is ragged. Its price assumes that choices are
+  /// spread equally over expert groups. It starts twice: counts travel first.
   constexpr move_list moves_between(std::int32_t tensor, const value& form, const sharding& from, const sharding& to) const {
     const value v = sent(form);
     move_list all = plan_reshard(v, from, to, e_);
@@ -118,7 +118,7 @@ class layout_cache {
     const std::int64_t bytes = bytes_between_orders(before, after, g_.windows, g_.orders, e_);
     return way.cost(e_) + (bytes > 0 ? bytes : -e_.start_bytes);
   }
-  /// The cost of one exchange between two forms of which one has windows.
+  /// The cost of one exchange between two forms, if one has windows.
   constexpr std::int64_t exchange_cost(const value& before, const value& after) const {
     const value from = sent(before), to = sent(after);
     const std::int64_t bytes = from.layout.order == to.layout.order ? bytes_lacking(from, to, g_.windows, e_)
@@ -140,7 +140,7 @@ class layout_cache {
     const std::int64_t moved = cost_of_move(tensor, layout), repeated = moved > 1 ? cost_of_repetition(tensor, layout) : -1;
     return repeated >= 0 && repeated < moved;
   }
-  /// The cost of a move from the cheapest form, which `from` receives.
+  /// The cost of a move from the cheapest form. Sets `from` to that form.
   constexpr std::int64_t cost_of_move(std::int32_t tensor, const sharding& layout, std::int32_t* from = nullptr) const {
     std::int64_t best = -1;
     const value* const all = values.data();
@@ -187,8 +187,8 @@ class layout_cache {
   list<char> overwritten_;    // by tensor
   list<char> of_smaller_;     // by tensor @see tensors_of_smaller_operands
 
-  /// The cost of the operands from which the node of a tensor makes it in this sharding; -1: it cannot. Forms in `counted` are free, and
-  /// those that the cost includes are added. `left`: how many nodes may be looked at.
+  /// The cost of the operands if the node of a tensor runs again to make this sharding; -1: it cannot. Forms in `counted` are free. Forms
+  /// that the cost includes are added to `counted`. `left`: the number of nodes that may still be visited.
   constexpr std::int64_t cost_of_repetition(std::int32_t tensor, const sharding& layout, priced_forms& counted, int& left) const {
     if (left-- <= 0) return -1;
     const node& n = g_.nodes.data()[g_.at(tensor).producer];
@@ -218,8 +218,8 @@ class layout_cache {
     return cost_of_repetition(tensor, layout, counted, left);
   }
 
-  /// The part of `bytes`, those of all rows, that rows in use have if choices are spread equally over groups of experts. `counts`: of these
-  /// rows.
+  /// The bytes of the rows in use, out of `bytes` for all rows, if choices are spread equally over expert groups. `counts`: the counts of
+  /// these rows.
   constexpr std::int64_t bytes_in_use(std::int64_t bytes, std::int32_t counts, const value& rows) const {
     const dim_list& choices = g_.at(g_.nodes[std::size_t(g_.at(counts).producer)].in[0]).dims;  // [G,S,K]
     const std::int64_t groups = e_.dim(rows.dims[0]), all = e_.dim(rows.dims[2]);

@@ -63,7 +63,7 @@ constexpr einsum_loop loop_over_operand(const planning& p, const node& n, const 
     const std::uint32_t axes = now.used() & ~whole.used();
     const move_list way = plan_reshard(p.cache.at(from), now, whole, p.e);
     if (way.count != 1 || way.moves[0].kind != op::all_gather || !now.without(axes).same_layout(whole)) continue;
-    // Devices start with different blocks. So a sum over them must not be replicated: its replicas would differ in rounding.
+    // Devices start with different blocks. Therefore a sum over them must not be replicated: its replicas would differ in rounding.
     bool sums = false;
     for (int d = 0; d < v.rank(); ++d) sums = sums || (!now[d].same(whole[d]) && !n.rule.out[0].contains(n.rule.in[i][d]));
     const sharding made = result_sharding(n, 0, chosen.how, chosen.partial);

@@ -14,8 +14,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The sharding of the result of such a reshape (a merge or a split of dims), given that of its operand. `found` is false if the reshape is
-/// not of this kind. The number of rows must be known and equal the devices of their axes, or the rows must count devices.
+/// The sharding of the result of such a reshape (a merge or a split of dims), given the operand's sharding. `found` is false if the reshape
+/// is not of this kind. The number of rows must be known and equal the devices of their axes, or the rows must count devices.
 struct row_reshape {
   bool found = false;
   sharding to;
@@ -52,7 +52,7 @@ constexpr row_reshape reshape_of_rows(const planning& p, const node& n, const sh
 }
 
 /// The sharding of a merge's operand from which reshape_of_rows makes the wanted sharding. The first axes of the merged dim shard the rows,
-/// one row each; the others shard each row. Shards nothing if there is none.
+/// one row each; the others shard each row. If there is none, it shards nothing.
 constexpr sharding rows_for_merge(const planning& p, const node& n) {
   sharding rows;
   if (n.attr.change != reshape_kind::merge) return rows;

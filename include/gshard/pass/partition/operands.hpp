@@ -16,11 +16,11 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The inputs of the choice of a strategy, besides the node.
+/// The inputs of choosing a strategy, except the node.
 struct planning {
   graph& g;  ///< Propagation has set its shardings. Windows for convolutions are added to its table.
   const extents& e;
-  int axes;  ///< Of the mesh.
+  int axes;  ///< The number of mesh axes.
   const layout_cache& cache;
   const list<char>& needs_complete;    ///< By tensor: some reader needs its sum.
   const list<char>& may_stay_partial;  ///< By tensor: an output, or an addend of a deferred sum, that may be partial.
@@ -55,7 +55,7 @@ constexpr sharded_form operand_form(const planning& p, const node& n, int i, con
     (whole ? part_of_whole : halo) |= needed;
   }
   if (halo) return form;
-  // Moving only the part that is read pays, unless the replicated dim exists already.
+  // Moving only the part that is read is cheaper, unless the replicated form exists.
   if (std::int32_t from = -1;
       !part_of_whole || p.cache.cost(n.input(i), form, from) >= p.cache.cost(n.input(i), form.layout))
     form.windows = {};

@@ -29,7 +29,7 @@ struct partition_options {
   bool keep_partial_outputs = false;
   /// Einsums are looped if a gathered operand or a scattered result has more bytes than this.
   std::int64_t loop_bytes = 0;
-  /// Combined moves receive at most so many bytes per device; 0: none are combined.
+  /// The most bytes per device of combined moves; 0: none are combined.
   std::int64_t combine_bytes = 0;
   /// Partial maxima, minima and products of outputs are completed: the spec of a tensor cannot state them.
   bool only_sums_stay_partial = false;
@@ -47,7 +47,7 @@ struct partitioned {
   list<char> needs_complete;        ///< By tensor of the graph: some reader needs its sum.
 };
 
-/// Which tensors some reader needs as complete sums, and which may stay partial.
+/// The tensors that some reader needs as complete sums, and the tensors that may stay partial.
 struct partial_permissions {
   list<char> needs_complete, may_stay_partial;
 
@@ -71,7 +71,7 @@ struct partial_permissions {
   }
 
  private:
-  /// Addends of sums that are completed after a loop may stay partial, and so may what they are sums of.
+  /// Addends of sums that are completed after a loop may stay partial, as may the operands of linear nodes that make them.
   constexpr void find_addends(const graph& g, const list<char>& live) {
     for (std::size_t i = live.size(); i-- > 0;) {
       const node& n = g.nodes[i];
@@ -140,7 +140,7 @@ class partitioner {
   planning planning_;
   shared_sums shared_;
 
-  /// The form in which an output leaves: as it was computed, and complete unless it may stay partial.
+  /// The form of an output: as it was computed, and complete unless it may stay partial.
   constexpr std::int32_t output(std::int32_t tensor) {
     sharding layout = plan_.cache.first_layout(tensor);
     const bool may_stay = !options_.only_sums_stay_partial || layout.pending == reduction::sum;
@@ -213,11 +213,11 @@ class partitioner {
     }
     return completes;
   }
-  /// Rounds an addend that will travel as bf16 where it is computed. So its sum can start before a reader waits for it.
+  /// Rounds an addend that will travel as bf16 where it is computed, so that its sum can start before a reader waits for it.
   constexpr void round_early(const node& n, int o) {
     if (permissions_.needs_complete[std::size_t(n.output(o))]) plan_.round_addend(n.output(o), {.kind = n.kind, .place = n.place});
   }
-  /// Rounding with error feedback, of every device's addend as it was computed. The residual gets a leading dim over the devices that hold
+  /// Rounds every device's addend, as it was computed, with error feedback. The residual gets a leading dim over the devices that hold
   /// addends. Without such devices nothing is rounded, and the residual is empty.
   constexpr void place_feedback(const node& n) {
     const sharding made = plan_.cache.first_layout(n.input(1));
@@ -269,7 +269,7 @@ class partitioner {
         open ? plan_.cache.first(n.input(0)) : plan_.get_or_reshard(n.input(0), layout, {.kind = n.kind, .place = n.place});
     plan_.add_alias(source, n.output(), n.place);
   }
-  /// A state to which every iteration adds is partial over the axes over which the addend is, if none of them shards it. `addition` is
+  /// A state to which every iteration adds is partial over the axes of the partial addend, if none of them shards the state. `addition` is
   /// linear in both, so the partial sums of the devices add up to the state. No other node may read the state.
   constexpr void defer_sums(const node& addition, std::int32_t state, const sharding& addend) {
     const std::int32_t opened = g_.at(state).producer;
@@ -300,7 +300,7 @@ class partitioner {
     if (n.outputs > 0) step.out[0] = plan_.add_result(n.output(), layout);
     plan_.add(step);
   }
-  /// True if a node reads the value of a state, rather than ends an iteration with its next value.
+  /// True if a node reads the value of a state, and does not only end an iteration with its next value.
   static constexpr bool reads_value(const node& n, std::int32_t state) {
     const bool ends_iteration = is_of_loop(n.kind) && nesting_of_results(n) < 0;
     for (int i = ends_iteration && !writes_row(n) ? 1 : 0; i < n.inputs; ++i)
@@ -342,14 +342,14 @@ class partitioner {
   }
 };
 
-/// The bytes that a device receives in all steps, and `start_bytes` for each collective.
+/// The bytes that a device receives in all steps, plus `start_bytes` for each collective.
 constexpr std::int64_t cost_of_moves(const graph& g, const mesh_shape& mesh, const partitioned& parts, const extents& e) {
   const plan_view plan{mesh, g.dims, parts.values, {}, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.windows, g.orders};
   return saturating_sum(plan.bytes_received(e), plan.collectives() * e.start_bytes);
 }
 
-/// Partial sums of which other partial sums are made: of a and b, p = a + b and q = a - b. Marked if they have fewer bytes than the sums
-/// that the plan completes; else none is. Then it may pay to complete them first.
+/// Marks the partial sums that are not made of other partial sums: a and b, but not p = a + b and q = a - b. If they have fewer bytes than
+/// the sums that the plan completes, completing them first may cost less. Otherwise none is marked.
 constexpr list<char> shared_addends(const graph& g, const partitioned& parts, const extents& e) {
   const auto bytes = [&](const value& v) { return shard_elements(v.dims, sharding::replicated(v.rank()), e) * size_of(v.type); };
   std::int64_t completed = 0, made = 0;
@@ -360,7 +360,7 @@ constexpr list<char> shared_addends(const graph& g, const partitioned& parts, co
   if (completed == 0) return found;
   for (std::size_t t = 0; t < g.values.size(); ++t) {
     if (parts.partial_sums[t] == 0) continue;
-    bool passes = false;  // on a partial sum that it reads
+    bool passes = false;  // true if the maker reads a partial sum
     if (const std::int32_t maker = g.values[t].producer; maker >= 0)
       for (int k = 0; k < g.nodes[std::size_t(maker)].inputs; ++k)
         passes = passes || parts.partial_sums[std::size_t(g.nodes[std::size_t(maker)].in[k])] != 0;
@@ -373,7 +373,7 @@ constexpr list<char> shared_addends(const graph& g, const partitioned& parts, co
   return found;
 }
 
-/// The plan after sums are regrouped, or `parts`. Products stay partial if that pays.
+/// The plan after sums are regrouped, or `parts`. Products stay partial if that costs less.
 constexpr partitioned with_regrouped_sums(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
                                           partitioned parts) {
   for (const bool products : {true, false}) {
@@ -386,7 +386,7 @@ constexpr partitioned with_regrouped_sums(graph& g, const mesh_shape& mesh, cons
   }
   return parts;
 }
-/// The plan in which shared addends are completed first if that pays, or `parts`.
+/// The plan in which shared addends are completed first if that costs less, otherwise `parts`.
 constexpr partitioned with_completed_addends(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
                                              partitioned parts) {
   if (g.while_loops != 0) return parts;  // states of loops carry partial sums
@@ -394,11 +394,11 @@ constexpr partitioned with_completed_addends(graph& g, const mesh_shape& mesh, c
   if (addends.empty()) return parts;
   partitioned completed = partitioner(g, mesh, e, options, {}, addends).run();
   if (!g.problem && cost_of_moves(g, mesh, completed, e) < cost_of_moves(g, mesh, parts, e)) return completed;
-  g.problem = {};  // which `parts` does not have
+  g.problem = {};  // `parts` has no fault
   return parts;
 }
 
-/// Partitions a graph. What is known then of its partial sums may lead to a cheaper plan.
+/// Partitions a graph, and looks for a cheaper plan with other partial sums.
 constexpr partitioned partition(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options) {
   partitioned parts = partitioner(g, mesh, e, options).run();
   bool of_addends = false;  // partitioning changes the dims of residuals

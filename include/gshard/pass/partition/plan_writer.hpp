@@ -21,7 +21,7 @@ namespace gshard { inline namespace v0 {
 /// Which implicit reshards a program allows.
 enum class strictness : std::uint8_t {
   automatic,  // everything
-  visible,    // everything but gathers
+  visible,    // everything except gathers
   strict,     // nothing: every operand has the sharding that its operation takes, every sum is completed by an annotation
 };
 
@@ -32,7 +32,7 @@ struct consumer {
   op kind = op::annotate;
   code_place place;
   int operand = 0;
-  bool may_move = true;  ///< The program allows this operand to move; else strictness decides.
+  bool may_move = true;  ///< The program allows this operand to move; otherwise strictness decides.
 };
 
 /// The steps of a plan under construction, and the forms of its tensors.
@@ -86,7 +86,7 @@ class plan_writer {
     if (cache.is_repeated(tensor, layout)) return repeat(tensor, layout, reader);
     const value form = cache.at(now);
     const move_list way = cache.moves_between(tensor, form, form.layout, layout);
-    bool is_sent = false;  // `now` has the elements that devices send
+    bool is_sent = false;  // `now` has its elements as devices send them
     for (const move& m : way) is_sent = is_sent || (traits(m.kind).collective && sent(form).type != form.type);
     if (is_sent) now = rounded(tensor, now, reader);
     for (const move& m : way) {
@@ -214,8 +214,8 @@ class plan_writer {
     if (implicit_ != strictness::automatic && !reader.may_move) check_allowed(n, reader);
     add_form(n, tensor);
   }
-  /// Adds a move of the rows in use of a tensor, and of their counts. The moved counts become a form of `counts` if it is a new one. Not
-  /// if only the rows are made in a loop: forms of tensors that are made before a loop are made before it, too.
+  /// Adds a move of the rows in use of a tensor, and of their counts. The moved counts become a form of `counts`, if it is a new form. They
+  /// do not if only the rows are made in a loop: a form of a loop-invariant tensor must be made before the loop.
   constexpr void add_ragged(const move& m, std::int32_t tensor, std::int32_t from, std::int32_t to, std::int32_t counts,
                             std::int32_t counted, const consumer& reader) {
     const sharding moved = sharding_of_counts(m.to);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Regroups elementwise sums: (x + a) + (y + b) becomes ((a + b) + x) + y if a and b are partial sums over the same axes. So one collective
-// completes both. An addend may also be s * a, or a slice of a, if a was completed before.
+// Regroups elementwise sums: (x + a) + (y + b) becomes ((a + b) + x) + y if a and b are partial sums over the same axes. One collective
+// then completes both. An addend may also be s * a, or a slice of a, if a was completed before.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -17,11 +17,11 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Looks for such sums in a graph that was partitioned.
+/// Regroups such sums in a graph that was partitioned.
 class sum_regrouping {
  public:
   /// `partial`: by tensor, the axes over which it is computed as a partial sum. `needs_complete`: by tensor, whether a node needs its sum.
-  /// `products`: products of partial sums may become addends that are partial sums.
+  /// `products`: products of partial sums may stay partial sums, as addends.
   constexpr sum_regrouping(graph& g, const extents& e, const list<std::uint8_t>& partial, const list<char>& needs_complete, bool products)
       : g_(g), e_(e), partial_(partial), needs_complete_(needs_complete), products_(products) {}
 
@@ -50,7 +50,7 @@ class sum_regrouping {
     std::uint8_t axes = 0;   // over which it is, or can be, a partial sum
     std::int64_t bytes = 0;  // that are completed if the sum is not regrouped
   };
-  /// A sum of which every inner sum has one reader.
+  /// A sum whose inner sums have one reader each.
   struct sum_tree {
     list<std::int32_t> nodes;  // the outermost one first
     list<addend> addends;      // in the order of the program
@@ -62,10 +62,10 @@ class sum_regrouping {
   const list<char>& needs_complete_;
   const bool products_;
   list<node> before_;           // the nodes of the graph, before the first change
-  list<std::int32_t> readers_;  // by tensor: how many there are. Empty until it is needed
-  list<char> is_inner_;         // by tensor: an inner sum that was looked at
+  list<std::int32_t> readers_;  // by tensor: the number of readers. Empty until it is needed
+  list<char> is_inner_;         // by tensor: 1 for inner sums that were visited
   list<std::uint8_t> product_axes_;   // by tensor @see find_products
-  list<std::int64_t> product_bytes_;  // by tensor: of the partial sum that its node, or one before, completes
+  list<std::int64_t> product_bytes_;  // by tensor: bytes of the partial sum that its node, or one before, completes
   list<std::int32_t> storage_;        // by tensor @see storage_roots. Empty until it is needed
   list<std::int32_t> segments_;       // by node: the number of nodes of loops before it
 
@@ -82,14 +82,14 @@ class sum_regrouping {
     if (readers_.empty()) readers_ = reader_counts(g_, nodes_that_run(g_));
     return readers_.data()[tensor] == 1;
   }
-  /// The node of an addend that is itself a complete sum, read by nobody else, in the same segment of the program; else -1.
+  /// The node of an addend that is a complete sum with one reader, in the same segment of the program; otherwise -1.
   constexpr std::int32_t inner_sum(std::int32_t root, const addend& a) {
     const node& n = at(root);
     const std::int32_t maker = g_.at(a.tensor).producer;
     if (maker < 0 || partial_of(a.tensor) != 0 || !a.dims.same(n.rule.out[0])) return -1;
     const node& m = at(maker);
     if (!adds(m) || !m.rule.out[0].same(n.rule.out[0]) || is_rounded(a.tensor) || !has_one_reader(a.tensor)) return -1;
-    if (m.place.gradient != n.place.gradient) return -1;  // remat scopes make no difference: with them, bits are the same
+    if (m.place.gradient != n.place.gradient) return -1;  // remat scopes are ignored, so that they do not change any bit
     return segments_.data()[maker] == segments_.data()[root] ? maker : -1;
   }
   constexpr sum_tree tree_of(std::int32_t root) {
@@ -113,15 +113,15 @@ class sum_regrouping {
         if (partial_of(a.tensor) == 0) a.axes = product_axes_.data()[a.tensor];
         else if (!needs_complete_.data()[a.tensor]) a.axes = partial_of(a.tensor);
         a.bytes = partial_of(a.tensor) == 0 ? product_bytes_.data()[a.tensor] : bytes(a.tensor);
-        const std::int32_t maker = g_.at(a.tensor).producer;  // from before a loop, it would be completed in every iteration
+        const std::int32_t maker = g_.at(a.tensor).producer;  // if made before a loop, it would be completed in every iteration
         if (is_rounded(a.tensor) || (maker < 0 ? 0 : segments_.data()[maker]) != segments_.data()[root]) a.axes = 0;
       }
       all.addends.push_back(a);
     }
     return all;
   }
-  /// By complete tensor: the axes over which it would be a partial sum if its node kept the partial sum that it reads. 0: over none, or
-  /// others read this sum.
+  /// Finds, by complete tensor, the axes over which it would be partial if its node kept the partial sum of its operand. 0: none, or that
+  /// sum has other readers.
   constexpr void find_products() {
     product_axes_ = list<std::uint8_t>(g_.values.size(), 0);
     product_bytes_ = list<std::int64_t>(g_.values.size(), 0);
@@ -157,7 +157,7 @@ class sum_regrouping {
     }
   }
 
-  /// Adds partial sums over the same axes first, in the tree of a sum that is no inner sum.
+  /// Regroups the tree of a sum that is not an inner sum: adds partial sums over the same axes first. Returns false if nothing changes.
   constexpr bool regroup(std::int32_t root) {
     const std::int32_t made = at(root).out[0];
     if (partial_of(made) != 0 || at(root).place.position < 0) return false;
@@ -205,7 +205,7 @@ class sum_regrouping {
     replace(tree.nodes, sums, places);
     return true;
   }
-  /// True if a parameter that is an addend, or shares storage with one, is updated before the outermost sum.
+  /// True if an addend shares storage with a parameter that is updated before the outermost sum.
   constexpr bool is_overwritten(const addend& a, std::int32_t root) {
     for (std::int32_t i = a.reader + 1; i < root; ++i) {
       const node& n = at(i);
@@ -216,7 +216,7 @@ class sum_regrouping {
     }
     return false;
   }
-  /// True if an addend is the first one over its axes, there are others, and to complete each of them takes no fewer bytes than their sum.
+  /// True if an addend is the first of several over its axes, and completing each of them takes at least the bytes of their sum.
   static constexpr bool pays(const sum_tree& tree, std::size_t first, std::int64_t bytes_of_sum) {
     const std::uint8_t axes = tree.addends[first].axes;
     if (axes == 0) return false;
@@ -245,8 +245,8 @@ class sum_regrouping {
     sums.push_back(n);
     return {n.out[0], -1, n.rule.out[0], first.sign};
   }
-  /// Puts the nodes of a regrouped sum at the place of the old one, and the sums of groups right after the last node that they read. So
-  /// their collectives can start with earlier ones.
+  /// Puts the nodes of a regrouped sum at the place of the old one, and the sums of groups right after the last node that they read. Their
+  /// collectives can then start together with earlier ones.
   constexpr void replace(const list<std::int32_t>& old, list<node>& sums, const list<std::int32_t>& places) {
     const std::int32_t root = old[0];
     std::int32_t first = root;

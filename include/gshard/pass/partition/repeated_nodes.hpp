@@ -2,7 +2,7 @@
 #pragma once
 
 // Nodes that run again in another sharding, because their operands are smaller than their results: broadcasts, one_hot, lookups, pad, casts
-// to a wider type. To reshard the operands and to repeat the node sends less than to reshard the result.
+// to a wider type. Resharding the operands and repeating the node sends less than resharding the result.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -23,8 +23,8 @@ constexpr bool runs_again(const node& n) {
   return (indices & ~n.rule.out[0].mask()) == 0;
 }
 
-/// By tensor: 1 if a node that runs again makes it from operands that are smaller in some way. Each lacks one of its dims, has a narrower
-/// element type, or is such a tensor itself. Prices decide whether that helps.
+/// By tensor: 1 if a node that runs again makes it from smaller operands. Each operand lacks one of its dims, has a narrower element type,
+/// or is such a tensor itself. Prices decide whether that helps.
 // Few calls, because the constexpr evaluator keeps the result of every call.
 constexpr list<char> tensors_of_smaller_operands(const graph& g) {
   list<char> found_list(g.values.size(), 0);
@@ -49,7 +49,7 @@ constexpr list<char> tensors_of_smaller_operands(const graph& g) {
   return found_list;
 }
 
-/// The shardings of the operands from which a node makes its result in a sharding.
+/// The operand shardings from which a node makes its result in a given sharding.
 struct repetition {
   bool possible = false;
   sharding in[sharding_rule::most_in]{};
@@ -78,7 +78,7 @@ constexpr repetition repeat_in(const node& n, const sharding& made) {
   return r;
 }
 
-/// A price follows at most so many nodes that run again: prices of long chains take no time.
+/// The most repeated nodes that one price follows, so that pricing long chains stays fast.
 inline constexpr int most_repeated = 24;
 
 /// Forms of tensors that the price of a repetition counts already: an operand of several nodes is resharded once.

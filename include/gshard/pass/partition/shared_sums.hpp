@@ -3,8 +3,8 @@
 
 // Partial sums with several readers: completes one early if that costs less for all its readers together.
 //
-// A product may keep an operand partial, and move its other operand instead. That is cheaper for this product alone. But if a later reader
-// needs the sum complete, the product can read it complete for nothing.
+// A product may keep an operand partial, and move its other operand instead. This is cheaper for this product alone. However, if a later
+// reader needs the complete sum, the product can read it at no cost.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 class shared_sums {
  public:
-  /// `cache`: that of `p`. Forms are assumed in it and retracted.
+  /// `cache`: the cache of `p`, in which forms are assumed and retracted.
   constexpr shared_sums(const planning& p, layout_cache& cache, const list<char>& live) : p_(p), cache_(cache), live_(live) {}
 
   /// True if it costs less for all readers of a tensor together to complete it before the next node reads it. The tensor is a partial sum
@@ -52,7 +52,8 @@ class shared_sums {
 
   constexpr const node& at(std::int32_t i) const { return p_.g.nodes.data()[i]; }
 
-  /// The next nodes that read a tensor and are not in the plan yet. Not more than a few: each of many readers asks for all after it.
+  /// The next nodes that read a tensor and are not in the plan yet. At most `most_readers`, because each reader asks for all readers after
+  /// it.
   constexpr list<std::int32_t> readers_left(std::int32_t tensor) {
     if (near_.empty()) near_ = neighbors(p_.g);
     list<std::int32_t> found;
@@ -68,7 +69,7 @@ class shared_sums {
     if (leaves) found.push_back(leaves_program);
     return found;
   }
-  /// What the readers cost one after the other. A sum that one of them completes is complete for the next ones.
+  /// The cost of the readers, one after the other. A sum that one reader completes is complete for the next readers.
   constexpr std::int64_t cost_of_all(const list<std::int32_t>& readers, std::int32_t tensor) {
     std::int64_t total = 0;
     int completed = 0;
@@ -82,7 +83,7 @@ class shared_sums {
     for (; completed > 0; --completed) cache_.retract(tensor);
     return total;
   }
-  /// What one reader costs. Operands that are not in the plan yet have the shardings that propagation found. `read`: the sharding in which
+  /// The cost of one reader. Operands that are not in the plan yet have the shardings that propagation found. `read`: the sharding in which
   /// it reads the tensor.
   constexpr std::int64_t cost_of(const node& n, std::int32_t tensor, sharding& read) {
     if (traits(n.kind).annotates && !is_of_loop(n.kind)) {

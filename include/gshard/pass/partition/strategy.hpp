@@ -61,8 +61,8 @@ constexpr bool is_linear(const node& n) {
     default: return false;
   }
 }
-/// True if a partial sum may pass through the node where that costs less than to complete it before: a product, which is linear in one of
-/// two operands or in each of them, or a node that moves the elements of its operand.
+/// True if a partial sum may pass through the node, if that costs less than completing it before. The node is a product that is linear in
+/// at least one of two operands, or it moves the elements of its operand.
 constexpr bool may_pass_partial(const node& n) {
   const linearity l = traits(n.kind).linear;
   if (n.inputs == 1) return l == linearity::one_operand && n.attr.fill == 0;

@@ -48,13 +48,13 @@ struct start_set {
 };
 
 /// Adds communication steps to a plan. A move joins the last step with its key, which then starts once for several tensors, up to the
-/// capacity of a node. The operand of the move must be made before that step. Or a move makes the operand, only moves are in between, and
-/// that move can go before the step. A cast that makes the operand can always go there, if its own operand is made before that step.
-/// Exchanges of different kinds become an all_to_all.
+/// capacity of a node. The operand of the move must be made before that step. Alternatively, a move makes the operand, only moves are in
+/// between, and that move can go before the step. A cast that makes the operand can always go there, if its own operand is made before that
+/// step. Exchanges of different kinds become an all_to_all.
 ///
 /// If extents are known, a combined step receives at most `most_bytes` per device, so that large moves can still overlap with computation.
 /// If not, two moves are combined only if nothing is computed between them, so that no memory is held longer. Moves to and from a device
-/// order, and ragged ones, are not combined. Combining does not change any result, to the bit.
+/// order, and ragged ones, are not combined. Combining does not change a bit of any result.
 class collective_combiner {
  public:
   constexpr collective_combiner(list<node>& steps, list<value>& values, const list<window>& windows, const extents& e,
@@ -63,10 +63,10 @@ class collective_combiner {
 
   constexpr bool combines() const { return most_bytes_ > 0; }
 
-  /// Later moves do not join the steps before.
+  /// Later moves do not join earlier steps.
   constexpr void forget() { last_ = {}; }
 
-  /// Adds a move of one tensor. A step before makes its operand.
+  /// Adds a move of one tensor. An earlier step makes its operand.
   constexpr void add(const node& n) {
     const auto end = std::int32_t(steps_.size());
     const bool has_order = operand(n).layout.order || values_[std::size_t(n.out[0])].layout.order;
@@ -107,7 +107,7 @@ class collective_combiner {
     const value& v = operand(n);
     return start_key(n.kind, n.attr.axes, v, v.layout.pending);
   }
-  /// The remat scope whose forward pass a move serves, or 0. It may run again; what it moves for others would run with it.
+  /// The remat scope of a move in the forward pass, or 0. A move in a scope may run again, so moves of other scopes must not join it.
   static constexpr std::int32_t scope_of(const node& n) { return n.place.gradient ? 0 : n.place.remat; }
   /// Bytes that a device receives, or -1 if extents are unknown.
   constexpr std::int64_t known_bytes(const node& n) const {

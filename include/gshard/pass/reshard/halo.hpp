@@ -43,7 +43,7 @@ constexpr bool has_pairs(const value& v, list_view<window> windows) {
   return false;
 }
 
-/// Calls f(coordinates) for the devices along the axes of a mask: for all, or for those to check. All other coordinates are 0.
+/// Calls f(coordinates) for the devices along the axes of a mask: for all, or only for the devices to check. All other coordinates are 0.
 template <class F>
 constexpr void for_each_place(std::uint32_t axes, const extents& e, bool all, F f) {
   mesh_place at{};
@@ -149,17 +149,17 @@ constexpr bool lacks_nothing(const value& from, const value& to, list_view<windo
   return (reordered ? bytes_between_orders(from, to, windows, orders, e) : bytes_lacking(from, to, windows, e)) == 0;
 }
 
-/// True if the window of an unsharded dim surely reads less than all of it.
+/// True if the window of an unsharded dim is known to read less than all of it.
 constexpr bool reads_less(const window& w, int dim, const extents& e) {
   return is_known(w, dim, {}, e) && reach(w.bind(e), {0, e.dim(w.over)}, e.dim(dim)).size() < e.dim(dim);
 }
 
 /// True if each device's block of a dim over `axes` equals the part that its block of another dim reads. This holds for any values of the
-/// unknown extents. Then nothing needs to move.
+/// unknown extents, so nothing needs to move.
 constexpr bool reads_its_block(const window& w, int dim, const short_list& axes, const extents& e) {
   if (!is_known(w, dim, axes, e)) return false;
   const bound_window bound = w.bind(e);
-  // Along long axes not all devices are checked. That is a proof only for blocks of equal size, which begin in equal steps.
+  // Along long axes not all devices are checked. This proves the result only for blocks of equal size, which begin in equal steps.
   const std::int64_t blocks = e.devices(axes.mask());
   for (int i = 0; i < axes.size(); ++i)
     if (e.axis(axes[i]) > all_of && (w.wrap || !w.pairs.empty() || e.dim(dim) % blocks != 0 || e.dim(w.over) % blocks != 0)) return false;
@@ -172,8 +172,8 @@ constexpr bool reads_its_block(const window& w, int dim, const short_list& axes,
   return same;
 }
 
-/// The factors of an operand of a node. A dim that surely has more taps than positions takes the factor of its taps, which is better to
-/// shard.
+/// The factors of an operand of a node. A dim that is known to have more taps than positions takes the factor of its taps, which is better
+/// to shard.
 constexpr short_list longer_factors(const node& n, int operand, list_view<window> windows, const extents& e) {
   short_list factors = n.rule.in[operand];
   if (!traits(n.kind).taps) return factors;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Explains the moves of a plan: why each communication step is there, and which step reads its result.
+// Explains the moves of a plan: the reason for each communication step, and the step that reads its result.
 
 #include <gshard/pass/plan.hpp>
 

@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// One step of a reshard: its kind, the axes between whose devices data move, and the sharding that it produces.
+/// One step of a reshard: its kind, the axes along which data move, and the sharding that it produces.
 struct move {
   op kind{};
   std::uint8_t axes = 0;  // mask
@@ -41,7 +41,7 @@ struct move_list {
   constexpr const move* end() const { return moves.data() + count; }
 };
 
-/// The axes between whose devices data move in a reshard.
+/// The axes along which data move in a reshard.
 constexpr std::uint32_t moving_axes(const sharding& from, const sharding& to) {
   std::uint32_t mask = 0;
   for (int d = 0; d < from.rank; ++d) {
@@ -82,10 +82,10 @@ constexpr std::uint32_t idle_axes(const sharding& s, const extents& e) {
 ///     reduce_scatter  complete partial sums; each device gets its own block
 ///     all_reduce      complete partial sums on all devices; then slice the replicas
 ///     one exchange    each device receives the missing part of its new shard: all_gather if it keeps all it has, collective_permute if it
-///                     gets the complete shard of one other device, else all_to_all
+///                     gets the complete shard of one other device, otherwise all_to_all
 ///
-/// So sums are completed while data are small. The exchange sends no element that its receiver already has. Between complete shardings no
-/// plan can send less.
+/// Sums are therefore completed while data are small. The exchange sends no element that its receiver already has. Between complete
+/// shardings no plan can send less.
 class way_planner {
  public:
   constexpr way_planner(const value& v, const sharding& from, const sharding& to, const extents& e)
@@ -93,8 +93,8 @@ class way_planner {
     now_.open = to_.open = 0;
   }
 
-  /// Which partial sums are scattered; the others are all-reduced. `over_goal_axes`: those over axes that shard the goal, to save bytes.
-  /// `all`: every sum, gathered again at the end; this pays if other data move too. `none`: this pays if starts dominate the cost.
+  /// The partial sums that are scattered; the others are all-reduced. `over_goal_axes`: sums over axes that shard the goal, to save bytes.
+  /// `all`: every sum, gathered again at the end. This pays if other data also move. `none`: this pays if starts dominate the cost.
   enum class scatter : std::uint8_t { none, over_goal_axes, all };
 
   /// use_idle: the sums are sharded over idle axes, which hold replicas.
@@ -142,7 +142,7 @@ class way_planner {
     if (const std::uint32_t axes = next.used() & ~now_.used()) add_step(op::slice, axes, next);
   }
 
-  /// Shards dims over axes that the goal does not have there. It prefers dims that are long enough. Among these it prefers dims that
+  /// Shards dims over axes that do not shard them in the goal. It prefers dims that are long enough. Among these it prefers dims that
   /// already have all axes of the goal, because their shards contain the final ones; then the longest.
   constexpr void append(sharding& s, std::uint32_t axes) const {
     if (axes == 0 || s.rank == 0) return;
@@ -234,8 +234,8 @@ constexpr std::uint32_t single_axes(const extents& e) {
 constexpr move_list plan_reshard(const value& v, const sharding& from, const sharding& to, const extents& e);
 
 namespace detail {
-/// A reshard to or from a device order. Partial sums are completed first. Then every device receives the missing part of its new shard in
-/// one exchange. The bytes of that exchange depend on the table of orders, and are not included.
+/// A reshard to or from a device order. Partial sums are completed first. One exchange then brings every device the missing part of its new
+/// shard. The bytes of that exchange depend on the table of orders, and are not included.
 // A template, so that only programs with device orders pay for it.
 template <class Extents>
 constexpr move_list way_between_orders(const value& v, const sharding& from, const sharding& to, const Extents& e) {

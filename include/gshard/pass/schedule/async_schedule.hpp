@@ -93,7 +93,7 @@ class async_search {
       for (int o = 0; o < now.outputs; ++o) used[root(now.output(o))] = written[root(now.output(o))] = at;
     }
   }
-  /// The results of gathers take memory. So a gather starts when the result of the gather before it is used, not earlier.
+  /// The results of gathers take memory. Therefore a gather does not start before the result of the previous gather is used.
   constexpr void hold_back_gathers(list<async_interval>& all) const {
     std::int32_t before = 0;
     for (std::int32_t i = 0; i < std::int32_t(all.size()); ++i) {
@@ -120,7 +120,7 @@ class async_search {
 }  // namespace detail
 
 /// The schedule of a plan at these extents. Communication starts as soon as its operands exist. It is complete when a step needs its
-/// results, or the memory of its operands. Gathers, whose results take memory, run one ahead of the one in use. No communication crosses
+/// results, or the memory of its operands. Gathers, whose results take memory, run one ahead of the gather in use. No communication crosses
 /// the control steps of a loop. Small sums and gathers (`small_sum_bytes`) stay synchronous. The same on all devices.
 constexpr list<async_interval> async_schedule(const plan_view& plan, const extents& e) { return detail::async_search(plan, e).run(); }
 

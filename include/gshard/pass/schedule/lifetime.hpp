@@ -27,8 +27,8 @@ constexpr bool may_write_over(const node& n, int operand) {
   return may == op_traits::any_of_its_dims ? n.rule.in[operand] == n.rule.out[0] : operand == may;
 }
 
-/// New values of variables are computed in the storage of the variables, if no later step reads the old value and none may fail. Others are
-/// copied there when the run has succeeded.
+/// New values of variables are computed in the storage of the variables, if no later step reads the old value and none may fail. Other new
+/// values are copied there when the run has succeeded.
 constexpr void write_into_parameters(list<lifetime>& life, const list<node>& steps, const list<parameter>& parameters) {
   lifetime* const at = life.data();
   const auto end = std::int32_t(steps.size());

@@ -13,7 +13,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A step of a plan in the order in which a device runs them. Steps of the forward pass may run again.
+/// An entry of the order in which a device runs the steps of a plan. Steps of the forward pass may run again.
 struct scheduled_step {
   std::int32_t step = 0;
   bool recomputed = false;
@@ -23,8 +23,8 @@ using step_schedule = list<scheduled_step>;
 namespace detail {
 
 /// Orders the steps of a plan so that the tensors of remat scopes are not kept for the gradient. Each is recomputed right before the first
-/// step of the backward pass that reads it, with the tensors of its scope that it needs. Tensors stay if the policy of their scope saves
-/// them, or if a step outside of the scope reads them that is not of the gradient. A tensor made in a loop stays, too.
+/// step of the backward pass that reads it, with the tensors of its scope that it needs. A tensor stays if the policy of its scope saves
+/// it, if a step of the forward pass outside of the scope reads it, or if it is made in a loop.
 // Lists by value are indexed by the value whose storage they describe, the root.
 class recompute_search {
  public:
@@ -63,7 +63,7 @@ class recompute_search {
     for (std::int32_t i = 0; i < count(); ++i) {
       const node& n = at(i);
       if (n.place.gradient) recompute_operands(n, order);
-      // What reads a parameter runs again before the parameter changes.
+      // Readers of a parameter run again before the parameter changes.
       for (int o = 0; o < n.in_place && updates_parameters(n) && !readers_.empty(); ++o)
         for (std::int32_t r = readers_[std::size_t(root(n.in[o]))]; r >= 0; r = next_[std::size_t(r)])
           if (again_[std::size_t(reader_[std::size_t(r)])] == wanted) recompute(reader_[std::size_t(r)], order);
@@ -89,13 +89,13 @@ class recompute_search {
   constexpr std::int32_t count() const { return std::int32_t(steps_.size()); }
   constexpr const node& at(std::int32_t i) const { return steps_.data()[i]; }
   constexpr std::int32_t root(std::int32_t v) const { return life_.data()[v].root; }
-  /// The step that must run again before a step of the gradient, or a step that runs again, reads this value; -1: the value is there.
+  /// The step that must run again before a step of the gradient, or a step that runs again, reads this value; -1: the value is kept.
   constexpr std::int32_t maker_again(std::int32_t v) const {
     const std::int32_t r = root(v);
     return home_.data()[r] != 0 && !kept_.data()[r] ? maker_.data()[v] : -1;
   }
 
-  /// Finds the steps that run again. Backwards, because each is made after what it reads.
+  /// Finds the steps that run again, backwards, because readers come after the steps that make their operands.
   constexpr void find_steps() {
     for (std::int32_t i = count(); i-- > 0;) {
       const node& n = at(i);
@@ -120,7 +120,7 @@ class recompute_search {
       if (const std::int32_t maker = maker_again(n.in[k]); maker >= 0 && again_[std::size_t(maker)] == wanted)
         recompute(maker, order);
   }
-  /// Adds a step, after the steps of its scope that make what it reads.
+  /// Adds a step, after the steps of its scope that make its operands.
   constexpr void recompute(std::int32_t last, step_schedule& order) {
     list<std::int32_t> open{last};
     std::int32_t first = last;
@@ -144,11 +144,11 @@ class recompute_search {
   }
 };
 
-/// Rewrites the steps of a plan in an order in which some run again. These make new values, which the steps after them read.
+/// Rewrites the steps of a plan in an order in which some run again. Repeated steps make new values, which later steps read.
 constexpr void reorder(list<node>& steps, list<value>& values, const step_schedule& order) {
   list<node> all;
   all.reserve(order.size());
-  list<std::int32_t> now;  // by value: the one that was made last
+  list<std::int32_t> now;  // by value: its latest copy
   now.reserve(values.size());
   for (std::size_t v = 0; v < values.size(); ++v) now.push_back(std::int32_t(v));
   for (const scheduled_step& s : order) {
@@ -169,7 +169,7 @@ constexpr void reorder(list<node>& steps, list<value>& values, const step_schedu
 }
 
 /// The order of a plan's steps in which the tensors of scopes are recomputed for the gradient. `scopes`: by step, the number of the scope
-/// whose tensors it makes, or 0. `saved`: by scope, what is kept. @see remat
+/// whose tensors it makes, or 0. `saved`: by scope, its policy. @see remat
 constexpr step_schedule recompute_order(list_view<node> steps, list_view<lifetime> life, list_view<port> outputs,
                                         list_view<parameter> parameters, list_view<std::int32_t> scopes, list_view<remat_policy> saved) {
   return recompute_search(steps, life, outputs, parameters, scopes, saved).run();

@@ -4,7 +4,7 @@
 // Puts the steps of a plan into the order of the program, and leaves out steps that nothing reads.
 //
 // The partitioner places nodes in an order that depends on the graph alone (canonical_order.hpp). Devices run them in the order in which
-// the program states them, so that tensors live as long as the program says.
+// the program states them, so that tensors live as long as in the program.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
@@ -17,8 +17,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Orders steps by their `place.position`. A step that is read comes before its reader, and a step that overwrites a tensor after all that
-/// read it. Steps do not leave the segment between two nodes of loops in which they are.
+/// Orders steps by their `place.position`. A step comes before its readers, and a step that overwrites a tensor comes after all readers of
+/// the tensor. Steps stay in their segment between two nodes of loops.
 class step_order {
  public:
   // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.

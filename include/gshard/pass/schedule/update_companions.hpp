@@ -13,9 +13,9 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The nodes that run right before or right after a parameter update, so that their results are not kept for long:
-/// - before: nodes that are computed from parameters which no update overwrites, and read by this update alone. Such are master values.
-/// - after: nodes that are computed from the results of this update alone, and of which parameters hold the last results. Such are the
-///   weights that are rounded from a master value.
+/// - before: nodes computed from parameters that no update overwrites, and read by this update alone, such as master values.
+/// - after: nodes computed from the results of this update alone, if parameters hold their last results, such as weights rounded from a
+///   master value.
 /// They are cheap, without random numbers, and outside of loops. Programs whose updates all overwrite parameters themselves have none.
 /// @see update_order
 class update_companions {
@@ -59,7 +59,7 @@ class update_companions {
 
   constexpr bool is_update(std::int32_t i) const { return updates_parameters(nodes_[i]) && !traits(nodes_[i].kind).of_addends; }
 
-  /// The nodes that may move; and of these, those that are computed from parameters which no update overwrites.
+  /// Finds the nodes that may move, and among them the nodes computed from parameters that no update overwrites.
   constexpr void find_movable(const char* is_live, const char* overwritten, char* may_move, char* of_parameters) const {
     for (std::int32_t i = 0, depth = 0; i < n_; ++i) {
       const node& it = nodes_[i];
@@ -75,7 +75,7 @@ class update_companions {
   }
   constexpr void find_before(const graph& g, const char* is_live, const char* of_parameters, std::int32_t* update) const {
     constexpr std::int32_t unknown = -1, several = -2;
-    list<std::int32_t> reader_list(g.nodes.size(), unknown);  // by node: the update that alone needs it
+    list<std::int32_t> reader_list(g.nodes.size(), unknown);  // by node: the only update that needs it
     std::int32_t* const reader = reader_list.data();
     const auto read = [&](std::int32_t v, std::int32_t by) {
       if (const std::int32_t maker = values_[v].producer; maker >= 0)
@@ -103,7 +103,7 @@ class update_companions {
       }
       if (of >= 0) update[i] = of;
     }
-    list<char> kept_list(g.values.size(), 0);  // by value: a parameter holds it after the run, or what is computed from it
+    list<char> kept_list(g.values.size(), 0);  // by value: a parameter holds it after the run, or a value computed from it
     char* const kept = kept_list.data();
     for (const parameter& q : g.parameters)
       if (q.updated >= 0) kept[q.updated] = 1;

@@ -13,11 +13,11 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The order in which nodes become steps: their own, but parameter updates come as early as possible. So not all gradients must be kept
-/// until the last one exists. An update waits for its operands, for all readers of the tensors that it overwrites, and for all nodes that
-/// may fail. So an error leaves the parameters unchanged. Updates run in buckets of `bucket`: their gradients are summed between devices
-/// together, while the next gradients are computed. Error feedback runs at once, so that the sum of what it sends can start. No update runs
-/// later than in its own order. Its companions, such as the cast that makes its master value, run with it.
+/// The order in which nodes become steps: their own order, but parameter updates come as early as possible, so that gradients are freed
+/// early. An update waits for its operands, for all readers of the tensors that it overwrites, and for all nodes that may fail. An error
+/// therefore leaves the parameters unchanged. Updates run in buckets of `bucket`: their gradients are summed together, while the next
+/// gradients are computed. Error feedback runs at once, so that the sum of its result can start. No update runs later than in its own
+/// order. Its companions, such as the cast that makes its master value, run with it.
 /// @see update_companions, async_schedule
 class update_order {
  public:
@@ -86,7 +86,7 @@ class update_order {
   constexpr void find_ready(std::size_t n_values, std::int32_t n, const char* is_live, const list<std::int32_t>& updates,
                             const update_companions& with, std::int32_t* ready, std::int32_t* next) const {
     list<std::int32_t> last_read_list(n_values, -1);
-    list<std::int32_t> checked_list(n_values, -1);  // by tensor of ids: the dim for which an earlier node checks it
+    list<std::int32_t> checked_list(n_values, -1);  // by tensor of ids: the dim whose extent an earlier node checks it against
     std::int32_t *const last_read = last_read_list.data(), *const checked = checked_list.data();
     // Only tensors that updates overwrite matter.
     constexpr std::int32_t unread = -1, watched = -2;

@@ -33,12 +33,12 @@ class open_loops {
     if (count_ == open_.size()) open_.push_back({});
     open_[count_++] = {next_step, {}};
   }
-  /// Where to add a reshard of a tensor of the graph: before the outermost loop that does not make the tensor, or `here`.
+  /// The steps to which a reshard of a tensor of the graph is added: before the outermost loop that does not make the tensor, or `here`.
   constexpr list<node>& steps_before(std::int32_t tensor, list<node>& here) {
     const std::size_t depth = depth_[std::size_t(tensor)];
     return depth < count_ ? open_[depth].moves : here;
   }
-  /// True if as many loops make one tensor of the graph as another one, or no loop is open.
+  /// True if two tensors of the graph are made at the same loop depth, or no loop is open.
   constexpr bool at_one_depth(std::int32_t tensor, std::int32_t other) const {
     return none_open() || depth_[std::size_t(tensor)] == depth_[std::size_t(other)];
   }
@@ -61,7 +61,7 @@ class open_loops {
     std::size_t begin = 0;
     list<node> moves;
   };
-  list<std::size_t> depth_;  // by tensor of the graph: the number of loops that make it
+  list<std::size_t> depth_;  // by tensor of the graph: the loop depth at which it is made
   list<loop> open_;          // the first count_ are open
   std::size_t count_ = 0;
 };

@@ -28,7 +28,7 @@ struct search_option {};
 template <std::int64_t Bytes>
 struct memory_limit : detail::search_option {};
 /// The number of plans that the compiler may make. The default is 2500 divided by the number of nodes, but at least 32. That is enough to
-/// try all shardings of a layer of a few tensors on one axis. Each node of a plan takes some milliseconds, and with g++ 0.4 MB.
+/// try all shardings of a layer of a few tensors on one axis. Each node of a plan takes some milliseconds, and with g++ 0.4 MB of memory.
 template <std::int64_t Count>
 struct evaluations : detail::search_option {};
 /// Optimizer state may be sharded where its parameter is replicated.
@@ -118,7 +118,7 @@ constexpr void apply(program_options& o, layouts_of<Search>) {
 /// A program whose shardings the compiler chooses: `auto_shard<layer, mesh<axis<"x", 4>>, in<"BM">, ...>`. It is the
 /// `program` of the same arguments with the annotations that an expert would add. Extents of all letters and axes must be given. Existing
 /// annotations are kept. `plan`: as in a program. `choice`: the chosen shardings, and the price of alternatives.
-/// Compile time: as a program; too little memory; a missing extent.
+/// Compile time: the faults of a program; too little memory; a missing extent.
 /// @see search_shardings: the same at run time, and the search space
 template <auto Model, class Mesh, class... Options>
 class auto_shard : public program<Model, Mesh, Options..., detail::layouts_of<detail::layout_search<Model, Mesh, Options...>>> {

@@ -19,11 +19,12 @@ namespace gshard { inline namespace v0 {
 struct search_options {
   /// Extents of all letters, and the options with which the plan will be compiled.
   compile_options compile;
-  /// Plans are made for it and priced on it: `start_bytes_of(on)` stands for `compile.start_bytes`, unless this is the default machine.
+  /// Plans are made for this machine and priced on it. `start_bytes_of(on)` replaces `compile.start_bytes`, unless this is the default
+  /// machine.
   machine on;
   /// Bytes that a device may hold; 0: no limit.
   std::int64_t memory_limit = 0;
-  /// How many plans may be made and priced. If there are no more combinations of shardings than that, all are tried.
+  /// The number of plans that may be made and priced. If there are at most this many combinations of shardings, all are tried.
   std::int64_t evaluations = 4096;
   /// The beam width of a search that cannot try all combinations.
   int beam = 4;
@@ -38,7 +39,7 @@ struct layout_choice {
   tensor_name name;
   std::int32_t value = -1;  ///< its id in the searched program
   bool is_parameter = false;
-  std::int32_t as = -1;  ///< optimizer state: the row of its parameter in this table; else -1
+  std::int32_t as = -1;  ///< optimizer state: the row of its parameter in this table; otherwise -1
   int candidates = 1;    ///< 1: the annotation leaves no choice
   sharding layout;
   sharding next;

@@ -47,9 +47,9 @@ class shard_searcher {
     }
   }
 
-  /// Beam searches over one variable after the other. One order is by size, because large tensors matter most; the other is that of the
-  /// program. Variables without a pick are left to propagation, so that one pick can determine others. Then hill climbing improves single
-  /// picks, from several starting points.
+  /// Beam searches over one variable after the other. One order is by size, because large tensors matter most; the other is the program's
+  /// order. Variables without a pick are left to propagation, so that one pick can determine others. Hill climbing from several starting
+  /// points then improves single picks.
   constexpr void try_some() {
     list<std::int32_t> in_program, by_size;
     for (std::size_t v = 0; v < count(); ++v) {
@@ -141,8 +141,8 @@ class shard_searcher {
     const double t = keeps_33_bits * seconds;
     return t - (t - seconds);
   }
-  /// A plan within the memory limit is better than one beyond it. Then the faster one is better, and of equals the smaller one. Beyond the
-  /// limit, the product of time and memory decides.
+  /// A plan within the memory limit is better than one beyond it. Within the limit, the faster plan is better. Beyond the limit, the
+  /// product of time and memory decides. Ties go to the smaller plan.
   constexpr bool better(const score& a, const score& b) const {
     if (!a.known() || !b.known()) return a.known() && !b.known();
     const bool fit = fits(a);
@@ -156,7 +156,7 @@ class shard_searcher {
     for (std::size_t v = 0; v < count(); ++v)
       if (p[v] >= 0) space_.assign(g, v, space_.variables[v].candidates[std::size_t(p[v])]);
   }
-  /// The picks that propagation makes of picks for some variables. If `open`, it may refine these as well.
+  /// Completes picks for some variables by propagation. If `open`, propagation may refine these as well.
   constexpr picks completed(const picks& p, bool open) {
     for (std::size_t v = 0; v < g_.values.size(); ++v) g_.values[v].layout = program_.values[v].layout;
     for (std::size_t v = 0; v < count(); ++v) {
@@ -208,8 +208,8 @@ class shard_searcher {
       if (!before[d].is_prefix_of(after[d])) return false;
     return true;
   }
-  /// Beam search. by_axis: first it assigns the first mesh axis, then the second, and so on; propagation may refine assigned tensors. Else
-  /// every tensor gets all its axes at once, and propagation does not refine it.
+  /// Beam search. by_axis: first it assigns the first mesh axis, then the second, and so on; propagation may refine assigned tensors.
+  /// Otherwise every tensor gets all its axes at once, and propagation does not refine it.
   constexpr void beam(const list<std::int32_t>& order, bool by_axis) {
     const auto start = [&](const picks& chosen) {
       state s{chosen, completed(chosen, by_axis), {}};
@@ -234,8 +234,8 @@ class shard_searcher {
       }
     look_around(now.front().all);
   }
-  /// Beam search that shards a dim of all inputs, or of all parameters, by one axis at a time. As the annotations of an expert do, it
-  /// changes many variables at once, where single changes would not pay.
+  /// Beam search that shards a dim of all inputs, or of all parameters, by one axis at a time. Like an expert's annotations, it changes
+  /// many variables at once, if single changes would not pay.
   constexpr void beam_over_dims(bool inputs_first) {
     const auto start = [&](const picks& p) { return state{p, p, evaluate(p)}; };
     list<state> now{start(picks(count(), 0))};
@@ -249,7 +249,8 @@ class shard_searcher {
       }
     look_around(now.front().all);
   }
-  /// p, but in all inputs, or in all parameters, the axis shards a dim if it may, and shards no other one yet.
+  /// p, with a dim sharded over the axis in all inputs, or in all parameters. Tensors stay as they are if the axis may not shard the dim,
+  /// or shards another dim.
   constexpr picks with_axis(picks p, bool parameters, int dim, int axis) const {
     for (std::size_t v = 0; v < count(); ++v) {
       const shard_variable& x = space_.variables[v];
@@ -358,14 +359,14 @@ constexpr bool is_implicit_move(fault what) {
 /// Annotations are kept; open dims may be sharded further. Every candidate is compiled by `compile`, so that no part of the planner is
 /// modeled twice. It is made for the machine that prices it; `compile(program, mesh, result.compile)` makes the same plan.
 ///
-/// All combinations are tried if `evaluations` allows it. Else a beam search (axis by axis, and all axes at once) and hill climbing from
-/// several starting points try as many as it allows. Tensors whose names differ only in digits, as those of layers do, first share one
-/// sharding. Extents and mesh must be known.
+/// All combinations are tried if `evaluations` allows it. Otherwise a beam search (axis by axis, and all axes at once) and hill climbing
+/// from several starting points try as many as it allows. Tensors whose names differ only in digits, such as weights of layers, first share
+/// one sharding. Extents and mesh must be known.
 ///
 /// Shapes: none.
 /// Communicates: nothing.
-/// Compile time: auto_shard calls it. What is wrong is `problem` of the result: `unknown_extent`, `too_little_memory`, or a fault of the
-/// program. In a `visible` or `strict` program it may be an implicit move that no sharding avoids.
+/// Compile time: auto_shard calls it. A fault is `problem` of the result: `unknown_extent`, `too_little_memory`, or a fault of the program.
+/// In a `visible` or `strict` program it may be an implicit move that no sharding avoids.
 /// Throws: nothing.
 /// @see auto_shard
 constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, const search_options& options) {

@@ -74,7 +74,7 @@ class shard_space {
  public:
   list<shard_variable> variables;
 
-  /// `grouped`: tensors whose names differ only in digits get one sharding, as the layers of a model do.
+  /// `grouped`: tensors whose names differ only in digits get one sharding, for example in the layers of a model.
   constexpr shard_space(const graph& g, const mesh_shape& mesh, const extents& e, bool uneven, bool free_state, bool grouped) {
     if (!free_state) find_state(g);
     list<tensor_name> names;
@@ -108,7 +108,7 @@ class shard_space {
       if (n < most) n *= std::int64_t(x.candidates.size());
     return n;
   }
-  /// The picks of this space that equal those of a grouped space.
+  /// The picks of this space that equal the picks of a grouped space.
   constexpr picks as_in(const shard_space& groups, const picks& p) const {
     picks own(variables.size(), 0);
     for (std::size_t k = 0; k < groups.variables.size(); ++k)
