@@ -21,14 +21,14 @@
 #include <utility>
 #include <vector>
 
-// Processes compare their calls before they communicate. So a mismatch is an error on every process, not a hang or a wrong result.
+// Processes compare their calls before they communicate, so a mismatch is an error on every process, not a hang or a wrong result.
 namespace gshard { inline namespace v0 {
 
 /// A property of a collective call that must be equal on all processes.
 struct fact {
   std::string what;      ///< "the extent of dim 'A'"
   std::string value;     ///< "8"
-  std::string place{};   ///< A source line, shown with the value; it may differ.
+  std::string place{};   ///< A source line, shown with the value. It may differ.
 };
 
 /// The hash of facts, without their places.
@@ -73,7 +73,7 @@ std::string number_text(T x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
-/// The same for an element of a tensor: "1 + 2i", "true".
+/// An element of a tensor as text: "1 + 2i", "true".
 template <class T>
 std::string element_text(const T& x) {
   if constexpr (std::is_same_v<T, bool>) return x ? "true" : "false";

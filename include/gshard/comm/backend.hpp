@@ -57,15 +57,15 @@ struct gather_part {
 struct traffic {
   std::int64_t exchanges = 0, exchange_bytes = 0;
   std::int64_t gathers = 0, gather_bytes = 0;
-  std::int64_t between_nodes = 0;  ///< The bytes that it received from devices on other nodes, also to forward or to combine them.
+  std::int64_t between_nodes = 0;  ///< The bytes received from devices on other nodes, including bytes to forward or to combine.
   friend bool operator==(const traffic&, const traffic&) = default;
 };
 
 /// The order in which reductions combine the operands of a group (sum_order).
 enum class summation : std::uint8_t {
   by_member,  ///< By member number, wherever the members are. The same bits on every cluster.
-  /// First within the nodes of the mesh's first group. A node sends one partial sum if all groups have their members on nodes alike. The
-  /// bits depend on the nodes.
+  /// First within the nodes of the mesh's first group. A node sends one partial sum if all groups are distributed over nodes in the same
+  /// way. The bits depend on the nodes.
   by_node,
 };
 
@@ -82,8 +82,8 @@ class wait_watch;
 
 /// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation).
 /// Every process makes the same calls in the same order. Only `begin` and `agree` check that; the library's collective operations call
-/// `begin` before they communicate. Backends do no arithmetic. Reductions are above them (reduce.hpp), in a fixed order, so that all
-/// backends compute the same bits.
+/// `begin` before they communicate. Backends do no arithmetic. Reductions use them (reduce.hpp) in a fixed order, so all backends compute
+/// the same bits.
 ///
 /// A set of mesh axes is a bit mask. A group is the devices that differ only along those axes, in row-major order of their coordinates.
 /// Device ids are row-major over the mesh.
@@ -99,8 +99,8 @@ class backend {
   std::span<const int> devices() const { return devices_; }
   /// The same on all processes.
   const node_map& nodes() const { return nodes_; }
-  /// The lowest level of the processors on which the processes run. The same on all processes. Programs that link gshard::compiled have
-  /// kernels of this level, others those that their flags allow.
+  /// The lowest level among the processors of all processes. The same on all processes. Programs that link gshard::compiled use kernels of
+  /// this level. Other programs use kernels compiled with their own flags.
   cpu_level level() const { return level_; }
 
   /// All-to-all-v in every group: member i's block j arrives at member j as its block i. Sizes must match
@@ -109,8 +109,8 @@ class backend {
   void exchange(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds& all = {});
 
   /// The asynchronous `exchange`: start() begins it, finish() completes it. In between, the lists must stay valid, blocks sent must not
-  /// change and blocks received are undefined. Several exchanges may be in flight. All processes start those of a channel in one order, and
-  /// finish them in any order. Other collectives must come between the same starts of channel 0 on all processes. A finish waits
+  /// change and blocks received are undefined. Several exchanges may be in flight. All processes start the exchanges of a channel in one
+  /// order, and finish them in any order. Other collectives must come between the same starts of channel 0 on all processes. A finish waits
   /// only for its senders; with `finishes_next`, also for members that forward. The device's own block is not copied. Only bytes between
   /// nodes are counted. Groups must have at least two devices. Throws `gshard::error` on wrong arguments before anything is sent; finish()
   /// throws errors of messages.
@@ -121,40 +121,40 @@ class backend {
   void all_gather(std::uint32_t axes, std::span<const gather_part> parts);
 
   /// A guard: the calling thread uses the backend until the guard is destroyed. Every verb holds one. Waits first for all runs that were
-  /// started before it. On one device without MPI, several threads may have one at a time. Local. Throws `gshard::error` if another thread
-  /// uses the backend, or if MPI does not allow this thread to. The next `begin` of this process then throws on every process: the others
-  /// miss the refused call.
+  /// started before it. On one device without MPI, several threads may hold guards at the same time. Local. Throws `gshard::error` if
+  /// another thread uses the backend, or if MPI does not allow this thread to. The next `begin` of this process then throws on every
+  /// process, because the others wait for the refused call.
   detail::thread_rule::use enter() {
     started_.drain();
     return detail::thread_rule::use(threads_);
   }
-  /// Which threads may use it.
+  /// The rule for threads that may use it.
   const detail::thread_rule& threads() const { return threads_; }
 
   /// Begins a collective call: the processes compare their calls, by `agree`, before they communicate. Waits first for all runs that were
   /// started before it. Returns true if any process passes `flag`. If a process makes no call, the others wait until their deadline, or
-  /// until that process tells that it failed or makes no further call. @see wait_watch
+  /// until that process reports that it failed or makes no further call. @see wait_watch
   /// Communicates: one small message per process.
-  /// Throws `gshard::error`: as `agree`; without communication if another process has told so, because the call cannot be made by all.
+  /// Throws `gshard::error` as `agree` does. Throws without communication if another process has reported such an end.
   bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
   void tell_next(std::string problem);
-  /// Why this thread does not compute as the one that made the backend did: it rounds in another way, or flushes subnormal numbers. Empty
-  /// if it does. Saves call it: on MPI ranks, all made the backend in one environment. Local.
+  /// An error text if this thread rounds or flushes subnormal numbers differently from the thread that made the backend; otherwise empty.
+  /// Saves call it. All MPI ranks made the backend in the same floating-point environment. Local.
   std::string changed_environment() const;
   /// The number of collective calls so far; the same on all processes.
   std::uint64_t calls() const { return calls_; }
-  /// The number of the last call outside of started runs, and how many objects were numbered since, this one included. The same on all
+  /// The number of the last call outside of started runs, and the number of objects numbered since, including this one. The same on all
   /// processes, if they number objects in one order.
   std::pair<std::uint64_t, std::uint64_t> number_object() { return {last_call_, ++objects_}; }
 
   /// The processes compare their calls, or later steps of a call. If some have a `problem`, every process throws a `gshard::error`. A
-  /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If all problems are of a
-  /// not_finite_error, every process throws one with the text of the first in the program. If the calls differ, the error
-  /// names the first fact that differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any
-  /// process passes `flag`. Communicates: one small message per process, unless it throws.
+  /// failed process throws its own text; the others name the failed ranks and repeat the text of the first. If every problem is a
+  /// not_finite_error, every process throws the first in the order of the program. If the calls differ, the error names the first fact that
+  /// differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any process passes `flag`.
+  /// Communicates: one small message per process, unless it throws.
   GSHARD_INLINE virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
-  /// What watches the waits of this process, or null.
+  /// The watch of this process's waits, or null.
   wait_watch* waits() const { return waits_.get(); }
   /// Runs started with executable::start that are not done.
   run_queue& started() { return started_; }
@@ -164,7 +164,7 @@ class backend {
   virtual bool overlaps() const { return !shares_memory(); }
   /// True if programs measure whether overlap pays. The same on all processes.
   virtual bool measures_overlap() const { return false; }
-  /// True if messages advance only within calls of the backend, such as pending_exchange::is_done, so that it pays to make some while
+  /// True if messages advance only within calls of the backend, such as pending_exchange::is_done. It then pays to make such calls while
   /// steps compute.
   virtual bool advances_in_calls() const { return false; }
   /// Advances messages in flight, without waiting.
@@ -172,7 +172,7 @@ class backend {
 
   /// The number of processes that hold the devices.
   virtual int processes() const { return 1; }
-  /// The number of processes that share the cores available to this one, itself included.
+  /// The number of processes that share the cores available to this one, including itself.
   virtual int processes_here() const { return 1; }
   /// True on exactly one process.
   virtual bool leader() const { return true; }
@@ -181,7 +181,7 @@ class backend {
   /// On the leader: the bytes of every process, the leader's first. On other processes: empty.
   GSHARD_INLINE virtual std::vector<std::vector<std::byte>> gather_to_leader(std::span<const std::byte> mine);
 
-  /// True if the devices can read each other's memory that `share` allocates; the same on all processes. Then
+  /// True if the devices can read each other's memory that `share` allocates; the same on all processes. In this case:
   ///   share(bytes)     allocates shared memory for this process's device. Sizes may differ between processes. Its lifetime ends with the
   ///                    last pointer to it.
   ///   find_shared      translates k addresses of every device to addresses of this process: k of device 0, k of device 1, ... An address
@@ -250,7 +250,7 @@ class pending_exchange {
 
   /// True if finish() need not wait, or if there is no exchange. Never waits. A backend that cannot tell returns false.
   bool is_done() { return on_ == nullptr || on_->is_done(started_); }
-  /// Waits until all blocks have arrived and the blocks sent may change. Then throws `gshard::error` if a message failed or had an
+  /// Waits until all blocks have arrived and the blocks sent may change. Throws `gshard::error` after that if a message failed or had an
   /// unexpected size.
   void finish() {
     if (backend* const on = std::exchange(on_, nullptr)) on->do_finish(started_);

@@ -16,9 +16,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The extents of a mesh of `n_devices`. Fixed extents stay. The quotient is factored over the `dynamic` ones as evenly as possible, larger
-/// factors first. So 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not divide the number
-/// of devices.
+/// The extents of a mesh of `n_devices`. Fixed extents do not change. The quotient is factored over the `dynamic` ones as evenly as
+/// possible, larger factors first: 8 over three axes is 2x2x2, 12 over two is 4x3. Throws `gshard::error` if the fixed extents do not
+/// divide the number of devices.
 std::vector<int> balanced_extents(int n_devices, std::span<const int> wanted);
 
 #if GSHARD_HAS_BODIES

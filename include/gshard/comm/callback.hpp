@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Function objects whose type is erased, for headers that every program includes: <functional> is a twelfth of gshard.hpp.
+// A type-erased function object for headers that every program includes. <functional> would add a twelfth to the compile time of
+// gshard.hpp.
 
 #include <gshard/base/compiler.hpp>
 
@@ -16,7 +17,7 @@ namespace gshard { inline namespace v0 {
 template <class Signature>
 class callback;
 
-/// As std::function, but copies share one function object. It must not be empty when it is called.
+/// Like std::function, but copies share one function object. An empty callback must not be called.
 template <class R, class... Args>
 class callback<R(Args...)> {
  public:

@@ -20,8 +20,9 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// "dim 'B'"
 inline std::string text_of(const dim& d) { return d.letter ? std::string("dim '") + d.letter + "'" : "a dim made of others"; }
 
-/// Throws `gshard::error` for an axis or a dim of a plan without an extent, or with one that is negative or cannot be counted. So for a
-/// mesh of more than `max_devices`, and for a tensor of more than `max_tensor_bytes`. `during`: what needs them, such as "dry run".
+/// Throws `gshard::error` if an axis or a dim of a plan has no extent, a negative extent, or one that cannot be counted. Also throws for a
+/// mesh of more than `max_devices`, and for a tensor of more than `max_tensor_bytes`. `during`: the operation that needs the extents, such
+/// as "dry run".
 inline void check_sizes(const plan_view& plan, const extents& e, std::string_view during) {
   const std::string where = std::string(during) + ": ";
   for (int a = 0; a < plan.mesh.rank(); ++a)

@@ -21,8 +21,8 @@ inline constexpr T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric
 template <class T>
 inline constexpr T highest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
-/// Calls f(combine, identity) with the binary operation of a reduction and its identity element. The identity has the type in which to
-/// combine: that of sums and products of integers is unsigned.
+/// Calls f(combine, identity) with the binary operation of a reduction and its identity element. The identity has the type of the
+/// arithmetic, which is unsigned for sums and products of integers.
 template <class T, class F>
 constexpr decltype(auto) with_operation(reduction what, F&& f) {
   switch (what) {

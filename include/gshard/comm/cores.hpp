@@ -14,7 +14,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// By core of this machine: 1 if this process may run on it, else 0. All 1 if the system gives no answer.
+/// By core of this machine: 1 if this process may run on it, otherwise 0. All 1 if the system gives no answer.
 using core_flags = std::array<int, 1024>;
 
 inline core_flags cores_of_process() {

@@ -19,13 +19,13 @@
 
 namespace gshard { inline namespace v0 {
 
-/// `base` is what the compiler's flags allow. The others are x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512).
+/// `base` is the level of the compiler's flags. The others are x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512).
 enum class cpu_level : std::uint8_t { base, x86_64_v3, x86_64_v4 };
 
 namespace detail {
 
 /// The level of this processor, or a lower one that the environment variable GSHARD_CPU_LEVEL names: base, v3 or v4.
-/// Throws `gshard::error` if it names another.
+/// Throws `gshard::error` for any other value.
 cpu_level this_cpu_level();
 
 #if GSHARD_HAS_BODIES

@@ -25,10 +25,10 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A socket for datagrams. If the system has none, no message is sent or received; waits still end.
+/// A socket for datagrams. If the system provides none, no message is sent or received; waits still end.
 class datagrams {
  public:
-  /// The addresses of a process's socket, and a random number that its messages carry. Made to be exchanged as bytes.
+  /// The addresses of a process's socket, and a random number that its messages carry. Processes exchange it as bytes.
   struct endpoint {
     static constexpr int most_addresses = 6;
     std::uint32_t address[most_addresses];  // IPv4; 0: none
@@ -43,9 +43,9 @@ class datagrams {
   ~datagrams();
 
   const endpoint& mine() const { return mine_; }
-  /// Waits for a message for some milliseconds, or until wake(). -1: without end.
+  /// Waits for a message for some milliseconds, or until wake(). -1: without a limit.
   void wait(int milliseconds) const;
-  /// Ends the wait of another thread, and all later ones at once.
+  /// Ends the wait of another thread. All later waits return at once.
   void wake() const;
   /// Receives a message of this type, if there is one. Messages of other sizes are dropped.
   template <class Message>
@@ -62,7 +62,7 @@ class datagrams {
 
  private:
   int socket_ = -1;
-  int woken_ = -1, waker_ = -1;  // the ends of a pipe: what wake() writes is never read
+  int woken_ = -1, waker_ = -1;  // the ends of a pipe; the bytes that wake() writes are never read
   endpoint mine_{};
 
   bool receive_bytes(void* data, std::size_t size) const;
@@ -105,7 +105,7 @@ GSHARD_INLINE datagrams::~datagrams() {
     if (file >= 0) ::close(file);
 }
 GSHARD_INLINE void datagrams::wait(int milliseconds) const {
-  pollfd ready[] = {{socket_, POLLIN, 0}, {woken_, POLLIN, 0}};  // poll ignores a negative one
+  pollfd ready[] = {{socket_, POLLIN, 0}, {woken_, POLLIN, 0}};  // poll ignores a negative descriptor
   ::poll(ready, 2, milliseconds);
 }
 GSHARD_INLINE void datagrams::wake() const {

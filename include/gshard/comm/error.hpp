@@ -22,7 +22,7 @@ namespace gshard { inline namespace v0 {
 /// unchanged.
 class error : public std::runtime_error {
  public:
-  /// Characters NUL become "\\0": what() would end at them.
+  /// NUL characters become "\\0", because what() would end at them.
   explicit error(const std::string& text);
   explicit error(const char* text) : std::runtime_error(text) {}
 };
@@ -38,8 +38,8 @@ class not_finite_error : public error {
 };
 
 namespace detail {
-/// The text of an error that processes exchange. That of a not_finite_error begins with a mark and two numbers: the step, and the place of
-/// its operation in the program.
+/// The text of an error that processes exchange. The text of a not_finite_error begins with a mark and two numbers: the step, and the
+/// position of its operation in the program.
 class problem_text {
  public:
   explicit problem_text(const std::string& problem) : problem_(problem) {}
@@ -59,7 +59,7 @@ class problem_text {
   static std::string digits(std::size_t n);
 };
 
-/// The text of the exception that is handled.
+/// The text of the exception that is being handled.
 std::string problem_in_flight();
 
 /// Calls f and returns the text of its exception, or an empty string. For errors that must be reported to other processes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What is called when a run fails, so that headers above can keep a record of it.
+// Hooks that are called when a run fails, so that the event log can record the failure.
 
 #include <gshard/base/exceptions.hpp>
 
@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 struct failure_hooks {
   /// A not_finite_error is about to be thrown.
   std::atomic<void (*)(const std::string& text, std::uint32_t step)> not_finite{nullptr};
-  /// The process ends itself, or tells the others that it fails. Called by any thread. Returns within about a second.
+  /// The process ends itself, or reports its failure to the others. Called by any thread. Returns within about a second.
   std::atomic<void (*)(const std::string& why)> abort{nullptr};
 
   static failure_hooks& get() {

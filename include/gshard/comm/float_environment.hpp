@@ -16,8 +16,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a thread's arithmetic does, found by computing, on any processor. A library that is built with -ffast-math sets "flush to zero". It
-/// sets it in the thread that loads it, and in all threads that this one starts later.
+/// The behavior of a thread's arithmetic, measured by computing, on any processor. A library that is built with -ffast-math sets "flush to
+/// zero" in the thread that loads it. All threads that this thread starts later inherit the setting.
 struct float_environment {
   enum class rounding : std::uint8_t { to_nearest, upward, downward, toward_zero };
 
@@ -27,7 +27,7 @@ struct float_environment {
 
   friend bool operator==(const float_environment&, const float_environment&) = default;
 
-  /// That of the calling thread.
+  /// The environment of the calling thread.
   static float_environment here();
   /// "rounding to nearest, subnormal results become 0"
   std::string text() const;
@@ -35,7 +35,7 @@ struct float_environment {
 
 #if GSHARD_HAS_BODIES
 
-/// The same for numbers of one type. Volatile operands make the processor compute, also with -ffast-math.
+/// The environment of the arithmetic of one type. Volatile operands make the processor compute, even with -ffast-math.
 template <class T, class Bits>
 float_environment environment_of_arithmetic() {
   using limits = std::numeric_limits<T>;
@@ -47,8 +47,8 @@ float_environment environment_of_arithmetic() {
     volatile T x = a, y = b;
     return x * y;
   };
-  const auto is_zero = [](T x) { return std::bit_cast<Bits>(x) << 1 == 0; };  // comparisons may flush, too
-  const T most = limits::epsilon() * T(0.75), least = limits::epsilon() * T(0.25);  // of the distance from 1 to the next number
+  const auto is_zero = [](T x) { return std::bit_cast<Bits>(x) << 1 == 0; };  // comparisons may also flush
+  const T most = limits::epsilon() * T(0.75), least = limits::epsilon() * T(0.25);  // parts of the distance from 1 to the next number
   float_environment e;
   if (sum(1, least) > T(1)) e.rounds = float_environment::rounding::upward;
   else if (sum(-1, -least) < T(-1)) e.rounds = float_environment::rounding::downward;

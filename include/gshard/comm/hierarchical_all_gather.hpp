@@ -20,11 +20,11 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// rounds.
 class hierarchical_all_gather {
  public:
-  /// 2 if members share a node: one exchange between nodes, then one within nodes. Else 1.
+  /// 2 if members share a node: one exchange between nodes, then one within nodes. Otherwise 1.
   static std::size_t stages(const held_groups& groups) { return groups.have_mates() ? 2 : 1; }
 
-  /// Returns the exchange between nodes. own(i): the block of held device i. to(i, m): where it gets the block of member m; that of its own
-  /// number is not written. Blocks must stay until `end`.
+  /// Returns the exchange between nodes. own(i): the block of held device i. to(i, m): its buffer for the block of member m; the buffer for
+  /// its own block is not written. Blocks must stay valid until `end`.
   template <class Own, class To>
   std::span<const exchange_part> begin(const held_groups& groups, std::size_t slot, Own own, To to) {
     round& now = rounds_[slot];
@@ -48,7 +48,7 @@ class hierarchical_all_gather {
     return now.parts;
   }
 
-  /// Packs what has arrived for the other members of the node, and returns the exchange within nodes.
+  /// Packs the own block and the received shares for the other members of the node. Returns the exchange within nodes.
   std::span<const exchange_part> forward(const held_groups& groups, std::size_t slot) {
     round& now = rounds_[slot];
     const std::size_t p = groups.members();
@@ -78,7 +78,7 @@ class hierarchical_all_gather {
     return now.parts;
   }
 
-  /// Unpacks what has arrived from members of the node.
+  /// Unpacks the blocks received from members of the node.
   void end(const held_groups& groups, std::size_t slot) const {
     if (stages(groups) == 1) return;
     const round& now = rounds_[slot];
@@ -118,7 +118,7 @@ class hierarchical_all_gather {
     for (std::size_t m = 0; m < g.size(); ++m)
       if (g.node(m) != g.here()) f(m);
   }
-  /// What a member of the node of held device i sends to each of its mates: its block, and its shares of remote blocks.
+  /// The bytes that `mate`, a member on held device i's node, sends to each other member there: its block, and its shares of remote blocks.
   static std::size_t bytes_from(const node_group& g, const round& now, std::size_t i, std::size_t mate) {
     std::size_t bytes = mate == g.me() ? now.own[i].size() : now.to[i * g.size() + mate].size();
     for_each_remote(g, [&](std::size_t m) { bytes += share_of(now.to[i * g.size() + m], g, mate).size(); });

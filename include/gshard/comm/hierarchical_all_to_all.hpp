@@ -15,8 +15,8 @@
 #include <vector>
 
 // For each pair of nodes, one member of either node is its relay. First, each member sends its blocks for another node to the relay on its
-// own node. Then the relay sends all blocks of its node for that node in one packet to the relay there, which passes them on to its mates.
-// So two nodes exchange one packet each way.
+// own node. The relay then sends all these blocks in one packet to the relay on that node, which passes them on to its mates. Two nodes
+// therefore exchange one packet each way.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The error text of a member that receives an unexpected number of bytes.
@@ -25,7 +25,7 @@ inline std::string unexpected(int me, std::size_t members, std::size_t expected,
          " bytes from member " + std::to_string(from) + ", which " + what_it_did;
 }
 
-/// The routes of a group: for each pair of nodes, the relays. All members of a node are relays of about as many other nodes.
+/// The routes of a group: for each pair of nodes, the relays. Each member of a node is the relay for about the same number of other nodes.
 class node_routes {
  public:
   /// Another node.
@@ -53,7 +53,7 @@ class node_routes {
       members[node].push_back(int(m));
     }
     const std::size_t n = members.size();
-    // The place of a node's relay for the k-th node after it.
+    // The index of a node's relay for the k-th node after it, among the members of the node.
     const auto relay = [&](std::size_t on, std::size_t k) { return (k - 1) % members[on].size(); };
     mates_ = members[here];
     nodes_ = int(n);
@@ -77,14 +77,14 @@ class node_routes {
   int most_mates() const { return most_mates_; }
   /// The most blocks of a packet.
   std::size_t most_blocks() const { return std::max(most_members_ * most_members_, 1 + std::size_t(messages_) * most_members_); }
-  /// The members on this one's node, itself included, ascending.
+  /// The members on this member's node, including itself, ascending.
   const std::vector<int>& mates() const { return mates_; }
   /// The index of this member in mates().
   std::size_t place() const { return place_; }
-  /// The other nodes, and the indices of those of which the k-th member of this node is the relay.
+  /// The other nodes. relayed(k): the indices of the nodes for which the k-th member of this node is the relay.
   const std::vector<peer>& peers() const { return peers_; }
   const std::vector<std::size_t>& relayed(std::size_t k) const { return relayed_[k]; }
-  /// The members of all nodes of which the k-th member of this node is the relay.
+  /// The number of members of all nodes for which the k-th member of this node is the relay.
   std::size_t members_beyond(std::size_t k) const {
     std::size_t n = 0;
     for (const std::size_t o : relayed_[k]) n += peers_[o].members.size();

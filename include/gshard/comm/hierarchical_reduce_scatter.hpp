@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A reduce_scatter in two levels: sums within each node, then the exchange of these between nodes.
+// A reduce_scatter in two levels: sums within each node, then an exchange of the sums between nodes.
 
 #include <gshard/comm/combine_operands.hpp>
 #include <gshard/comm/node_group.hpp>
@@ -16,20 +16,21 @@
 #include <utility>
 #include <vector>
 
-// Member a of a node adds the node's addends for share a of every block of another node, and for its own block. It sends each remote member
-// its share of that member's block. So every node sends one partial sum of every element of other nodes, in equal shares from all its
-// members; more than one if its members are not one subtree of the order of the sum.
+// Member a of a node adds the node's addends for share a of every remote member's block, and for its own block. It sends each remote member
+// its share of that member's block. Every node thus sends one partial sum of every remote element, in equal shares from all its members. It
+// sends several if its members are not one subtree of the order of the sum.
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Rounds of a reduce_scatter in the groups of the held devices. In a round every member has addends for a block of each member, and gets
-/// the sum of its own block. In one level, addends go to their receiver directly. Results are the same bits. Keeps its memory.
+/// the sum of its own block. In one level, addends go to their receiver directly. Both ways give the same bits. Keeps its memory between
+/// rounds.
 class hierarchical_reduce_scatter {
  public:
-  /// 2 if members share a node: one exchange within nodes, then one between nodes. Else 1.
+  /// 2 if members share a node: one exchange within nodes, then one between nodes. Otherwise 1.
   static std::size_t stages(const held_groups& groups) { return groups.have_mates() ? 2 : 1; }
 
-  /// Returns the exchange of the first stage. addends(i, m): those of held device i for the block of member m, of T; they must not change
-  /// before `end`. `slot` is of no other round in flight.
+  /// Returns the exchange of the first stage. addends(i, m): the addends of held device i for the block of member m, elements of T. They
+  /// must not change before `end`. No other round in flight may use `slot`.
   template <class T, class Addends>
   std::span<const exchange_part> begin(const held_groups& groups, reduction what, std::size_t slot, Addends addends) {
     round& now = rounds_[slot];
@@ -60,7 +61,7 @@ class hierarchical_reduce_scatter {
     return now.parts;
   }
 
-  /// Combines the partial sums that have arrived into result(i), of T, the block of held device i. It may be its own addends.
+  /// Combines the received partial sums into result(i), the block of held device i, elements of T. It may be the device's own addends.
   template <class T, class Result>
   void end(const held_groups& groups, reduction what, std::size_t slot, Result result) {
     const round& now = rounds_[slot];
@@ -72,7 +73,7 @@ class hierarchical_reduce_scatter {
   struct round {
     std::vector<std::byte> memory;
     std::byte* next = nullptr;               // the free memory
-    std::vector<std::vector<block>> blocks;  // of held device i: its addends for each member
+    std::vector<std::vector<block>> blocks;  // by held device: its addends for each member
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> recv;        // per held device and member, of the exchange in progress
     std::vector<std::span<std::byte>> from_mates;  // likewise, of the exchange within nodes
@@ -145,7 +146,7 @@ class hierarchical_reduce_scatter {
   static void add_within(reduction what, const node_group& g, std::size_t i, round& now) {
     if (!g.has_mates()) return;
     const std::vector<block>& blocks = now.blocks[i];
-    std::size_t at = 0;  // in what a mate has sent
+    std::size_t at = 0;  // offset in the data of each mate
     const auto add = [&](std::size_t m, interval which) {
       const std::size_t bytes = std::size_t(which.size()) * sizeof(T);
       const std::vector<std::size_t>& parts = g.parts_of(g.here());

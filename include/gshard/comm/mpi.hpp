@@ -31,7 +31,7 @@ namespace gshard { inline namespace v0 {
 ///
 /// The communicator is duplicated once, so messages never mix with the application's. The application's error handler does not change. MPI
 /// errors become `gshard::error` with MPI's own text. The first use of a set of axes creates one more communicator. Only the calling thread
-/// calls MPI: MPI_THREAD_FUNNELED is enough if that is the main thread. A call of a thread that MPI does not allow throws. Construction
+/// calls MPI: MPI_THREAD_FUNNELED is enough if that is the main thread. A call from a thread that MPI does not allow throws. Construction
 /// and destruction are collective. A backend may be destroyed after MPI_Finalize; its communicators are then not freed.
 class mpi_backend final : public backend {
  public:
@@ -86,7 +86,7 @@ class mpi_backend final : public backend {
     std::size_t complete = 0;  // this many requests are known to be complete
     int next = 1;  // messages with members at this distance and beyond are not started yet
     std::vector<MPI_Request> request;
-    std::vector<int> member;   // of each request: the other side
+    std::vector<int> member;   // by request: the other member
     std::vector<int> lacking;  // ranks whose messages are not complete
     struct awaited {
       int from, bytes;
@@ -210,8 +210,7 @@ GSHARD_INLINE const detail::node_routes* mpi_backend::routes(std::uint32_t axes,
   return saves && std::int64_t(detail::packet::most_bytes(known.most_blocks(), all.block_bytes)) <= limit_ ? &known : nullptr;
 }
 
-// Collective over the group at its first use. Other groups may not call it, because a group whose blocks are all empty may skip a
-// collective.
+// Collective over the group at its first use. Not collective over all groups: a group whose blocks are all empty may skip a collective.
 GSHARD_INLINE const detail::communicator& mpi_backend::along(std::uint32_t axes) {
   const detail::communicator*& known = along_[axes];
   if (known) return *known;
@@ -259,7 +258,7 @@ GSHARD_INLINE std::optional<int> mpi_backend::wait(pending_exchange& f, std::siz
   return bytes;
 }
 
-// MPI_Wait, which tells the watch from time to time the ranks whose messages are not complete. Allocates nothing after the first exchange.
+// MPI_Wait that regularly tells the watch the ranks whose messages are not complete. Allocates nothing after the first exchange.
 GSHARD_INLINE int mpi_backend::test_until_done(pending_exchange& f, std::size_t i, MPI_Status& status) const {
   using clock = std::chrono::steady_clock;
   constexpr auto period = std::chrono::milliseconds(200);
@@ -305,7 +304,7 @@ GSHARD_INLINE void mpi_backend::start_some(pending_exchange& f, int members) {
       receive(f, from, data);
     }
   }
-  // The first piece for every member, then the second one: all links are busy.
+  // The first piece for every member, then the second one, so that all links are busy.
   bool more = true;
   for (std::int64_t n = 0; std::exchange(more, false); ++n)
     for (int k = first; k < last; ++k) {
@@ -364,7 +363,7 @@ GSHARD_INLINE std::size_t mpi_backend::do_start(std::uint32_t axes, std::span<co
                                                 bool at_once) {
   const detail::communicator& group = along(axes);
   const detail::node_routes* const by_node = at_once ? nullptr : routes(axes, all);
-  const auto waiting = waits_in("an exchange of blocks", detail::bytes_of(parts[0].recv));  // inside a node
+  const auto waiting = waits_in("an exchange of blocks", detail::bytes_of(parts[0].recv));  // a start may block within a node
   if (n_pending_ == pending_.size()) pending_.emplace_back();
   pending_exchange& f = pending_[n_pending_++];
   f.number = ++started_;
@@ -386,7 +385,7 @@ GSHARD_INLINE std::vector<mpi_backend::pending_exchange>::iterator mpi_backend::
   return std::find_if(pending_.begin(), pending_.end(), [&](const pending_exchange& other) { return other.number == started; });
 }
 
-// Leaves the requests to do_finish. So an error of a message is found there.
+// Leaves the requests to do_finish, which finds errors of messages.
 GSHARD_INLINE bool mpi_backend::is_done(std::size_t started) {
   pending_exchange& f = *find(started);
   if (f.by_node) return false;  // it forwards in do_finish

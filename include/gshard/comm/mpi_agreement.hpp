@@ -37,10 +37,10 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
   return all;
 }
 
-/// Throws on all processes, for the problems of some of them. If all problems are numbers that are not finite, every process throws the
-/// first in the order of the program.
+/// Throws on all processes if some have a problem. If every problem is a not_finite_error, every process throws the first in the order of
+/// the program.
 [[noreturn]] inline void tell_problem(const communicator& world, const std::string& problem) {
-  constexpr std::uint64_t none = 0, fails = 1, not_finite = 2;  // plus its place in the program
+  constexpr std::uint64_t none = 0, fails = 1, not_finite = 2;  // plus its position in the program
   const problem_text own(problem);
   const std::uint64_t mine = problem.empty() ? none : own.is_not_finite() ? not_finite + own.place() : fails;
   std::vector<std::uint64_t> all(std::size_t(world.size()));

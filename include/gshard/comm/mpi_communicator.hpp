@@ -100,7 +100,7 @@ communicator node_of(const communicator& world);
 /// node. Collective.
 std::vector<int> nodes_of(const communicator& world, int node_size);
 
-/// The number of processes that may run on the most shared of this process's cores. Collective.
+/// The largest number of processes that may run on one of this process's cores. Collective.
 int processes_on_cores(const communicator& world);
 }  // namespace detail
 

@@ -20,12 +20,12 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A duplicate of a communicator, whose ranks are the devices, and what watches its waits.
+/// A duplicate of a communicator whose ranks are the devices, and the watch of its waits.
 struct mpi_connection {
   std::unique_ptr<wait_watch> waits;
   communicator world;
   node_map nodes;
-  cpu_level level = cpu_level::base;  ///< The lowest of all processes.
+  cpu_level level = cpu_level::base;  ///< The lowest level of all processes.
 };
 /// Collective over `comm`. Throws as the constructor of mpi_backend does.
 mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
@@ -46,7 +46,7 @@ GSHARD_INLINE void tell_at_finalize() {
   static_cast<void>(attribute);
 }
 
-/// The rank of each device, as the options say.
+/// The rank of each device, as chosen by the options.
 GSHARD_INLINE std::vector<int> chosen_ranks(const communicator& world, std::span<const int> extents, const mpi_options& options,
                                             const std::vector<int>& nodes) {
   const std::vector<int> by_node = ranks_by_node(nodes);

@@ -110,7 +110,7 @@ class node_memory {
     constexpr std::int64_t page = 4096;
     check_space(bytes + 2 * alignment + page);
     window w;
-    w.bytes = bytes + alignment;  // an empty value at the end has an address inside the window, too
+    w.bytes = bytes + alignment;  // so an empty value at the end has an address inside the window
     MPI_Info apart = MPI_INFO_NULL;  // each process's memory on separate pages
     MPI_Info_create(&apart);
     MPI_Info_set(apart, "alloc_shared_noncontig", "true");

@@ -41,13 +41,13 @@ struct mpi_options {
   node_routing by_node = node_routing::where_it_saves;
   int node_block = 1024;
   int node_size = 0;  ///< The number of successive ranks on a node; 0: ranks that share memory are on one node.
-  /// Blocks for other nodes are sent in pieces of this many bytes; a block of more than 512 pieces, in 512 larger ones. Over TCP, Open MPI
-  /// and MPICH send messages below 64 KiB at once. Longer ones wait for an answer of the receiver, which queues behind other data. MPI
-  /// keeps pieces for a late receiver: up to 30 MiB per sender. On a network with RDMA, whole blocks may be faster: then pass 1 << 30.
+  /// Blocks for other nodes are sent in pieces of this many bytes. A block that would need more than 512 is sent in 512 larger ones. Over
+  /// TCP, Open MPI and MPICH send messages below 64 KiB at once. Longer ones wait for an answer of the receiver, which queues behind other
+  /// data. MPI keeps pieces for a late receiver: up to 30 MiB per sender. On a network with RDMA, whole blocks (1 << 30) may be faster.
   int node_piece = 60 << 10;
   summation sums = summation::by_member;  ///< The order of sums over ranks. @see sum_order
   /// The axes of the mesh, from the outermost to the innermost. Processes, sorted by node, take devices in this order, so the innermost
-  /// axes are within nodes. Empty: rank r takes device r. Messages of errors then call device d rank d. @see axis_order
+  /// axes are within nodes. Empty: rank r takes device r. Otherwise error messages call device d rank d. @see axis_order
   std::vector<int> axis_order{};
   /// Chooses axis_order, if it is empty, from the node of each process. Processes are sorted by node. The same result on all processes.
   callback<std::vector<int>(std::span<const int> node)> choose_axis_order{};
@@ -57,7 +57,7 @@ struct mpi_options {
   bool shared_memory = false;
   /// When collectives of programs overlap with computation. Without shared memory only. @see async_schedule, executor::overlaps
   overlap_mode overlap = overlap_mode::automatic;
-  wait_deadlines deadlines{};  ///< Of waits for other processes. @see wait_deadlines
+  wait_deadlines deadlines{};  ///< Deadlines of waits for other processes. @see wait_deadlines
 };
 
 namespace detail {

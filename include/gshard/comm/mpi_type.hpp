@@ -8,8 +8,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// mpi_type<T>(): the MPI datatype of an element of a tensor, for the application's own messages beside gshard's. half and bfloat16 are
-/// MPI_UINT16_T: their bits can be moved, not added.
+/// mpi_type<T>(): the MPI datatype of an element of a tensor, for the application's own messages. half and bfloat16 are MPI_UINT16_T: their
+/// bits can be moved, not added.
 /// Communicates: nothing.
 /// Compile time: an element type of tensors.
 /// Throws: nothing.

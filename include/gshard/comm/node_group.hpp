@@ -18,7 +18,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// A group of devices by node, and the order of its sums. If all members are on one node, or no two are, every member counts as a node of
-/// its own: then there is one level.
+/// its own, and there is one level.
 class node_group {
  public:
   node_group(const backend& b, std::uint32_t axes, int device) : at_(b, axes, device) {
@@ -37,29 +37,29 @@ class node_group {
   /// The members of the group, and this device's number among them.
   std::size_t size() const { return at_.node.size(); }
   std::size_t me() const { return me_; }
-  /// The number of nodes, and that of this device's node.
+  /// The number of nodes, and the index of this device's node.
   std::size_t nodes() const { return at_.members.size(); }
   std::size_t here() const { return at_.node[me_]; }
   std::size_t node(std::size_t member) const { return at_.node[member]; }
   /// The members on a node, ascending; and the index of a member in the list of its node.
   const std::vector<std::size_t>& members(std::size_t node) const { return at_.members[node]; }
   std::size_t place(std::size_t member) const { return at_.place[member]; }
-  /// The members on this device's node, itself included.
+  /// The members on this device's node, including itself.
   const std::vector<std::size_t>& mates() const { return at_.members[here()]; }
   bool has_mates() const { return mates().size() > 1; }
 
-  /// True if not all members share a node, also if there is one level.
+  /// True if not all members share a node, even if there is one level.
   bool is_on_nodes() const { return is_on_nodes_; }
 
-  /// Member k of n, which share elements in blocks of ceil(elements / n), gets these.
+  /// The elements of member k of n, if they share them in blocks of ceil(elements / n).
   static interval share(std::int64_t elements, std::size_t k, std::size_t n) {
     const std::int64_t block = (elements + std::int64_t(n) - 1) / std::int64_t(n), begin = std::min(elements, std::int64_t(k) * block);
     return {begin, std::min(elements, begin + block)};
   }
 
-  /// How the operands of the members are combined.
+  /// The order in which the operands of the members are combined.
   const sum_order& order() const { return order_; }
-  /// The partial sums that a node computes, and the order in which all of them are combined. A node has one if its members are one subtree.
+  /// The partial sums of all nodes, and the order in which they are combined. A node has one if its members are one subtree.
   const sum_order::parts& parts() const { return parts_; }
   const std::vector<std::size_t>& parts_of(std::size_t node) const { return parts_of_[node]; }
 
@@ -99,7 +99,7 @@ class node_group {
   sum_order::parts parts_;
   std::vector<std::vector<std::size_t>> parts_of_;  // by node
 
-  /// The order of the first group of the mesh is that of all groups along the same axes: they may sum copies of one tensor.
+  /// All groups along the same axes use the order of the mesh's first group, because they may sum copies of one tensor.
   static sum_order by_node(const members_by_node& first) {
     std::size_t most = 1;
     for (const auto& m : first.members) most = std::max(most, m.size());
@@ -110,7 +110,7 @@ class node_group {
   }
 };
 
-/// The groups along some axes of all devices that a process holds. Those of all axes that were used are kept while the mesh stays the same.
+/// The groups along some axes of all devices that a process holds. Groups along axes that were used are kept while the mesh stays the same.
 class held_groups {
  public:
   void use(const backend& b, std::uint32_t axes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What a process knows of others that take no part in further collective calls: failures in a scope, and departures.
+// Records which processes make no further collective calls: failures in a scope, and departures.
 
 #include <gshard/base/compiled.hpp>
 
@@ -24,23 +24,22 @@ namespace gshard { inline namespace v0 { namespace detail {
 class rank_news {
  public:
   explicit rank_news(int rank) : rank_(rank) {}
-  /// The number of ranks, so that their departures allocate nothing.
+  /// Sets the number of ranks, so that their departures allocate nothing.
   void expect(std::size_t ranks);
 
-  /// Begins a scope. All ranks begin the same ones, so that they have the same numbers, from 1.
+  /// Begins a scope and returns its number, from 1. All ranks begin the same scopes, so the numbers agree.
   std::uint64_t open_scope();
   /// Ends a scope, and forgets a failure in it.
   void close_scope(std::uint64_t scope);
 
-  /// A rank failed in a scope; 0: whatever the scopes. Ignored unless this process is in the scope or has not come to it. Ignored if a
-  /// failure is known.
+  /// Records that a rank failed in a scope; 0: in any scope. Ignored if this process has left the scope, or if a failure is known.
   void fails(int rank, std::uint64_t scope, const std::string& text, std::int64_t time);
-  /// A rank makes no call after this one. `why`: "has destroyed its cluster"
+  /// Records that a rank makes no call after `last_call`. `why`: "has destroyed its cluster"
   void departs(int rank, std::uint64_t last_call, std::string_view why, std::int64_t time);
 
   /// "has destroyed its cluster, so that it makes no further call"; empty if the rank is not known to have departed.
   std::string departure(int rank) const;
-  /// Why the ranks cannot all take part in a call, by news until some time; empty if nothing is known against it.
+  /// The reason why some rank takes no part in a call, from news until a time; empty if none is known.
   std::string against(std::uint64_t call, std::int64_t until) const;
 
  private:
@@ -60,7 +59,7 @@ class rank_news {
   };
   const int rank_;
   std::atomic<bool> any_ = false;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::uint64_t scopes_ = 0;
   std::vector<std::uint64_t> open_;
   std::optional<failure> failure_;

@@ -39,7 +39,7 @@ inline std::vector<int> ranks_by_node(std::span<const int> node) {
   return ranks;
 }
 
-/// The rank of every device, if the ranks in this list take the positions that are row-major over the axes in this order.
+/// The rank of every device. by_position[k]: the rank at position k. Positions are row-major over the axes in this order.
 /// @see devices_in_order
 inline std::vector<int> ranks_by_device(std::span<const int> extents, std::span<const int> axes, std::span<const int> by_position) {
   const list<int> devices = devices_in_order({extents.data(), extents.size()}, {axes.data(), axes.size()});

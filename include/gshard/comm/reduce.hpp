@@ -44,14 +44,14 @@ class reducer {
     start_all_reduce<T>(what, b, axes, data, result, n, most);
     finish_all_reduce<T>(b, data, result, n, most);
   }
-  /// The same in several calls with the same data. In between, data must not change and the reducer must not be used. The later calls
-  /// communicate, too. So all processes must start and finish reductions, and all other communication, in one order. `channel`: that of
-  /// the exchanges. No other exchange may use it until the reduction is finished. @see exchange_bounds
+  /// An all_reduce in several calls with the same data. In between, data must not change and the reducer must not be used. The later calls
+  /// also communicate. All processes must therefore start and finish reductions, and all other communication, in one order. `channel`: the
+  /// channel of the exchanges. No other exchange may use it until the reduction is finished. @see exchange_bounds
   template <class T>
   void start_all_reduce(reduction what, backend& b, std::uint32_t axes, std::span<const T* const> data, std::span<T* const> result,
                         std::span<const std::int64_t> n, std::int64_t most, std::uint32_t channel = 0);
-  /// Continues with what has arrived, without waiting. Each process may call it any number of times, or not at all. Returns false if
-  /// finish_all_reduce would wait for messages that were sent before.
+  /// Continues with the messages that have arrived, without waiting. Each process may call it any number of times, or not at all. Returns
+  /// false if finish_all_reduce would wait for messages that were sent before.
   template <class T>
   bool advance_all_reduce(backend& b, std::span<const T* const> data, std::span<T* const> result);
   template <class T>
@@ -64,10 +64,10 @@ class reducer {
  private:
   template <class T>
   void all_reduce_by_gather(backend& b, std::span<const T* const> data, std::span<T* const> result, std::span<const std::int64_t> n);
-  /// Splits data into a block per member, which that member reduces: offset_ and bytes_, by held device and member.
+  /// Splits data into one block per member, which that member reduces. Sets offset_ and bytes_, by held device and member.
   template <class T>
   void split(std::span<const std::int64_t> n);
-  /// What the rounds of the two phases do: sums of the blocks, then the exchange of the sums.
+  /// The work of the rounds in the two phases: sums of the blocks, then the exchange of the sums.
   template <class T>
   auto scatter_work(std::span<const T* const> data, std::span<T* const> result);
   template <class T>

@@ -23,12 +23,13 @@ constexpr std::int64_t bytes_per_round(std::size_t members, bool levels = false)
   return std::max(least, all / std::int64_t(std::max<std::size_t>(members, 2) - 1)) / 64 * 64;
 }
 
-/// The most rounds in flight: enough for a device to continue while another device, which may share its core, is not running. More fill the
-/// queues of a slow network, which then drops packets.
+/// The most rounds in flight: enough for a device to continue while another device, which may share its core, is not running. More rounds
+/// would fill the queues of a slow network, which then drops packets.
 inline constexpr std::size_t rounds_under_way = 12;
 
-/// What the rounds of a sequence do. exchange(r, stage) returns the exchange of a stage of round r, once the stage before has arrived. Its
-/// lists and blocks must not change until the stage has arrived. took(r) is called, in the order of rounds, when the last stage has.
+/// The functions of the rounds of a sequence. exchange(r, stage) returns the exchange of a stage of round r, once the previous stage has
+/// arrived. Its lists and blocks must not change until the stage has arrived. took(r) is called in the order of rounds, when the last stage
+/// of round r has arrived.
 template <class Exchange, class Took>
 struct round_work {
   std::size_t stages = 1;
@@ -38,13 +39,13 @@ struct round_work {
 template <class Exchange, class Took>
 round_work(std::size_t, Exchange, Took) -> round_work<Exchange, Took>;  // clang 16 deduces no aggregates
 
-/// An asynchronous exchange in n rounds, each of one or two stages. The first stages of at most `rounds_under_way` rounds come before
-/// took() of the first of them. The peers of the two stages must differ: then messages between two devices are in the order of rounds,
-/// whatever arrives first. A member with fewer rounds may stop earlier, unless bounds are passed. Counts no traffic.
+/// An asynchronous exchange in n rounds, each of one or two stages. At most `rounds_under_way` rounds are in flight. The two stages must
+/// have different peers, so that messages between two devices keep the order of rounds. A member with fewer rounds may stop earlier, unless
+/// bounds are passed. Counts no traffic.
 class round_sequence {
  public:
   /// Sends the first rounds. `all`: bounds for every round, and the channel. All processes must start the sequences of a channel in one
-  /// order. Between start() and finish(), no other exchange may use the channel. Every call gets the same work.
+  /// order. Between start() and finish(), no other exchange may use the channel. Every call must pass the same work.
   template <class Work>
   void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, const Work& work) {
     on_ = &b;
@@ -56,7 +57,7 @@ class round_sequence {
     problem_ = nullptr;
     send(work);
   }
-  /// Continues with what has arrived, without waiting. Returns true if all rounds are complete. Keeps errors for finish().
+  /// Continues with the stages that have arrived, without waiting. Returns true if all rounds are complete. Keeps errors for finish().
   template <class Work>
   bool advance(const Work& work) {
     for (std::size_t stage = work.stages; stage-- > 0;)
@@ -64,7 +65,7 @@ class round_sequence {
     send(work);
     return reached_[work.stages] == n_;
   }
-  /// Completes all rounds. After an error the other rounds still run; then it is thrown.
+  /// Completes all rounds. After an error the other rounds still run; then the error is thrown.
   template <class Work>
   void finish(const Work& work) {
     while (!advance(work)) pass(stage_of_oldest(work), work);
@@ -85,7 +86,7 @@ class round_sequence {
   backend* on_ = nullptr;
   std::uint32_t axes_ = 0;
   std::size_t n_ = 0;
-  std::array<std::size_t, most_stages + 1> reached_{};  // by stage: the number of rounds that have started it; last: that are complete
+  std::array<std::size_t, most_stages + 1> reached_{};  // by stage: the number of rounds that have started it; last: complete rounds
   exchange_bounds all_;
   std::exception_ptr problem_;  // the first error
 
@@ -116,7 +117,7 @@ class round_sequence {
     ++reached_[stage + 1];
     attempt([&] { work.took(r); });
   }
-  /// Every member has started this stage of the oldest round, or will without waiting for others. So nobody waits forever.
+  /// Every member has started this stage of the oldest round, or will without waiting for others, so nobody waits forever.
   template <class Work>
   std::size_t stage_of_oldest(const Work& work) const {
     std::size_t stage = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Collective work that runs beside the caller's own, in the order in which it was started.
+// A queue of collective jobs that run in the background, in the order of their starts.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/callback.hpp>
@@ -20,7 +20,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Jobs of one backend. A thread of the queue runs them one after another, or, without threads, the caller that waits. Jobs never overlap.
+/// Jobs of one backend. A thread of the queue runs them one after another. Without threads, the waiting caller runs them. Jobs never
+/// overlap.
 class run_queue {
  public:
   struct job {
@@ -33,10 +34,10 @@ class run_queue {
   run_queue();
   run_queue(const run_queue&) = delete;
   run_queue& operator=(const run_queue&) = delete;
-  /// Runs what was started, then ends the thread.
+  /// Runs all started jobs, then ends the thread.
   ~run_queue();
 
-  /// Adds a job. `threads`: a thread may run it now; the same for all jobs of a queue. Else it runs in finish() or drain().
+  /// Adds a job. `threads`: a thread may run it now; the same for all jobs of a queue. Otherwise it runs in finish() or drain().
   handle start(callback<void()> run, bool threads);
   /// Returns when the job and all before it are done.
   void finish(const handle& started);
@@ -56,7 +57,8 @@ class run_queue {
   bool runs_here() const;
 };
 
-/// A job of a queue that may not be done. The destructor and a move wait for it: the job may use what is destroyed or moved with it.
+/// A job of a queue that may still run. The destructor and a move wait for it, because the job may use objects that are destroyed or moved
+/// with this one.
 class pending_run {
  public:
   pending_run() = default;  ///< No job.
@@ -69,7 +71,7 @@ class pending_run {
   }
   ~pending_run() { finish(); }
 
-  /// Starts another job, once the last one is done, and does not wait for it, as a move to here would.
+  /// Waits for the last job and starts another one. Unlike a move assignment, it does not wait for the new job.
   void start(run_queue& on, callback<void()> run, bool threads) {
     finish();
     job_ = on.start(std::move(run), threads);
@@ -120,7 +122,7 @@ class run_queue::state {
   handle start(callback<void()> run, bool threads) {
     const handle added = std::make_shared<job>(job{std::move(run)});
     const std::lock_guard lock(mutex_);
-    if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });  // first: it may throw
+    if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });  // first, because it may throw
     waiting_.push_back(added);
     ++count_;
     changed_.notify_all();

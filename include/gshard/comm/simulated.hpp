@@ -21,23 +21,24 @@ namespace gshard { inline namespace v0 {
 /// expect the same sizes, and that members of a gather pass the same sizes.
 class simulated : public backend {
  public:
-  /// Of one process.
+  /// The limit for one process.
   static constexpr int most_devices = 1 << 20;
-  /// Throws `gshard::error` for more.
+  /// Throws `gshard::error` for more devices.
   static void check(int n_devices) {
     if (n_devices > most_devices)
       throw error("simulated: a process simulates at most " + std::to_string(most_devices) + " devices, not " + std::to_string(n_devices));
   }
 
-  /// `nodes`: as those of a cluster whose results are to have the same bits. Throws `gshard::error` for more than `most_devices` devices,
-  /// an extent below 1, or nodes of another number of devices.
+  /// `nodes`: the nodes of a cluster, to get results with the same bits as there. Throws `gshard::error` for more than `most_devices`
+  /// devices, an extent below 1, or nodes of another number of devices.
   explicit simulated(const std::vector<int>& extents, node_map nodes = {});
 
  protected:
   GSHARD_INLINE std::size_t do_start(std::uint32_t axes, std::span<const exchange_part> parts, const exchange_bounds&,
                                      bool at_once) override;
 
-  /// Copies as late as possible. So an early read of a result, or an early write to an operand, gives wrong results here, too.
+  /// Copies as late as possible. An early read of a result, or an early write to an operand, therefore gives wrong results, as on MPI
+  /// ranks.
   GSHARD_INLINE void do_finish(std::size_t started) override;
 
   GSHARD_INLINE void do_all_gather(std::uint32_t axes, std::span<const gather_part> parts) override;

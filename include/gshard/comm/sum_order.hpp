@@ -18,7 +18,7 @@ namespace gshard { inline namespace v0 {
 
 /// A binary tree over operands. Every operand has a position, and every aligned block of 2^k positions is a subtree: for the positions 0 to
 /// 6, ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6). Positions without an operand are skipped.
-/// So processes that hold an aligned block can combine it first, and the result has the same bits.
+/// Processes that hold an aligned block can therefore combine it first, and the result has the same bits.
 class sum_order {
  public:
   /// p operands in positions 0, 1, ...
@@ -48,7 +48,7 @@ class sum_order {
   subtree_id root() const { return subtree_id(root_); }
   /// The largest subtrees whose operands have one owner, and the order in which their results are combined.
   struct parts;
-  /// owner[m]: of operand m, any number.
+  /// owner[m]: the owner of operand m, any number.
   parts split(std::span<const int> owner) const;
   subtree_id left(subtree_id t) const { return subtree_id(nodes_[std::size_t(~t.id_)].left); }
   subtree_id right(subtree_id t) const { return subtree_id(nodes_[std::size_t(~t.id_)].right); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which threads may use a cluster, and an error for a thread that breaks this rule.
+// Checks which threads use a cluster, and throws for a thread that breaks the rule.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/error.hpp>
@@ -19,8 +19,8 @@ class thread_rule {
  public:
   enum class allows { any_thread, one_at_a_time, main_thread, one_in_process };
 
-  /// `what`: the object, a literal. main_thread: the constructing thread, which is MPI's main thread. one_in_process: of all objects with
-  /// this rule, one thread at a time uses one.
+  /// `what`: the object, a literal. main_thread: the constructing thread, which is MPI's main thread. one_in_process: one thread at a time
+  /// may use objects with this rule.
   explicit thread_rule(allows which, const char* what = "cluster") : which_(which), what_(what) {
     if (which == allows::main_thread) main_ = ::pthread_self();
     if (which == allows::one_in_process) user_ = &user_in_process();
@@ -32,7 +32,7 @@ class thread_rule {
   /// Throws the error of a thread that breaks the rule.
   [[noreturn]] void refuse();
 
-  /// The use of the object by this thread, until its end. An inner use belongs to the outer one.
+  /// Marks the object as used by this thread during its lifetime. An inner use belongs to the outer one.
   class [[nodiscard]] use {
    public:
     /// Throws `gshard::error` if this thread may not use the object now. The text names the rule.

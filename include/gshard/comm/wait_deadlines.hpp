@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// How long a process waits for others before it reports, and before it gives up.
+// Deadlines of waits for other processes: the times until a process reports, and until it gives up.
 
 #include <gshard/base/compiler.hpp>
 
@@ -9,10 +9,10 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How long a process waits for others, in seconds. The same on all processes.
+/// Deadlines of waits for other processes, in seconds. The same on all processes.
 struct wait_deadlines {
-  double warn = 60;   ///< Then one of the waiting processes reports where every process is. 0: never.
-  double fail = 600;  ///< Then it reports again, and every process that waits so long ends with `restart_status`. 0: never.
+  double warn = 60;   ///< Until one of the waiting processes reports where every process is. 0: never.
+  double fail = 600;  ///< Until it reports again, and every process that waits so long ends with `restart_status`. 0: never.
 
   /// The exit status of processes that give up, EX_TEMPFAIL of sysexits.h: the run can be started again.
   static constexpr int restart_status = 75;
@@ -21,7 +21,7 @@ struct wait_deadlines {
 };
 
 namespace detail {
-/// The milliseconds between two looks at a wait: an eighth of the shorter deadline, from 5 to 250.
+/// The milliseconds between two checks of a wait: an eighth of the shorter deadline, from 5 to 250.
 constexpr int watch_pause(const wait_deadlines& deadlines) {
   const double shorter = std::min(deadlines.warn > 0 ? deadlines.warn : 1, deadlines.fail > 0 ? deadlines.fail : 1);
   return int(std::clamp(shorter * 1000 / 8, 5.0, 250.0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Deadlines of waits for other processes: a thread that reports where every process is, and at last ends its own.
+// Deadlines of waits for other processes: a thread reports where every process is, and finally ends this process.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/datagrams.hpp>
@@ -42,7 +42,7 @@ namespace gshard { inline namespace v0 {
 /// Watches the waits of one process. Its thread neither calls MPI nor takes part in the collective that blocks: processes ask each other by
 /// datagrams. A process that does not answer has ended, is stopped, or cannot be reached.
 ///
-/// A wait that cannot end does not last until its deadline. That is so if a process told that it failed, or that it makes no further call.
+/// A wait ends before its deadline if a process has reported that it failed or makes no further call.
 class wait_watch {
  public:
   using endpoint = detail::datagrams::endpoint;
@@ -56,7 +56,7 @@ class wait_watch {
   /// All processes by rank. Until they are known, reports are about this process alone.
   void know_peers(std::vector<endpoint> all);
 
-  /// A wait for other processes, which begins with the object and ends with it. An inner wait belongs to the outer one.
+  /// A wait for other processes during the lifetime of the object. An inner wait belongs to the outer one.
   class wait {
    public:
     /// `what`: "an agreement of all ranks"; a literal.
@@ -71,10 +71,10 @@ class wait_watch {
     wait_watch* on_;
   };
 
-  /// The nanoseconds of all waits that have ended.
+  /// The total nanoseconds of all ended waits.
   std::int64_t waited() const { return now_.waited.load(std::memory_order_relaxed); }
 
-  /// The number of the current collective call, and the step of a plan that runs: `kind` and `file` are literals, or null.
+  /// Set the number of the current collective call, and the running step of a plan. `kind` and `file` are literals, or null.
   void in_call(std::uint64_t number) {
     now_.call.store(number, std::memory_order_relaxed);
     now_.steps.store(0, std::memory_order_relaxed);
@@ -86,23 +86,23 @@ class wait_watch {
     now_.file.store(file, std::memory_order_relaxed);
     now_.line.store(line, std::memory_order_relaxed);
   }
-  /// The ranks whose messages the current wait still lacks, for reports. Forgotten at its end.
+  /// Sets the ranks whose messages the current wait still lacks, for reports until its end.
   void lacks(std::span<const int> ranks);
 
-  /// Begins a part of the program after whose failure on one rank the others cannot go on. All ranks begin the same ones. @see run_scope
+  /// Begins a scope. If one rank fails in it, the others cannot continue. All ranks begin the same scopes. @see run_scope
   std::uint64_t open_scope();
   void close_scope(std::uint64_t scope);
-  /// Tells the other ranks that this one fails, until they confirm it, for at most 3 s. Ranks that are in the scope, or will be, then end
-  /// their waits, and throw in their next collective call. So does this one. Scope 0: whatever their scopes.
+  /// Tells the other ranks that this one fails, until they confirm it, for at most 3 s. Ranks that have not left the scope then throw in
+  /// their next collective call, as does this one. A rank that waits ends its process. Scope 0: any scope.
   void fail(std::uint64_t scope, const std::string& text);
   /// Tells the other ranks once that this one makes no further call. `why`: "has destroyed its cluster"
   void leave(const char* why);
   /// Calls leave() for all watches of this process.
   static void leave_all(const char* why);
-  /// Why the call of this number cannot be made by all ranks; empty if nothing is known against it.
+  /// The reason why not all ranks can make the call of this number; empty if none is known.
   std::string refusal(std::uint64_t call) const;
 
-  /// Where reports go, and how the process ends; for tests. By default to stderr, and by _exit.
+  /// Writes reports and ends the process; replaced by tests. Defaults: stderr and _exit.
   struct reaction {
     std::function<void(const std::string&)> report;
     std::function<void(int)> end;
@@ -115,10 +115,10 @@ class wait_watch {
   bool begin(const char* what, std::int64_t bytes);
   void end();
 
-  /// What the process does. Fields are read one by one: a report may mix two successive moments.
+  /// The activity of the process. Fields are read one by one, so a report may mix two successive moments.
   struct activity {
     std::atomic<const char*> waits_in{nullptr};
-    std::atomic<std::int64_t> since{0};  // nanoseconds; of the wait, or of the end of the last one
+    std::atomic<std::int64_t> since{0};  // nanoseconds; start of the wait, or end of the last one
     std::atomic<std::int64_t> waited{0};
     std::atomic<std::int64_t> bytes{0};
     std::atomic<std::uint64_t> call{0};
@@ -136,15 +136,16 @@ class wait_watch {
 
 struct wait_watch::watcher {
   enum class purpose : std::int32_t { question, answer, farewell, failure, receipt };
-  /// A question where the receiver is; the answer; that the sender makes no further call; that it fails; that this is known.
+  /// question: where is the receiver? answer: its reply. farewell: the sender makes no further call. failure: it fails. receipt: that is
+  /// known.
   struct message {
     std::uint64_t token = 0;
     std::int32_t from = 0, to = 0;
     purpose what = purpose::question;
-    std::int32_t waits = 0, waits_long = 0;  // of an answer: longer than the deadline of the question
+    std::int32_t waits = 0, waits_long = 0;  // in an answer; waits_long: longer than the deadline asked
     double deadline = 0;                     // seconds
-    std::uint64_t call = 0, steps = 0;       // where the sender is
-    std::uint64_t scope = 0;                 // of a failure
+    std::uint64_t call = 0, steps = 0;       // the position of the sender
+    std::uint64_t scope = 0;                 // in a failure
     char text[600] = {};
   };
   /// A failure of this process that the others must confirm.
@@ -166,15 +167,15 @@ struct wait_watch::watcher {
   const pid_t process = ::getpid();
   const detail::datagrams socket;
   detail::rank_news news;
-  mutable std::mutex mutex;     // of the members before `has_left`
+  mutable std::mutex mutex;     // guards the members before `has_left`
   std::vector<endpoint> peers;  // by rank
   std::vector<int> lacking;
   std::optional<announcement> announced;
   std::condition_variable all_know;
   std::atomic<bool> has_left = false, stop = false;
-  std::vector<message> answers;               // by rank; of the thread, as what follows
+  std::vector<message> answers;               // by rank; used by the thread alone, as `stopped`
   std::int64_t stopped = 0, stopped_in = -1;  // how long the process was stopped during the wait that began at `stopped_in`
-  std::atomic<std::thread::id> watching;  // of `thread`, which may run before that has its own id
+  std::atomic<std::thread::id> watching;  // set by the thread, which may run before `thread` is assigned
   std::thread thread;
 
   watcher(wait_watch& w, int r, const wait_deadlines& d) : owner(w), rank(r), deadlines(d), news(r) {
@@ -182,7 +183,7 @@ struct wait_watch::watcher {
   }
   ~watcher() {
     stop = true;
-    if (process == ::getpid()) socket.wake();  // a copy of the process has the same pipe
+    if (process == ::getpid()) socket.wake();  // a forked process has the same pipe
     thread.join();
   }
 
@@ -242,7 +243,7 @@ struct wait_watch::watcher {
     }
     return s;
   }
-  /// True if the process waits for so many seconds, without the time in which it was stopped.
+  /// True if the process has waited for `seconds`, without the time in which it was stopped.
   bool waits_longer(double seconds) const {
     const std::int64_t since = owner.now_.since;
     if (owner.now_.waits_in == nullptr || seconds <= 0) return false;
@@ -260,7 +261,7 @@ struct wait_watch::watcher {
         warned_about = began;
         if (const std::string text = report(deadlines.warn, false); !text.empty()) reactions().report(text);
       }
-      // News must be older than the wait's last moments: an error may be on its way to this process, too.
+      // News must be half a second old: this process may be about to get the same error.
       const std::string why = waits_longer(0.5) ? news.against(owner.now_.call, nanoseconds() - grace) : "";
       if (!why.empty()) {
         const std::string mine = "rank " + std::to_string(rank);
@@ -337,7 +338,7 @@ struct wait_watch::watcher {
       if (std::size_t(m.to) >= peers.size()) return;
       peer = peers[std::size_t(m.to)];
     }
-    if (process == ::getpid()) socket.send(m, peer);  // not from a copy of the process
+    if (process == ::getpid()) socket.send(m, peer);  // not from a forked process
   }
   std::size_t ranks() const {
     const lock held(mutex);
@@ -423,7 +424,7 @@ struct wait_watch::watcher {
                    : absent.empty() ? "  absent: none, all ranks wait\n"
                                     : "  absent: " + detail::ranks_text(absent) + "\n");
   }
-  /// True if a rank has not come to where this process is.
+  /// True if a rank does not wait, or has not reached the call and step of this process.
   bool is_behind(const message& other) const {
     const std::uint64_t call = owner.now_.call, steps = owner.now_.steps;
     return other.waits == 0 || other.call < call || (other.call == call && other.steps < steps);

@@ -21,7 +21,7 @@ struct array_type_traits {
   array_type type;
   std::string_view name;
   int size;                     ///< Bytes.
-  dtype element = dtype::count_;  ///< Of the tensors that are saved with this type.
+  dtype element = dtype::count_;  ///< The element type of tensors saved with this type.
 };
 inline constexpr array_type_traits array_types[]{
     {array_type::f32, "F32", 4, dtype::f32},    {array_type::f64, "F64", 8, dtype::f64}, {array_type::i32, "I32", 4, dtype::i32},

@@ -27,7 +27,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The contents of a checkpoint besides the tensors of a store.
+/// The contents of a checkpoint in addition to the tensors of a store.
 struct checkpoint_notes {
   std::map<std::string, std::string> metadata{};  // UTF-8; names that start with "gshard." are reserved
   std::map<std::string, std::string> blobs{};     // any bytes; each is a U8 tensor "blob:<name>" of the file
@@ -44,9 +44,9 @@ struct checkpoint_options {
   /// For load: false accepts files from other tools, see safetensors_options.
   bool verify = true;
   /// For load with scope `everything`: true accepts the file of a store with another seed. The store keeps its own seed, so random
-  /// operations (dropout, routing) draw other numbers than the saved run.
+  /// operations (dropout, routing) draw different numbers from the saved run.
   bool other_seed = false;
-  /// For save: true saves NaN and infinities, too.
+  /// For save: true also saves NaN and infinities.
   bool allow_not_finite = false;
   /// Tensors are moved in pieces of complete rows (indices of the first dim), with as many rows as fit into this. A process needs memory
   /// for a few pieces.
@@ -154,7 +154,7 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 /// name is unchanged. Only the leader's `path` and `notes` are used.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica. With scope `everything`,
-/// also what check_replicas communicates.
+/// also the messages of check_replicas.
 ///
 /// Throws `gshard::error`, the same on every process: if the processes make different calls; if they hold different tensors, layouts,
 /// numbers of finished steps or seeds; if the file cannot be written (the text has its name and the reason). With scope `everything`, also
@@ -200,17 +200,17 @@ inline void save(const parameter_store& store, const std::string& path, const ch
   });
 }
 
-/// The same without notes.
+/// Saves a store without notes.
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_options& options = {}) {
   save(store, path, checkpoint_notes(), options);
 }
 
 /// Reads a file that `save` wrote into a store, on any mesh. Returns the notes of the checkpoint, on every process. The store's programs
-/// must have been bound to it before: a store has a tensor only after a program has asked for it. Caches stay as they are.
+/// must have been bound to it before: a store has a tensor only after a program has asked for it. Caches do not change.
 ///
-/// With scope `parameters`, optimizer state in the file is skipped. That of the store stays, and so does its number of finished steps. With
-/// scope `everything`, the number becomes the file's (0 if it has none). Otherwise, the file and the store must have the same tensors, with
-/// the same extents and element types.
+/// With scope `parameters`, optimizer state in the file is skipped. The store keeps its optimizer state and its number of finished steps.
+/// With scope `everything`, the number becomes the file's (0 if it has none). Otherwise, the file and the store must have the same tensors,
+/// with the same extents and element types.
 ///
 /// With scope `everything`, training continues as if it had not stopped. The store must have the seed of the saved store, unless
 /// `other_seed` is set. Files from before the seed was saved fit any seed. A seed that was set on an `executable` is not in the file.

@@ -59,9 +59,9 @@ void on_leader(backend& on, F f) {
 }  // namespace detail
 
 /// on_leader(cluster, f): calls f() on the leader's process alone, for work that one process does for all: files, options, a vocabulary. If
-/// f returns a std::string, every process gets it; else f returns nothing.
+/// f returns a std::string, every process gets it. Otherwise f returns nothing.
 ///
-/// Collective over the cluster. Communicates: the string, and a text of an error.
+/// Collective over the cluster. Communicates: the string, and the text of an error.
 ///
 /// Throws `gshard::error`, the same on every process, if f throws.
 template <class F>

@@ -49,7 +49,7 @@ class descriptor {
   throw error(path + ": " + what + ": " + std::generic_category().message(code));
 }
 
-/// The path. Throws `gshard::error` if it has a character NUL: the system would take what is before it for the path.
+/// Returns the path. Throws `gshard::error` if it has a NUL character, where it would end for the system.
 inline const std::string& checked_path(const std::string& path) {
   if (path.find('\0') != path.npos) throw error(path + ": a path has no character NUL");
   return path;
@@ -67,7 +67,7 @@ inline int open_file(const std::string& path, int flags, mode_t mode = 0) {
   return uninterrupted([&] { return ::open(checked_path(path).c_str(), flags | O_CLOEXEC, mode); });
 }
 
-/// Digits that no other name has.
+/// Random digits, for names that no other file has.
 inline std::string random_digits(std::size_t n) {
   std::string text;
   for (std::random_device random; text.size() < n;) text += "0123456789abcdef"[random() % 16];
@@ -108,12 +108,12 @@ inline void read_at(const descriptor& file, const std::string& path, std::int64_
   }
 }
 
-/// Returns when what this process wrote to the file is on the disk.
+/// Returns when the data that this process wrote to the file is on the disk.
 inline void flush(const descriptor& file, const std::string& path) {
   if (uninterrupted([&] { return ::fsync(file.get()); }) != 0) throw_errno(path, "writing to the disk failed");
 }
 
-/// Adds zeros, or removes the end. Room on the disk is reserved where the file system can do that.
+/// Adds zeros, or removes the end. Space on the disk is reserved if the file system supports it.
 inline void resize(const descriptor& file, const std::string& path, std::int64_t from, std::int64_t to) {
   int code = -1;
 #ifdef __linux__
@@ -133,7 +133,7 @@ inline std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// Calls f(name) for everything in a directory but "." and "..". False if it cannot be read.
+/// Calls f(name) for all entries of a directory except "." and "..". False if it cannot be read.
 template <class F>
 bool for_each_name(DIR* open, F f) {
   if (open == nullptr) return false;
@@ -159,7 +159,7 @@ inline void remove_leftovers(const std::string& path, std::string_view infix, st
 
 }  // namespace detail
 
-/// A regular file that can be read at any position. All failures are `gshard::error`, with the file's name and the system's message.
+/// A regular file that can be read at any position. Failures throw `gshard::error` with the file's name and the system's message.
 class input_file {
  public:
   explicit input_file(std::string path)
@@ -181,13 +181,13 @@ class input_file {
   std::int64_t size_ = 0;
 };
 
-/// A new file that gets its name in one step, by commit(). Until then, and if it is never reached, an existing file of that name is
-/// unchanged. After a crash, there is either the old file or the new one, complete. All failures are `gshard::error`, with the file's name
-/// and the system's message.
+/// A new file that gets its name atomically, by commit(). Until then, or without commit(), an existing file of that name is unchanged.
+/// After a crash, there is either the old file or the complete new one. Failures throw `gshard::error` with the file's name and the
+/// system's message.
 ///
 /// Data is written to `<path>.tmp-` and 16 hexadecimal digits. The destructor removes that file. If the process is killed, the next one to
-/// write to this path removes it. A symbolic link at `path` is replaced, not followed. The permissions are `mode`, whatever the umask and
-/// those of an existing file: by default only the owner may read the file.
+/// write to this path removes it. A symbolic link at `path` is replaced, not followed. The permissions are `mode`, independently of the
+/// umask and of an existing file. By default only the owner may read the file.
 class atomic_file {
  public:
   explicit atomic_file(std::string path, mode_t mode = 0600)
@@ -199,7 +199,7 @@ class atomic_file {
   }
 
   const std::string& path() const { return path_; }
-  /// Where the data is until commit().
+  /// The path of the data until commit().
   const std::string& temporary() const { return temporary_; }
   std::int64_t size() const { return size_; }
 
@@ -209,7 +209,7 @@ class atomic_file {
   }
   /// Overwrites bytes that were appended at `at`.
   void patch(std::int64_t at, std::span<const std::byte> data) { detail::write_at(file_, path_, at, data); }
-  /// Adds zeros up to this size, whose room on the disk is reserved, or removes the end.
+  /// Adds zeros up to this size and reserves their space on the disk, or removes the end.
   void resize(std::int64_t bytes) {
     detail::resize(file_, path_, size_, bytes);
     size_ = bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The shards of a tensor as files read and write them, reads of a shard from a file, and tensors that are filled from a file.
+// The shards of a tensor for files, reads of a shard from a file, and tensors that are filled from a file.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/error.hpp>
@@ -28,12 +28,12 @@ namespace gshard { inline namespace v0 { namespace detail {
 struct file_shard {
   std::byte* data = nullptr;
   kernel::placement at;
-  bool first = false;  // of the devices that hold equal shards; it writes them
+  bool first = false;  // true for the first device with an equal shard, which writes it
 
   std::int64_t elements() const { return kernel::element_count(at.rank, at.extent); }
 };
 
-/// The shards of a tensor on this process, and what must be equal on all processes.
+/// The shards of a tensor on this process, and the facts that must be equal on all processes.
 struct file_shards {
   dtype type = dtype::f32;
   std::vector<std::int64_t> extents;
@@ -109,7 +109,7 @@ void read_runs(const kernel::placement& p, std::int64_t width, std::byte* to, co
   read_near();
 }
 
-/// The same from a column-major array, which is the row-major array of the dims in reverse.
+/// Reads from a column-major array, which is the row-major array of the dims in reverse.
 template <class Read>
 void read_column_major(const kernel::placement& p, std::int64_t width, std::byte* to, const Read& read) {
   constexpr std::int64_t most = std::int64_t(1) << 26;

@@ -112,7 +112,7 @@ class hardware_field {
   std::string file_, path_;
 };
 
-/// The operation with the field's name, among those from `first` up to the one before `end`.
+/// The operation in [first, end) with the field's name.
 inline op op_of_name(const hardware_field& f, op first, op end) {
   std::vector<std::string_view> names;
   for (std::size_t k = std::size_t(first); k < std::size_t(end); ++k) names.push_back(name(op(k)));
@@ -131,7 +131,7 @@ inline nlohmann::ordered_json curve_json(nlohmann::ordered_json row, const char*
 
 }  // namespace detail
 
-/// A cluster of `nodes` nodes with as many devices each as the machine says.
+/// A cluster of `nodes` nodes with `device.node_devices` devices each.
 inline hardware make_cluster(std::string name, int nodes, const machine& device) {
   hardware h;
   h.name = std::move(name);

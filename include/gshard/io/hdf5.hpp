@@ -30,7 +30,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Throws if an existing file cannot grow by so many bytes. HDF5 damages files that it changes on a disk that gets full.
+/// Throws if an existing file cannot grow by `bytes`. HDF5 damages a file if the disk gets full during a change.
 inline void check_room(const std::string& path, std::int64_t bytes) {
   const descriptor file(open_file(path, O_RDWR));
   struct stat status;
@@ -56,7 +56,7 @@ inline void save_hdf5(backend& on, const std::string& path, const std::string& d
     else check_room(path, shards.bytes() + headers);
   });
   on.broadcast(std::as_writable_bytes(std::span(&is_new, 1)));
-  std::optional<shared_file> made;  // beside an old file it only tells whether all processes see its directory
+  std::optional<shared_file> made;  // next to an old file it only checks that all processes see its directory
   if (is_new || on.processes() > 1) made.emplace(on, path, is_new ? shards.bytes() + headers : 0);
   {
     hdf5_file file(on, is_new ? made->temporary() : path, path, is_new ? hdf5_file::mode::make : hdf5_file::mode::change, access);
@@ -70,13 +70,13 @@ inline void save_hdf5(backend& on, const std::string& path, const std::string& d
 }  // namespace detail
 
 /// save_hdf5(path, "u", t): writes a tensor as a dataset of an HDF5 file, in row-major order. "group/u" is in a group, which is made if it
-/// is missing. A new file gets its name when it is complete and on the disk. To an existing file the dataset is added; one of the same name
-/// is replaced, with its attributes, when the new one is complete. An HDF5 file does not shrink then: h5repack returns the memory. While a
-/// process changes an existing file, it must not be killed.
+/// is missing. A new file gets its name when it is complete and on the disk. The dataset is added to an existing file. When it is complete,
+/// it replaces a dataset of the same name and its attributes. The file does not shrink then; h5repack does that. A process must not be
+/// killed while it changes an existing file.
 ///
 /// The processes write through MPI-IO, all in one collective transfer, which combines short runs. On simulated devices, and on one process,
 /// HDF5 needs no MPI. The path must name the same file on all processes, on a file system that they share.
-/// Collective. Communicates: what MPI-IO sends to the processes that write.
+/// Collective. Communicates: the messages of MPI-IO to the processes that write.
 /// Compile time: that the tensor is not a partial sum.
 /// Throws: `gshard::error`, on every process: if they pass different paths, names, extents or shardings; if the path is another file on one
 /// of them; if there are several and HDF5 is built without MPI; if the file cannot be written, or is not an HDF5 file; if the name is that
@@ -89,10 +89,10 @@ void save_hdf5(const std::string& path, const std::string& dataset, const tensor
 }
 
 /// load_hdf5<float, P<"x", none>>(cluster, path, "u"): the tensor of a dataset, on any mesh. The dataset may be chunked, compressed or
-/// big-endian. Its elements are those of T. Each process reads its own shards, all in one collective transfer.
+/// big-endian. Its element type is T. Each process reads its own shards, all in one collective transfer.
 ///
 /// All processes must find the same content at the path: one shared file, or copies of it. Its size and samples of it are compared.
-/// Collective. Communicates: what MPI-IO sends from the processes that read.
+/// Collective. Communicates: the messages of MPI-IO from the processes that read.
 /// Compile time: that the sharding is not a partial sum.
 /// Throws: `gshard::error`, on every process: if they pass different paths, names or shardings, or find different files; if there are
 /// several and HDF5 is built without MPI; if one cannot read the file; if the file has no such dataset, or one with other elements or

@@ -15,7 +15,7 @@
 #if GSHARD_HAS_MPI
 #include <gshard/comm/mpi.hpp>
 #else
-#include <gshard/comm/mpi_communicator.hpp>  // hdf5.h includes mpi.h, from which this header keeps the C++ bindings
+#include <gshard/comm/mpi_communicator.hpp>  // before hdf5.h: excludes the C++ bindings of mpi.h
 #endif
 #endif
 #include <hdf5.h>
@@ -53,7 +53,7 @@ class hdf5_id {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// As long as it lives, HDF5 prints no errors.
+/// HDF5 prints no errors during its lifetime.
 class hdf5_quiet {
  public:
   hdf5_quiet() {
@@ -69,7 +69,7 @@ class hdf5_quiet {
   void* data_ = nullptr;
 };
 
-/// Why the last call failed: ": unable to open file ...", or nothing.
+/// The reason why the last call failed: ": unable to open file ...", or nothing.
 inline std::string hdf5_reason() {
   std::string text;
   const auto first = [](unsigned, const H5E_error2_t* e, void* to) -> herr_t {
@@ -81,8 +81,8 @@ inline std::string hdf5_reason() {
   return text.empty() ? text : ": " + text;
 }
 
-/// HDF5's type of the elements, in files and in memory, as h5py writes and reads them: complex numbers are compounds of r and i, booleans
-/// an enumeration of FALSE and TRUE.
+/// The HDF5 types of elements in files and in memory, equal to those of h5py: complex numbers are compounds of r and i, booleans an
+/// enumeration of FALSE and TRUE.
 struct hdf5_type {
   hdf5_id in_file, in_memory;
 };
@@ -170,13 +170,13 @@ inline hdf5_id hdf5_access(const backend& on) {
   return access;
 }
 
-/// A file that all processes have opened. Each member function is collective, and throws `gshard::error` on every process: HDF5 may wait
-/// for processes that do not make the same calls, so that all stop at the same one.
+/// A file that all processes have opened. Each member function is collective. Except read(), all throw `gshard::error` on every process,
+/// because HDF5 may wait for processes that do not make the same calls.
 class hdf5_file {
  public:
   enum class mode : std::uint8_t { make, change, read };
 
-  /// `name`: what is opened; `path`: its name in errors.
+  /// `name`: the file to open; `path`: its name in errors.
   hdf5_file(backend& on, const std::string& name, std::string path, mode m, const hdf5_id& access)
       : on_(&on), path_(std::move(path)), transfer_(H5Pcreate(H5P_DATASET_XFER), H5Pclose) {
     together([&] {
@@ -190,7 +190,7 @@ class hdf5_file {
     });
   }
 
-  /// Writes a dataset, which gets its name when it is complete. One that has the name is replaced then.
+  /// Writes a dataset, which gets its name when it is complete. It then replaces a dataset of that name.
   void write(const std::string& name, const file_shards& shards) {
     const hdf5_type type = hdf5_type_of(shards.type);
     const std::string what = "dataset " + name;
@@ -198,7 +198,7 @@ class hdf5_file {
     hdf5_id made, space;
     together([&] {
       replaces = has(name);
-      if (replaces) open(name);  // a group is not replaced
+      if (replaces) open(name);  // throws for a group
       space = space_of(shards.extents);
       const hdf5_id options(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
       checked(H5Pset_fill_time(options.get(), H5D_FILL_TIME_NEVER), what + " cannot be made");
@@ -269,7 +269,7 @@ class hdf5_file {
     if (result < 0) throw error(path_ + ": " + what + hdf5_reason());
     return result;
   }
-  /// True if there is a link of this name. HDF5 asks for each part of a name.
+  /// True if there is a link of this name. HDF5 must be asked for each part of a name.
   bool has(const std::string& name) const {
     for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
       if (checked(H5Lexists(file_.get(), name.substr(0, end).c_str(), H5P_DEFAULT), name + " cannot be looked for") == 0) return false;
@@ -286,11 +286,11 @@ class hdf5_file {
     const hid_t id = sizes.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(int(sizes.size()), sizes.data(), nullptr);
     return {checked(id, "its extents are refused"), H5Sclose};
   }
-  /// Calls f(memory, shard) with the shard's elements selected in `space`, and a space of its memory. If there are several processes, a
-  /// shard with nothing to transfer counts, too: all of them take part in a transfer.
+  /// Calls f(memory, shard) with the shard's elements selected in `space`, and a space of its memory. With several processes, f is also
+  /// called for a shard with nothing to transfer, because all of them take part in a transfer.
   template <class F>
   void each_part(const file_shards& shards, const hdf5_id& space, bool writes, F f) const {
-    if (shards.bytes() == 0) return;  // some versions refuse a collective transfer of nothing
+    if (shards.bytes() == 0) return;  // some versions refuse an empty collective transfer
     for (const file_shard& s : shards.mine) {
       const bool any = s.elements() > 0 && (s.first || !writes);
       if (!any && on_->processes() == 1) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Loads the weights of Hugging Face's Mixtral into the parameters of nn::language_model, and saves them as such.
+// Loads the weights of Hugging Face's Mixtral into the parameters of nn::language_model, and saves parameters in its format.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/exec/finite_checks.hpp>
@@ -31,14 +31,14 @@ namespace gshard { inline namespace v0 {
 
 /// Options of save_hugging_face. They must be the same on all processes.
 struct hugging_face_options {
-  std::optional<dtype> type{};                ///< Of the elements in the files: f32, f64, f16 or bf16. By default those of the parameters.
+  std::optional<dtype> type{};                ///< Element type in the files: f32, f64, f16 or bf16. Default: that of the parameters.
   std::int64_t file_bytes = 5'000'000'000;    ///< More bytes go to several files with an index. At least 1.
-  bool allow_not_finite = false;              ///< True saves NaN and infinities, too.
+  bool allow_not_finite = false;              ///< True also saves NaN and infinities.
 };
 
 namespace detail {
 
-/// Calls f with a null pointer to the C++ type. False if the type is none of floating-point numbers.
+/// Calls f with a null pointer to the C++ type. False if the type is not a floating-point type.
 template <class F>
 bool with_floating_point(dtype type, F f) {
   switch (type) {
@@ -73,7 +73,7 @@ struct hugging_face_parameter {
   std::string name;
   const bound_value* value;
   hugging_face_place place;
-  std::vector<array_info> tensors;  // of the files, with the types that a save gives them
+  std::vector<array_info> tensors;  // in the files, with the types of a save
 };
 
 /// The parameters of a store, without state of optimizers and caches.
@@ -130,7 +130,7 @@ inline void read_shards(const hugging_face_files& files, const hugging_face_para
   constexpr std::int64_t piece_bytes = std::int64_t(64) << 20;
   const bound_value& v = *p.value;
   std::vector<std::byte> buffer;
-  // Reads a block of a matrix, or of several dims that are one. `to`: its first element.
+  // Reads a block of a matrix, or of several dims that form one. `to`: its first element.
   const auto read = [&](const array_info& tensor, const kernel::placement& block, std::byte* to) {
     const std::int64_t elements = kernel::element_count(block.rank, block.extent);
     if (elements == 0) return;
@@ -173,7 +173,7 @@ inline void read_shards(const hugging_face_files& files, const hugging_face_para
   }
 }
 
-/// Writes rows of a parameter, which the leader has gathered: all rows of the matrices that they belong to, if those are transposed.
+/// Writes rows of a parameter that the leader has gathered. For transposed matrices, pass all rows of a matrix together.
 inline void write_rows(hugging_face_writer& file, const hugging_face_parameter& p, std::span<const std::byte> rows) {
   const bound_value& v = *p.value;
   const dtype type = elements_of(p.tensors[0].type);
@@ -199,10 +199,10 @@ inline void write_rows(hugging_face_writer& file, const hugging_face_parameter& 
 
 /// load_hugging_face(store, path): reads the weights of Hugging Face's Mixtral into the parameters of nn::language_model, on any mesh. The
 /// path is that of a safetensors file, of the index of several, or of a directory with model.safetensors or model.safetensors.index.json.
-/// The model has the options and the extents of the weights, and its programs have been bound to the store before.
+/// The model must have the options and the extents of the weights, and its programs must be bound to the store before.
 ///
-/// Elements of F32, F64, F16 and BF16 become those of the parameters, rounded to nearest. Each process reads what its shards need, and no
-/// more. State of optimizers and caches of keys and values stay, and so does the number of finished steps. A digest is not verified.
+/// Elements of F32, F64, F16 and BF16 become those of the parameters, rounded to nearest. Each process reads only the data of its shards.
+/// Optimizer state, caches of keys and values, and the number of finished steps do not change. A digest is not verified.
 ///
 /// All processes must find the same content at the path: shared files, or copies of them. Their sizes and samples of them are compared.
 /// Collective over the store's cluster. Communicates: no elements.
@@ -235,8 +235,8 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 /// bit. The directory is made if it is missing, with the permissions that the umask leaves; only the owner may read the files. Hugging
 /// Face's library also needs a config.json there.
 ///
-/// model.safetensors gets its name when it is complete and on the disk, and may replace an older one. Several files are a model when they
-/// have their index, which is written last. They do not replace another model. Only the leader's path is used.
+/// model.safetensors gets its name when it is complete and on the disk, and may replace an older one. Several files become a model with
+/// their index, which is written last. They do not replace another model. Only the leader's path is used.
 ///
 /// Collective over the store's cluster. Communicates: every tensor once to the leader, from its first replica.
 /// Throws: `gshard::error`, the same on every process: if the processes make different calls, or hold different tensors or layouts; if a

@@ -32,7 +32,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 inline constexpr std::string_view model_file = "model.safetensors", model_index = "model.safetensors.index.json";
 
-/// The kind and the permissions of a file; nothing if there is none. Throws `gshard::error` if the system does not tell.
+/// The kind and the permissions of a file; nothing if there is none. Throws `gshard::error` if they cannot be read.
 inline std::optional<mode_t> mode_of_file(const std::string& path) {
   struct stat status;
   if (::stat(checked_path(path).c_str(), &status) == 0) return status.st_mode;
@@ -80,14 +80,14 @@ class hugging_face_files {
     return {};
   }
   const std::vector<safetensors_reader>& files() const { return files_; }
-  /// What must be equal on all processes: the names of the files, and samples of their content.
+  /// The facts that must be equal on all processes: the names of the files, and samples of their content.
   const std::vector<fact>& content() const { return content_; }
 
  private:
   std::vector<safetensors_reader> files_;
   std::vector<fact> content_;
 
-  // `listed`: the tensors that the index places there, in order; null without an index.
+  // `listed`: the tensors that the index assigns to the file, sorted; null without an index.
   void add(const std::string& path, const std::vector<std::string>* listed) {
     content_.push_back({"the file " + path + ", whose path must name the same content on all processes", content_text(input_file(path))});
     files_.emplace_back(path, safetensors_options{.verify = false});
@@ -164,7 +164,7 @@ class hugging_face_writer {
     file_->write(data);
     missing_ -= std::int64_t(data.size());
   }
-  /// All data has been written. Gives the last file its name, and writes the index.
+  /// To be called after all data is written. Gives the last file its name, and writes the index.
   void commit() {
     while (begun_ < files_.size()) next();
     file_->commit();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Where Hugging Face's Mixtral has the parameters of nn::language_model: names of tensors and shapes of matrices.
+// Maps the parameters of nn::language_model to the tensors of Hugging Face's Mixtral: names and shapes of matrices.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/io/array_info.hpp>
@@ -17,12 +17,12 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The place of a parameter in the files of Hugging Face's Mixtral: one tensor, or one for each expert. A tensor is a vector, or a matrix
-/// of which some dims of the parameter are the rows, and the others the columns.
+/// The place of a parameter in the files of Hugging Face's Mixtral: one tensor, or one for each expert. A tensor is a vector, or a matrix:
+/// its rows are the outer dims of the parameter, its columns the others.
 struct hugging_face_place {
-  std::string name;         ///< Of the tensor. With experts, * is for their number: "model.layers.0.block_sparse_moe.experts.*.w1.weight".
-  int dims = 1;             ///< Of the parameter; with experts, of each one.
-  int row_dims = 1;         ///< So many of them, the outermost, are the rows.
+  std::string name;         ///< The tensor's name. With experts, * is their number: "model.layers.0.block_sparse_moe.experts.*.w1.weight".
+  int dims = 1;             ///< The number of dims of the parameter; with experts, of each expert.
+  int row_dims = 1;         ///< The number of outermost dims that form the rows.
   bool experts = false;     ///< Each expert has a tensor. Experts are the dims of the parameter before its last two.
   bool transposed = false;  ///< The matrix has rows and columns exchanged.
 
@@ -49,8 +49,8 @@ struct hugging_face_place {
 };
 
 /// hugging_face_place_of("model.layers.0.block_sparse_moe.wo"): the place of a parameter of nn::language_model in the files of Hugging
-/// Face's Mixtral; layers without experts are those of Mistral. Nothing if they have no such parameter: biases, shared experts, caches of
-/// keys and values, parameters of other models.
+/// Face's Mixtral; layers without experts are as in Mistral. Nothing if they have no such parameter: biases, shared experts, caches of keys
+/// and values, parameters of other models.
 /// @see load_hugging_face, save_hugging_face
 inline std::optional<hugging_face_place> hugging_face_place_of(std::string_view parameter) {
   struct row {

@@ -48,8 +48,8 @@ inline void save_npy(const any_cluster& on, const std::string& path, const file_
 }  // namespace detail
 
 /// save_npy(path, t): writes a tensor as a NumPy file, complete and in row-major order. The file does not depend on the mesh, bit for bit.
-/// Each process writes its own shards; the first of the devices that hold equal shards does. The file gets its name when it is complete and
-/// on the disk. Until then, or if anything fails, an existing file of that name is unchanged.
+/// Each process writes its own shards. The first device with an equal shard writes it. The file gets its name when it is complete and on
+/// the disk. Until then, or if anything fails, an existing file of that name is unchanged.
 ///
 /// The path must name the same file on all processes, on a file system that they share. Each contiguous run of a shard is one write.
 /// Collective. Communicates: no elements.

@@ -196,7 +196,7 @@ npy_header read_npy_header(const std::string& path, std::int64_t file_bytes, Rea
   bool empty = false;
   for (const std::int64_t extent : header.shape) {
     empty = empty || extent == 0;
-    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes))  // strides must be countable, too
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes))  // strides must also be countable
       fail("is not a valid .npy file: its elements are more than can be counted");
   }
   if (empty) bytes = 0;

@@ -90,7 +90,7 @@ class safetensors_writer {
 };
 
 struct safetensors_options {
-  /// False: accepts files without gshard's digest, from other tools, and ignores a digest that is there.
+  /// False: accepts files without gshard's digest, from other tools, and ignores an existing digest.
   bool verify = true;
 };
 

@@ -27,7 +27,7 @@ namespace gshard { inline namespace v0 {
 /// {"__metadata__": {string: string}, name: {"dtype": .., "shape": [..], "data_offsets": [begin, end]}, ...}.
 struct safetensors_header {
   static constexpr std::int64_t most_bytes = 100'000'000;
-  /// The most tensors and metadata texts together. So reading a header of most_bytes takes neither long nor many times its memory.
+  /// The most tensors and metadata texts together. It bounds the time and memory for reading a header of most_bytes.
   static constexpr std::size_t most_entries = std::size_t(1) << 18;
   static constexpr std::string_view digest_key = "gshard.xxh3_128";
   /// Headers written by gshard start with this, followed by the digits of the digest.

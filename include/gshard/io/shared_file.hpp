@@ -22,9 +22,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A new file that all processes write, by the rules of atomic_file: it gets its name in one step, when all of it is on the disk.
-/// The leader makes a temporary file with a random text at its begin, and the others look for that text. So processes whose path is another
-/// file are found before data is written.
+/// A new file that all processes write, by the rules of atomic_file: it gets its name atomically, when all of it is on the disk. The leader
+/// makes a temporary file that begins with a random text, and the others check that text. This finds processes whose path names another
+/// file before data is written.
 class shared_file {
  public:
   static constexpr std::size_t tag_bytes = 48;
@@ -50,7 +50,7 @@ class shared_file {
   }
 
   const std::string& path() const { return path_; }
-  /// Where the data is until commit().
+  /// The path of the data until commit().
   const std::string& temporary() const { return temporary_; }
 
   /// Writes a part of the file. Throws on this process alone.
@@ -58,8 +58,8 @@ class shared_file {
     if (made_) made_->patch(at, data);
     else write_at(*opened_, path_, at, data);
   }
-  /// All processes have written their parts, or have a `problem`. finish() is called on the leader alone; then the file gets its name.
-  /// Collective. Throws `gshard::error` on every process; the file does not get its name then.
+  /// To be called when all processes have written their parts, or have a `problem`. finish() is called on the leader alone; then the file
+  /// gets its name. Collective. Throws `gshard::error` on every process; the file then does not get its name.
   template <class F>
   void commit(std::string problem, F finish) {
     if (problem.empty()) problem = problem_of([&] {
@@ -106,9 +106,9 @@ inline std::string content_text(const input_file& file) {
   return std::to_string(file.size()) + " bytes with hash " + std::to_string(hash_of_bytes(samples));
 }
 
-/// Opens a file that all processes read; copies of one file on several nodes will do. check(file) is called on every process.
-/// `call`: text of the collective call. Collective. Throws `gshard::error` on every process: if one of them cannot open the file, or
-/// check throws; if their files differ.
+/// Opens a file that all processes read; it may be copies of one file on several nodes. check(file) is called on every process. `call`:
+/// text of the collective call. Collective. Throws `gshard::error` on every process: if one of them cannot open the file, or check throws;
+/// if their files differ.
 template <class F>
 input_file open_for_all(backend& on, const std::string& call, const std::string& path, F check) {
   std::optional<input_file> file;

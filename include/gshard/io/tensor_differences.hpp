@@ -14,17 +14,18 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// A tensor of a file or of a store, as errors describe it.
+/// A tensor of a file or of a store, for error texts.
 struct described_tensor {
   std::string name;
   std::string is;          // "F32[2,3]"
-  std::string compared{};  // What must be equal in file and store; empty: `is`.
+  std::string compared{};  // The text that must be equal in file and store; empty: `is`.
   std::string whose{};     // " in model.safetensors", " of parameter "w""
 
   const std::string& key() const { return compared.empty() ? is : compared; }
 };
 
-/// The differences between the tensors of a store, `here`, and of its files, `there`, as text; empty if there are none. It tells eight.
+/// The differences between the tensors of a store, `here`, and of its files, `there`, as text; empty if there are none. Lists at most
+/// eight.
 inline std::string tensor_differences(const std::vector<described_tensor>& here, const std::vector<described_tensor>& there) {
   std::map<std::string_view, const described_tensor*> found;
   for (const described_tensor& t : there) found[t.name] = &t;

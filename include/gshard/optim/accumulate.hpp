@@ -22,7 +22,7 @@
 namespace gshard { inline namespace v0 {
 
 struct accumulate_options {
-  /// [N]: the weight of each micro-batch in the mean, such as its number of labels. Without weights all count the same.
+  /// [N]: the weight of each micro-batch in the mean, such as its number of labels. Without weights, all weights are equal.
   symbol weights{};
 };
 
@@ -30,12 +30,12 @@ struct accumulate_options {
 struct accumulated {
   symbol loss;
   list<symbol> parameters;  ///< all trainable parameters
-  list<symbol> gradients;   ///< of these, in this order
+  list<symbol> gradients;   ///< of the parameters, in this order
 };
 
 namespace detail {
 
-/// w / sum(w): the shares of the micro-batches, without a gradient. Without any weight, all are 0.
+/// w / sum(w): the shares of the micro-batches, without a gradient. If all weights are 0, all shares are 0.
 constexpr symbol emit_shares(symbol weights, dtype type, int leading) {
   builder& b = *weights.owner;
   if (!b.has(weights)) return b.nothing();
@@ -55,13 +55,13 @@ constexpr symbol emit_share(symbol loss, symbol share) {
 
 /// accumulate(m, body, x, ...): the mean of body(x[0], ...), body(x[1], ...), ..., and its gradients. The leading dim of the inputs counts
 /// the micro-batches. Its extent must be known when the program is compiled: `extent<'N', 4>`. Each micro-batch is complete, forward and
-/// backward, before the next one begins. So activations take the memory of one. The result is given to `adam{}.minimize`, or
+/// backward, before the next one begins, so activations take the memory of one micro-batch. The result is given to `adam{}.minimize`, or
 /// used by hand.
 ///
-/// accumulate(m, {.weights = counts}, body, x, ...): the weighted mean. Let body return the mean over its labels, and
-/// counts be the numbers of labels. Then the result is that of the whole batch, however it is split.
+/// accumulate(m, {.weights = counts}, body, x, ...): the weighted mean. If body returns the mean over its labels, and counts are the
+/// numbers of labels, the result does not depend on the split.
 /// Shapes: x [N, A...] -> body gets [A...], and returns a scalar; weights [N], real or integer.
-/// Communicates: what the body does; with weights, their sum. Gradients that are partial sums are added as such, and completed once, not
+/// Communicates: as the body does; with weights, also their sum. Gradients that are partial sums are added as such, and completed once, not
 /// once for each micro-batch.
 /// Compile time: the extent of the leading dim; that it is the same for all inputs. The plan has the steps of all N micro-batches: its
 /// length and the compiler's time grow with N.

@@ -37,7 +37,7 @@ namespace gshard { inline namespace v0 {
 /// If the rate is relative to the parameter, as in the paper, `rate` in this formula is the given rate times max(least_scale, sqrt(mean of
 /// p^2)). Weight decay is decoupled: p also loses weight_decay p times the given rate.
 ///
-/// Of a parameter in half precision, p in these formulas is the master value, a float: the sum of the parameter and of the state
+/// For a parameter in half precision, p in these formulas is the master value, a float: the sum of the parameter and the state
 /// "adafactor.rest.w".
 /// @see adam, accumulate, clip_by_global_norm
 struct adafactor {
@@ -47,21 +47,21 @@ struct adafactor {
   double beta1 = 0;  ///< If not 0, the steps are averaged: m = beta1 m + (1 - beta1) u / max(...), p -= rate m.
   bool relative = true;
   double least_scale = 1e-3;
-  double weight_decay = 0;  ///< The share of p that a step with rate 1 takes away.
-  /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The updates of the mean squares and of the parameters
-  /// check their results. The loss is checked if the program returns it, or if steps may be skipped.
+  double weight_decay = 0;  ///< The share of p that a step with rate 1 subtracts.
+  /// The reaction to a loss, a gradient or an updated parameter that is NaN or infinite. The updates of the mean squares and of the
+  /// parameters check their results. The loss is checked if the program returns it, or if steps may be skipped.
   not_finite if_not_finite = not_finite::stop;
-  /// How gradients travel between devices: in bf16 they take half of the bytes.
+  /// The format of gradients between devices: bf16 halves their bytes.
   gradient_wire wire = gradient_wire::full;
-  /// If above 0: the gradients are scaled so that the norm of all of them together is at most this. @see clip_by_global_norm
+  /// If above 0: the gradients are scaled so that their global norm is at most this. @see clip_by_global_norm
   double clip_norm = 0;
   decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
-  /// A mesh axis that shards the update, besides the axes that shard the parameter: ZeRO. Each device updates its share of a parameter. The
-  /// axis shards the longest dim of the parameter in its moments. Row means and column means that lack this dim stay whole. A gradient is
-  /// reduce-scattered, and the updated parameter is all-gathered.
+  /// A mesh axis that shards the update, in addition to the axes that shard the parameter (ZeRO). Each device updates its share of a
+  /// parameter. The axis shards the longest dim of the parameter in its moments. Row means and column means without this dim are not
+  /// sharded by it. A gradient is reduce-scattered, and the updated parameter is all-gathered.
   axis_name shard_state_over{};
 
-  /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete
+  /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter, so one program is a complete
   /// training step.
   /// Shapes: loss and rate are scalars. A gradient has the shape of its parameter.
   /// Communicates: completes each gradient that is a partial sum, once. If a parameter is sharded, also the means of its rows and columns,
@@ -74,13 +74,13 @@ struct adafactor {
   constexpr void minimize(const Scope& m, here loss, symbol rate) const {
     minimize_at(m, differentiate(m, loss), [&](symbol) { return rate; });
   }
-  /// With the paper's rate, min(0.01, 1 / sqrt(t)).
+  /// Uses the paper's rate, min(0.01, 1 / sqrt(t)).
   template <class Scope>
     requires(detail::call<2, parameter_scope, symbol>::fits<Scope, symbol>)
   constexpr void minimize(const Scope& m, here loss) const {
     minimize_at(m, differentiate(m, loss), paper_rate<Scope>);
   }
-  /// The same with the gradients of micro-batches. @see accumulate
+  /// Updates with the gradients of micro-batches. @see accumulate
   template <class Scope>
     requires(detail::call<3, parameter_scope, accumulated, symbol>::fits<Scope, accumulated, symbol>)
   constexpr void minimize(const Scope& m, const accumulated& sum, symbol rate) const {
@@ -101,7 +101,7 @@ struct adafactor {
   }
 
  private:
-  /// The functions of elements. A template, so that only programs that use adafactor compile them.
+  /// Elementwise functions. A template, so that only programs that use adafactor compile them.
   template <class Scope>
   struct functions {
     static constexpr auto rate = [](auto t) { return min(1 / sqrt(t), decltype(t)(0.01)); };
@@ -114,7 +114,7 @@ struct adafactor {
     static constexpr auto step = [](auto x, auto u, auto r) { return x - r * u; };
     static constexpr auto kept_share = [](auto r, auto lost) { return 1 - r * lost; };
     static constexpr auto decayed_step = [](auto x, auto u, auto r, auto kept) { return kept * x - r * u; };
-    // The same, unless the step is skipped.
+    // These return the old value if the step is skipped.
     static constexpr auto average_unless = [](auto x, auto y, auto beta, auto skipped) {
       return skipped == decltype(skipped)(0) ? average(x, y, beta) : x;
     };
@@ -180,7 +180,7 @@ struct adafactor {
     return t;
   }
 
-  // f of tensors whose dims are these dims of `like`.
+  // Applies f to tensors. `dims`: by tensor, the dims of `like` that it has.
   static constexpr symbol of_dims(const pointwise& f, std::initializer_list<symbol> x, std::initializer_list<short_list> dims,
                                   symbol like) {
     return detail::emit_map_of(f, list_view(x.begin(), x.size()), list_view(dims.begin(), dims.size()), like);

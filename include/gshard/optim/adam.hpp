@@ -38,28 +38,29 @@ namespace gshard { inline namespace v0 {
 /// Here t = 1, 2, ... are the steps of the run.
 ///
 /// The states "adam.m.w" and "adam.v.w" of a parameter w have its shape. A parameter in half precision has a master value, a float: p in
-/// the formula. It is the sum of the parameter and of the state "adam.rest.w". The parameter is the master value, rounded. If something
-/// else writes the parameter, such as `load`, an element of the rest counts only while its sum with the parameter is rounded to it.
+/// the formula. It is the sum of the parameter and the state "adam.rest.w". The parameter is the master value, rounded. Something else may
+/// write the parameter, such as `load`. An element of the rest therefore counts only while its sum with the parameter rounds to the
+/// parameter.
 /// @see adafactor, accumulate, clip_by_global_norm
 struct adam {
   double beta1 = 0.9;
   double beta2 = 0.98;
   double epsilon = 1e-9;
   double weight_decay = 0;
-  /// What happens if the loss, a gradient or an updated parameter is NaN or infinite. The kernels of the update check gradients and
+  /// The reaction to a loss, a gradient or an updated parameter that is NaN or infinite. The kernels of the update check gradients and
   /// parameters. The loss is checked if the program returns it, or if steps may be skipped.
   not_finite if_not_finite = not_finite::stop;
-  /// How gradients travel between devices: in bf16 they take half of the bytes.
+  /// The format of gradients between devices: bf16 halves their bytes.
   gradient_wire wire = gradient_wire::full;
-  /// If above 0: the gradients are scaled so that the norm of all of them together is at most this. @see clip_by_global_norm
+  /// If above 0: the gradients are scaled so that their global norm is at most this. @see clip_by_global_norm
   double clip_norm = 0;
   decay_mask decays{};  ///< The parameters that decay, by name and number of dims. The default is all.
-  /// A mesh axis that shards the moments, besides the axes that shard their parameter: ZeRO. Each device updates its share of a parameter.
-  /// A gradient is reduce-scattered, and the updated parameter is all-gathered. A parameter that the axis shards already is updated as it
-  /// is: annotated so, it is gathered where it is used (FSDP).
+  /// A mesh axis that shards the moments, in addition to the axes that shard their parameter (ZeRO). Each device updates its share of a
+  /// parameter. A gradient is reduce-scattered, and the updated parameter is all-gathered. A parameter that is annotated with this axis is
+  /// updated in its own sharding, and gathered where it is used (FSDP).
   axis_name shard_state_over{};
 
-  /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter. So one program is a complete
+  /// minimize(m, loss, rate): appends the gradients of `loss` and the update of every trainable parameter, so one program is a complete
   /// training step. Parameters and moments are updated in place.
   /// Shapes: loss and rate are scalars. A gradient has the shape of its parameter.
   /// Communicates: completes each gradient that is a partial sum, once. With `clip_norm`, and if steps may be skipped, also one number
@@ -71,7 +72,7 @@ struct adam {
     const list<symbol> parameters = trainable(m);
     train(m, loss, parameters, detail::gradients_to_train(loss, parameters, "adam"), rate);
   }
-  /// The same with the gradients of micro-batches. @see accumulate
+  /// Updates with the gradients of micro-batches. @see accumulate
   constexpr void minimize(const parameter_scope& m, const accumulated& sum, symbol rate) const {
     if (!m.owner().failed()) train(m, sum.loss, sum.parameters, sum.gradients, rate);
   }
@@ -86,8 +87,8 @@ struct adam {
   }
 
   /// update(m, p, g, rate): appends the update of one parameter with the gradient g. If `if_not_finite` is `skip`, and g is not finite, p
-  /// and its moments stay.
-  /// Shapes: g has that of p; rate is a scalar.
+  /// and its moments do not change.
+  /// Shapes: g has the shape of p; rate is a scalar.
   /// Communicates: completes g, if it is a partial sum. If steps may be skipped, also one number.
   /// Compile time: dims and element types.
   /// Throws: as minimize.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What optimizers check: that gradients have the dims of their parameters, and that loss and gradients are finite. @see not_finite
+// Checks of optimizers: gradients have the dims of their parameters, and loss and gradients are finite. @see not_finite
 
 #include <gshard/base/list.hpp>
 #include <gshard/trace/builder.hpp>
@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// True if the gradient g has the dims of its parameter. Else the fault names the optimizer and the gradient, operand 1.
+/// True if the gradient g has the dims of its parameter. Otherwise the fault names the optimizer and the gradient, operand 1.
 constexpr bool has_dims_of(symbol parameter, symbol g, std::string_view optimizer) {
   builder& b = *parameter.owner;
   if (!b.has(parameter) || !b.has(g)) return false;
@@ -27,8 +27,8 @@ constexpr bool has_dims_of(symbol parameter, symbol g, std::string_view optimize
   return !b.failed();
 }
 
-/// The outputs of the program that are this loss, or terms of it, are checked after every run. Each term that is not finite makes the loss
-/// so. The check is no node: it changes no plan.
+/// Marks the outputs of the program that are this loss, or terms of it, to be checked after every run. A term that is not finite makes the
+/// loss not finite. The check is no node, so it changes no plan.
 constexpr void check_outputs_of_loss(symbol loss) {
   builder& b = *loss.owner;
   list<std::int32_t>& found = b.checked_losses;

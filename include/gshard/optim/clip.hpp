@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 {
 /// Shapes: any -> the same.
 /// Communicates: completes each gradient that is a partial sum; one all_reduce of one number for all of them.
 /// Compile time: real element types.
-/// Throws: nothing. If a gradient is NaN, all results are.
+/// Throws: nothing. If a gradient is NaN, all results are NaN.
 /// @see adam
 template <class Symbols>
   requires(detail::takes<detail::list_of<symbol>, Symbols>)

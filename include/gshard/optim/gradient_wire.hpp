@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// How optimizers sum gradients between devices: in their own type, or in bf16 with or without error feedback.
+// The format in which optimizers sum gradients between devices: in their own type, or in bf16 with or without error feedback.
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/dtype.hpp>
@@ -14,15 +14,14 @@
 
 namespace gshard { inline namespace v0 {
 
-/// How the gradients of an optimizer travel between devices.
-/// full: in their own type. bf16: as `on_wire<bfloat16>` says.
-/// bf16_with_feedback: so, too, but each device keeps what rounding takes from its addend: its residual r. It sends s = bf16(g + r), and
-/// keeps g + r - s for the next step. So over all steps, what a device has sent and its last residual add up to its gradients. Only g + r
-/// is rounded, to the gradient's own type. Roundings of partial sums between devices are not fed back.
+/// The format of an optimizer's gradients between devices. full: their own type. bf16: as in `on_wire<bfloat16>`. bf16_with_feedback: also
+/// bf16, but each device keeps the rounding error of its addend, its residual r. It sends s = bf16(g + r), and keeps g + r - s for the next
+/// step. Over all steps, the values sent by a device and its last residual therefore add up to its gradients. Only g + r is rounded, to the
+/// gradient's own type. Roundings of partial sums between devices are not fed back.
 ///
 /// The residual of a parameter "w" is the state "residual.w", with a leading dim: one block for each of the devices that sum. Checkpoints
-/// of everything hold it. It is empty where the gradient is no sum between devices. Gradients of experts with replicas are summed in their
-/// own type: they are rounded after the sum. @see on_wire, adam, adafactor
+/// with optimizer state contain it. It is empty if the gradient is no sum between devices. Gradients of experts with replicas are summed in
+/// their own type: they are rounded after the sum. @see on_wire, adam, adafactor
 enum class gradient_wire : std::uint8_t { full, bf16, bf16_with_feedback };
 
 namespace detail {
@@ -61,7 +60,7 @@ constexpr symbol emit_feedback(const parameter_scope& m, symbol p, symbol g) {
   return b.result_of_last(1);
 }
 
-/// The gradients as they travel.
+/// The gradients in the format for communication.
 constexpr list<symbol> gradients_on_wire(const parameter_scope& m, const list<symbol>& parameters, list<symbol> gradients,
                                          gradient_wire how) {
   const line_of_call kept(m.owner());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Master values: how optimizers train parameters in half precision.
+// Master values, with which optimizers train parameters in half precision.
 
 #include <gshard/optim/shard_state.hpp>
 #include <gshard/trace/builder.hpp>
@@ -15,10 +15,10 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// The master value that an optimizer trains in place of a parameter p. If p is in float or double, it is p itself. If p is in half
 /// precision, it is a float: p + rest. `rest` is a state of the optimizer, and p is the master value, rounded. Something else may write p,
-/// such as `load`. So an element of the rest counts only while p + rest is rounded to p; else the master value is p.
+/// such as `load`. An element of the rest therefore counts only while p + rest rounds to p; otherwise the master value is p.
 class master_value {
  public:
-  /// `prefix`: of the name of the rest.
+  /// `prefix`: begins the name of the rest.
   constexpr master_value(const parameter_scope& m, symbol p, std::string_view prefix)
       : p_(p), rest_(m.owner().nothing()), value_(p), rounds_(m.owner().has(p) && p.get().type != gradient_type(p.get().type)) {
     if (!rounds_) return;
@@ -27,7 +27,7 @@ class master_value {
   }
   constexpr symbol value() const { return value_; }
 
-  /// The parameter is to hold `next`, rounded. The axis, if any, shards the master value and the rest. @see shard_as
+  /// Sets the parameter to `next`, rounded. The axis, if any, shards the master value and the rest. @see shard_as
   constexpr void update(symbol next, std::string_view axis = {}) const {
     builder& b = *p_.owner;
     if (!b.has(next)) return;
@@ -43,7 +43,7 @@ class master_value {
   symbol p_, rest_, value_;
   bool rounds_;
 
-  /// p + rest, if that is rounded to p; else p. Infinite p is so, too.
+  /// p + rest if that rounds to p, otherwise p. An infinite p is returned unchanged.
   static constexpr symbol of(symbol p, symbol rest) {
     if (p.owner->failed()) return rest;
     const dtype type = rest.get().type;

@@ -13,8 +13,8 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// Shards a tensor as the parameter p, and over one more axis. `dims`: for each dim of the tensor, the dim of p that it is. Nothing happens
-/// if `axis` is empty.
+/// Shards a tensor like the parameter p, and over one more axis. `dims`: for each dim of the tensor, the corresponding dim of p. Does
+/// nothing if `axis` is empty.
 constexpr void shard_as(builder& b, std::string_view axis, symbol p, std::int32_t tensor, const short_list& dims) {
   if (axis.empty() || b.failed()) return;
   const int a = b.mesh.find(axis);
@@ -25,7 +25,7 @@ constexpr void shard_as(builder& b, std::string_view axis, symbol p, symbol tens
   shard_as(b, axis, p, tensor.id, counting(p.rank()));
 }
 
-/// Shards each gradient as its parameter, and over the axis. So a gradient is reduce-scattered to the devices that update shares of the
+/// Shards each gradient like its parameter, and over the axis, so that it is reduce-scattered to the devices that update shares of the
 /// parameter.
 constexpr void shard_gradients(builder& b, std::string_view axis, const list<symbol>& parameters, list<symbol>& gradient) {
   for (std::size_t i = 0; i < gradient.size() && !axis.empty() && !b.failed(); ++i) {
@@ -35,13 +35,13 @@ constexpr void shard_gradients(builder& b, std::string_view axis, const list<sym
 }
 
 /// Shards all tensors of an update that have dims of p, such as the means of its rows. `first`: the number of tensors in the program before
-/// the update. The rules of the nodes tell which dims of p a tensor has. It begins with p and its gradient g. Tensors whose dims have the
-/// same factor in a node have the same dim of p.
+/// the update. Starting from p and its gradient g, the rules of the nodes give the dims of p in each tensor: dims with the same factor in a
+/// node are the same dim of p.
 constexpr void shard_update(builder& b, std::string_view axis, symbol p, symbol g, std::size_t first) {
   if (axis.empty() || b.failed()) return;
   const graph& program = b.program;
   const auto from = std::int32_t(first), end = std::int32_t(program.nodes.size());
-  list<short_list> dims_of(program.values.size() - first);  // by tensor: the dim of p that each of its dims is; empty if not known
+  list<short_list> dims_of(program.values.size() - first);  // by tensor: the dim of p for each of its dims; empty if not known
   const auto pass_dims = [&](const node& n) {
     int dim_of[short_list::largest + 1];  // by factor
     for (int& d : dim_of) d = -1;

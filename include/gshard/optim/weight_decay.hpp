@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which parameters the weight decay of an optimizer applies to.
+// Selects the parameters to which an optimizer applies weight decay.
 
 #include <gshard/base/math.hpp>
 #include <gshard/trace/builder.hpp>

@@ -66,8 +66,8 @@ std::string describe(const plan_view& plan, const node& step);
 /// source line that it serves, and the reason.
 std::string describe(const plan_view& plan);
 
-/// The collectives of a plan by kind: their number, and the bytes that a device receives at these extents, in each step those of the device
-/// that receives most.
+/// The collectives of a plan by kind: their number, and the bytes that a device receives at these extents. Each step counts the device that
+/// receives most.
 /// Throws: `gshard::error` if extents are missing or negative, or a tensor has more bytes than can be counted.
 /// @see plan_view::bytes_received
 std::string describe_communication(const plan_view& plan, const extents& sizes);

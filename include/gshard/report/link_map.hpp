@@ -199,8 +199,8 @@ class link_drawing {
 /// Links between layers are corners of a chip. Empty if the run has no links.
 std::string link_map_svg(const run_record& run);
 
-/// The same as a table (CSV): chips, their positions, dimension of the link (-1: none), direction, wrapping around the edge, bytes and busy
-/// seconds.
+/// The bytes over every link as a table (CSV): chips, their positions, dimension of the link (-1: none), direction, wrapping around the
+/// edge, bytes and busy seconds.
 std::string link_map_csv(const run_record& run);
 
 #if GSHARD_HAS_BODIES

@@ -10,7 +10,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Colors of the page on a light and on a dark background. Parts of a step and kinds of memory have the colors of Okabe and Ito, which are
-/// safe for color-blind readers. Every color comes with a word.
+/// safe for color-blind readers. Every color has a label.
 inline constexpr std::string_view page_light = R"css(
   color-scheme: light;
   --ground: #f6f7f9; --surface: #ffffff; --line: #d9dee5; --line-strong: #a9b2bf; --text: #18202c; --muted: #566273;

@@ -15,8 +15,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Why a step communicates: the operation that it serves, its source line, and the reason: `for einsum at model.hpp:12: reshards operand 1
-/// to match its partitioning`. Empty for steps that do not communicate.
+/// The reason of a step's communication: the operation that it serves, its source line, and the purpose: `for einsum at model.hpp:12:
+/// reshards operand 1 to match its partitioning`. Empty for steps that do not communicate.
 std::string describe_reason(const plan_view& plan, std::size_t i);
 
 #if GSHARD_HAS_BODIES

@@ -25,7 +25,7 @@ struct kind_record {
   std::int64_t bytes_touched = 0, bytes_received = 0;
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
-  double measured = 0;  // if the run had numbers
+  double measured = 0;  // seconds in a real run
   limit bound = limit::nothing;  // the limit of most of its seconds
 
   /// Floating-point operations per byte of memory.

@@ -41,7 +41,7 @@ std::string percent_text(double part, double whole);
 
 std::string left_pad(const std::string& s, std::size_t width);
 
-/// The parts of a step on the first devices, and how long these wait.
+/// The parts of a step on the devices of the first track, and their waiting time.
 void put_parts(std::string& s, const run_record& run);
 
 void put_kinds(std::string& s, const run_record& run, const plan_view& plan);
@@ -53,11 +53,11 @@ void put_memory(std::string& s, const run_record& run, const plan_view& plan);
 
 }  // namespace detail
 
-/// A simulated run as tables for a terminal. First: the seconds of its step, and the bytes received by devices if they were counted. Then:
-/// the parts of the step on the devices of the first track, with their waiting time. Parts that overlap add up to more than the step. Then:
-/// the work and the limit of each kind of operation (a roofline), the memory peak of the device that holds most, and the assumptions. Times
-/// of operations and their shares are those of all steps, each alone on a device without faults. Throws `gshard::error` if the record is
-/// not of this plan.
+/// A simulated run as tables for a terminal. The first table has the seconds of its step, and the bytes received by devices if they were
+/// counted. The second has the parts of the step on the devices of the first track, with their waiting time. Parts that overlap add up to
+/// more than the step. The others have the work and the limit of each kind of operation (a roofline), and the measured times of a real run.
+/// The last have the memory peak of the device that holds most, and the assumptions. Times of operations and their shares are those of all
+/// steps, each alone on a device without faults. Throws `gshard::error` if the record is not of this plan.
 std::string describe(const run_record& run, const plan_view& plan);
 
 #if GSHARD_HAS_BODIES

@@ -24,7 +24,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Microseconds, rounded to nanoseconds, so that a span ends where the next one begins. Perfetto multiplies by 1000 and truncates. So the
+/// Microseconds, rounded to nanoseconds, so that a span ends where the next one begins. Perfetto multiplies by 1000 and truncates, so the
 /// result is the first number that truncates to the right nanosecond.
 inline double trace_time(double seconds, double since = 0) {
   const std::int64_t nanoseconds = std::llround(seconds * 1e9) - std::llround(since * 1e9);
@@ -34,7 +34,7 @@ inline double trace_time(double seconds, double since = 0) {
   return microseconds;
 }
 
-/// The processes of the trace are the tracks of a run. Viewers take 0 for the kernel, and some identify a thread by its number alone. So no
+/// The processes of the trace are the tracks of a run. Viewers take 0 for the kernel, and some identify a thread by its number alone, so no
 /// two threads have the same number. The compute thread is the main thread of its process, which viewers show first.
 inline std::size_t trace_process(std::size_t track) { return 10 * (track + 1); }
 inline std::size_t trace_thread(std::size_t process, activity what) { return process + std::size_t(what); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A thread that runs jobs of one object beside the computation, such as writing a checkpoint.
+// A thread that runs jobs of one object in the background, such as writing a checkpoint.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/thread_without_signals.hpp>
@@ -32,7 +32,7 @@ class background_writer {
     if (thread_.joinable()) thread_.join();
   }
 
-  /// Starts a job, after the last one. Throws `gshard::error` if no thread can be made.
+  /// Waits for the last job, and starts another one. Throws `gshard::error` if no thread can be made.
   void start(std::function<void()> job) {
     wait();
     if (!thread_.joinable()) thread_ = thread_without_signals([this] { work(); });

@@ -61,9 +61,8 @@ inline std::string problem_of_blocks(const std::vector<saved_tensor>& tensors, c
   return {};
 }
 
-/// Sets the readers of blocks, which are by part. `can_read[part]`: the devices that can. They get equal
-/// shares, up to a block, if all devices can read all parts: each a contiguous piece of the parts. Else
-/// blocks with few possible readers are assigned first.
+/// Sets the readers of blocks, which are sorted by part. `can_read[part]`: the devices that can read it. If all devices can read all parts,
+/// each gets an equal share, up to a block, that is contiguous in the parts. Otherwise blocks with few possible readers are assigned first.
 inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<std::vector<int>>& can_read, int devices) {
   const auto all = [&](const std::vector<int>& d) { return int(d.size()) == devices; };
   if (std::ranges::all_of(can_read, all)) {
@@ -100,7 +99,7 @@ inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<
   }
 }
 
-/// Reads and verifies blocks of this process, then moves all to the shards of a store.
+/// Reads and verifies the blocks of this process, then moves all blocks to the shards of a store.
 class block_loader {
  public:
   block_loader(const parameter_store& store, const std::vector<saved_tensor>& tensors, std::vector<loaded_block> blocks)
@@ -108,8 +107,7 @@ class block_loader {
     for (const saved_tensor& t : tensors) values_.push_back(&store.find(t.name)->value);
   }
 
-  /// Reads the blocks of this process that it has not read. Returns parts that it cannot read, with the
-  /// reasons. Local.
+  /// Reads the blocks of this process that it has not read. Returns unreadable parts with reasons. Local.
   std::map<std::size_t, std::string> read(const std::optional<directory>& in) {
     std::map<std::size_t, std::string> bad;
     std::optional<descriptor> file;
@@ -134,7 +132,7 @@ class block_loader {
     }
     return bad;
   }
-  /// Other readers, after some could not read.
+  /// Assigns readers again, after some could not read.
   void reassign(const std::vector<std::vector<int>>& can_read) {
     assign_readers(blocks_, can_read, device_count(on_.extents()));
     for (std::size_t i = 0; i < blocks_.size(); ++i)
@@ -231,7 +229,7 @@ class block_loader {
     for (const std::size_t i : round) {
       const loaded_block& b = blocks_[i];
       const bound_value& v = *values_[b.tensor];
-      for (std::size_t k = 0; k < mine.size(); ++k)  // what my shards need
+      for (std::size_t k = 0; k < mine.size(); ++k)  // for shards of this process
         if (const piece p{i, intersection(b.at, v.places[k])}; bytes_of(p) > 0) {
           if (mine[k] == b.reader)
             own[k].push_back(p);
@@ -240,7 +238,7 @@ class block_loader {
         }
       const auto reader = std::ranges::lower_bound(mine, b.reader);
       if (reader == mine.end() || *reader != b.reader) continue;
-      for (std::size_t d = 0; d < devices; ++d)  // what others need
+      for (std::size_t d = 0; d < devices; ++d)  // for shards of other devices
         if (const piece p{i, intersection(b.at, place(v, mesh, int(d)))}; int(d) != b.reader && bytes_of(p) > 0)
           add(send[std::size_t(reader - mine.begin())][d], p);
     }
@@ -249,7 +247,7 @@ class block_loader {
   parameter_store store_;
   backend& on_;
   std::vector<loaded_block> blocks_;
-  std::vector<buffer> data_;                // by block; those that this process has read
+  std::vector<buffer> data_;                // by block; empty if this process has not read it
   std::vector<const bound_value*> values_;  // by tensor
 };
 

@@ -23,16 +23,16 @@
 
 namespace gshard { inline namespace v0 {
 
-/// What a check of a checkpoint found.
+/// The result of a check of a checkpoint.
 struct checkpoint_finding {
-  std::vector<std::string> faults;         ///< One sentence each; none: all is as it was written.
+  std::vector<std::string> faults;         ///< One sentence each. Empty: the checkpoint is intact.
   std::string text;                        ///< One sentence that names the checkpoint.
-  std::vector<event_log_head> event_logs;  ///< What its manifest seals.
+  std::vector<event_log_head> event_logs;  ///< The heads that its manifest seals.
 };
 
 namespace detail {
 
-/// The text of a manifest that a key has signed, or that is not checked without a key.
+/// The text of a manifest. With a key, throws `gshard::error` unless the key has signed it.
 inline std::string signed_text(const directory& in, const signing_key* key) {
   std::string text = in.text_of(manifest_file, manifest::most_bytes);
   if (key == nullptr) return text;
@@ -71,9 +71,10 @@ inline std::vector<std::int64_t> elements_of_part(const directory& in, std::size
 
 }  // namespace detail
 
-/// Checks the checkpoint in these directories, of which each has all parts or, for a run with `per_host`, those of a host. Every manifest
-/// must have its SHA-256 and be the same; with a key, also signed by it. Every part must be in one of the directories. All parts in them
-/// must have their size, and the SHA-256 of their headers and of all blocks. Reads all parts. Does not throw for what it finds.
+/// Checks the checkpoint in these directories. Each has all parts or, for a run with `per_host`, the parts of a host. Every manifest must
+/// have its SHA-256 and be the same; with a key, it must also be signed by it. Every part must be in one of the directories. All parts in
+/// them must have their size, and the SHA-256 of their headers and of all blocks. Reads all parts. Returns faults and does not throw for
+/// them.
 inline checkpoint_finding check_checkpoint(std::span<const std::string> directories, const signing_key* key = nullptr) {
   using namespace detail;
   checkpoint_finding found;

@@ -54,15 +54,15 @@ inline found_steps find_steps(backend& on, const disk_table& disks, const std::s
   return found;
 }
 
-/// Loads one checkpoint. Its functions are collective, and throw `gshard::error` on every process alike. The
-/// store changes in load() alone, after all has been verified.
+/// Loads one checkpoint. Its functions are collective, and throw `gshard::error` on every process. Only load() changes the store, after
+/// everything is verified.
 class checkpoint_loader {
  public:
   checkpoint_loader(const parameter_store& store, const disk_table& disks, std::string path)
       : store_(store), on_(store.on().on()), disks_(disks), path_(std::move(path)) {}
 
-  /// Reads the manifest, and the headers of the parts. If disks have different manifests, such as one that was away while the run went on,
-  /// takes that of most disks whose parts are all there. Throws if there is no valid one.
+  /// Reads the manifest, and the headers of the parts. If disks have different manifests, takes the most frequent one whose parts are all
+  /// present. A disk may have missed a part of the run. Throws if there is no valid one.
   const manifest& read_manifest(const step_name& step, const std::optional<signing_key>& key, bool require_signature) {
     step_ = step;
     texts mine;  // the manifest and its signature, or a reason
@@ -75,7 +75,7 @@ class checkpoint_loader {
       });
       mine = problem.empty() ? texts{"", text, signature} : texts{problem};
     }
-    texts valid;  // each once, those of most disks first
+    texts valid;  // each once, the most frequent first
     const std::vector<texts> all = gather_texts(on_, mine);
     on_leader(on_, [&] {
       std::string reason = "has no manifest";
@@ -139,14 +139,14 @@ class checkpoint_loader {
       check_all_there();
     }
   }
-  /// Moves what read() has read into the store.
+  /// Moves the blocks of read() into the store.
   void load() {
     blocks_->scatter(std::int64_t(64) << 20);
     bytes_read_ += blocks_->bytes_read;
     store_.set_steps(manifest_.step);
     blocks_.reset();
   }
-  /// What this process has read of part files.
+  /// The bytes of part files that this process has read.
   std::int64_t bytes_read() const { return bytes_read_ + (blocks_ ? blocks_->bytes_read : 0); }
 
  private:
@@ -162,8 +162,7 @@ class checkpoint_loader {
       throw error("its manifest is of step " + std::to_string(m.step) + ", its directory is not");
   }
 
-  // Processes of a disk read the headers of the parts in turn. Then all processes know all headers, and which
-  // disks have which parts.
+  // Processes of a disk read the headers of the parts in turn. All processes then know all headers, and the disks of each part.
   void read_headers() {
     in_ = std::nullopt;
     problem_of([&] { in_ = directory::at(path_).sub(step_.text()); });

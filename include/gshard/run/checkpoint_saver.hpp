@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Saves one checkpoint beside the computation: copies the shards, writes the parts in a thread, and commits
-// the manifest when all are durable.
+// Saves one checkpoint during the computation: copies the shards, writes the parts in a thread, and commits the manifest when all parts are
+// durable.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
@@ -35,7 +35,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What has come of a save; the same on all processes. `problem`: empty, or why the checkpoint is not there.
+/// The result of a save; the same on all processes. `problem`: the reason if it failed, or empty.
 struct save_result {
   step_name step;
   std::string problem;
@@ -65,8 +65,8 @@ class checkpoint_saver {
   bool in_flight() const { return stage_ != stage::none; }
   const disk_table& disks() const { return disks_; }
 
-  /// Copies the shards, and starts the writing. `what`: of the leader, all but tensors and parts. `log`: the event log of this process, or
-  /// null. `obsolete`: checkpoints that are removed after this one is committed.
+  /// Copies the shards, and starts writing. `what`: on the leader, the manifest without tensors and parts. `log`: the event log of this
+  /// process, or null. `obsolete`: checkpoints that are removed after this one is committed.
   void start(const step_name& step, manifest what, event_log* log, std::vector<step_name> obsolete) {
     writer_.wait();
     step_ = step;
@@ -80,18 +80,18 @@ class checkpoint_saver {
     if (disks_.disks() > 1) start_copies();
     start_job([this, log] {
       if (log != nullptr) log_head_ = log->head();
-      if (disks_.is_first(this_process(on_))) remove_finished(directory::made(settings_.path));  // the run goes on
+      if (disks_.is_first(this_process(on_))) remove_finished(directory::made(settings_.path));  // the run continues
       write_parts(on_.devices(), staged_);
     });
   }
-  /// Seals the heads of these event logs in all later manifests, too, unless a process writes the log.
+  /// Adds the heads of these event logs to all later manifests, unless a process writes the log.
   void keep_sealed(std::vector<event_log_head> logs) { sealed_before_ = std::move(logs); }
 
-  /// Goes on with the save in flight. `wait`: until it is done. Returns its result when it is done.
+  /// Continues the save in flight. `wait`: waits until it is done. Returns its result when it is done.
   /// Communicates: one small message per call.
   std::optional<save_result> poll(bool wait) {
     for (;;) {
-      if (wait) writer_.wait_at_most(std::chrono::seconds(1));  // the others wait in `agree`: it must not look as if this process hangs
+      if (wait) writer_.wait_at_most(std::chrono::seconds(1));  // the others wait in `agree`, so this process must not seem to hang
       if (on_.agree({}, {}, writer_.busy())) {
         if (!wait) return std::nullopt;
         continue;
@@ -113,12 +113,12 @@ class checkpoint_saver {
     }
   }
 
-  /// After a load: the store's shards are those of the checkpoint that was loaded.
+  /// To be called after a load: the store's shards equal the loaded checkpoint.
   void set_saved() {
     writer_.wait();
     staged_is_saved_ = problem_of([&] { copy_shards(); }).empty();
   }
-  /// True if the store's shards are those of the last save or load, bit for bit.
+  /// True if the store's shards equal those of the last save or load, bit for bit.
   bool equals_last() const {
     if (!staged_is_saved_ || staged_.size() != on_.devices().size()) return false;
     bool equal = facts_hash() == planned_for_;
@@ -143,7 +143,7 @@ class checkpoint_saver {
     return h.add(saved.size()).value();
   }
 
-  /// Calls f(address in the shard, place in the part, bytes) for runs of blocks that are neighbours in both.
+  /// Calls f(address in the shard, offset in the part, bytes) for runs of blocks that are contiguous in both.
   template <class F>
   void for_each_copy(std::size_t i, F f) const {
     const std::vector<planned_block>& blocks = plan_.blocks[std::size_t(on_.devices()[i])];
@@ -170,7 +170,7 @@ class checkpoint_saver {
     }
   }
 
-  /// Sends this process's part to its neighbour, beside the computation. Each process has one device.
+  /// Starts to send this process's part to its neighbour during the computation. Each process has one device.
   void start_copies() {
     const std::size_t me = this_process(on_), n = std::size_t(on_.processes());
     sent_.assign(n, {});
@@ -275,7 +275,7 @@ class checkpoint_saver {
                       "checkpointer_options::per_host is for directories on disks of their own");
     if (made.size() > 1) own.replace(signature_file, made[1]);
     own.replace(manifest_file, made[0]);
-    // The checkpoint is there. What fails from here on is tried again after the next one.
+    // The checkpoint is committed. Clean-up that fails from here on is tried again after the next one.
     std::string failed = problem_of([&] {
       if (!point_latest(in, step_))
         problem_of([&] { settings_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
@@ -291,7 +291,7 @@ class checkpoint_saver {
     if (!failed.empty()) problem_of([&] { settings_.warn(failed); });
   }
 
-  /// Ends a failed save, and removes what was written of it, as far as that goes.
+  /// Ends a failed save, and removes its files as far as possible.
   save_result give_up(const std::string& problem) {
     const save_result result{step_, problem, on_.agree({}, {}, is_of_others_)};
     problem_of([&] { travelling_.finish(); });
@@ -300,7 +300,7 @@ class checkpoint_saver {
     start_job([this] {
       const auto in = directory::find(settings_.path);
       const auto own = in ? in->find_sub(step_.text()) : std::nullopt;
-      if (!own || own->has(manifest_file)) return;  // or committed after all, as far as this process can see
+      if (!own || own->has(manifest_file)) return;  // or it was committed after all, as far as this process can see
       for (const written& w : written_)
         if (is_checkpoint_file(*own, part_name(w.device))) own->remove(part_name(w.device));
       in->remove_directory(step_.text());
@@ -318,16 +318,16 @@ class checkpoint_saver {
   std::uint64_t planned_for_ = 0;
   std::vector<buffer> staged_;    // per held device: the data of its part
   bool staged_is_saved_ = false;  // in a valid checkpoint
-  bool is_of_others_ = false;     // a part of another run was found in the directory of the save; of the thread while it writes
+  bool is_of_others_ = false;     // a part of another run was found in the directory of the save; used by the thread while it writes
 
   stage stage_ = stage::none;
   step_name step_;
   manifest manifest_;
-  std::optional<event_log_head> log_head_;     // of the event log of this process; of the thread while it writes
+  std::optional<event_log_head> log_head_;     // of the event log of this process; used by the thread while it writes
   std::vector<event_log_head> sealed_before_;  // by the checkpoint that was loaded
   std::string problem_;
   std::vector<step_name> obsolete_, not_removed_;
-  std::vector<written> written_;  // of the thread while it writes
+  std::vector<written> written_;  // used by the thread while it writes
   std::vector<part_info> parts_;  // of the manifest, on the leader
 
   std::vector<buffer> copies_;  // of parts of other processes
@@ -336,7 +336,7 @@ class checkpoint_saver {
   std::vector<std::span<std::byte>> received_;
   exchange_part exchange_;
   pending_exchange travelling_;
-  background_writer writer_;  // last: its thread uses the others
+  background_writer writer_;  // last, because its thread uses the others
 };
 
 }}}  // namespace gshard::v0::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Checkpoints of a run: saved while training goes on, and found again when it is started anew.
+// Checkpoints of a run: saves them during training, and resumes from the newest when the program is restarted.
 
 #include <gshard/base/version.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -56,12 +56,12 @@ namespace gshard { inline namespace v0 {
 ///   checkpoints.finish();
 ///
 /// A checkpoint has all parameters and optimizer states, the number of finished steps, and the seed. It is a
-/// directory: a part per device, and a manifest, which gets its name when all parts are on the disk. So a
-/// checkpoint is valid or not there. It loads on any mesh.
+/// directory: a part per device, and a manifest, which gets its name when all parts are on the disk. A checkpoint is therefore either valid
+/// or absent. It loads on any mesh.
 ///
 /// The functions are collective over the store's cluster. They throw `gshard::error`, on every process, if the processes make different
-/// calls. The destructor waits for the thread, and with per_host for the copies of other hosts. A save in flight is lost then: call
-/// finish() or save() before.
+/// calls. The destructor waits for the thread, and with per_host for the copies of other hosts. It loses a save in flight: call finish() or
+/// save() before.
 class checkpointer {
  public:
   /// Programs must be bound to the store before the first save or resume(). Makes the directory, and locks it. Collective. Throws
@@ -88,7 +88,7 @@ class checkpointer {
     saver_.emplace(store_, disks, detail::checkpoint_saver::settings{path_, options_.allow_not_finite, options_.key, warning()});
     for (const detail::found_steps& all = found_; const auto* list : {&all.finished, &all.unfinished})
       used_names_.insert(used_names_.end(), list->begin(), list->end());
-    if (on_.agree({}, {}, options_.lock_seconds < 0 || !no_lock.empty())) found_.unfinished.clear();  // they may be of a run that goes on
+    if (on_.agree({}, {}, options_.lock_seconds < 0 || !no_lock.empty())) found_.unfinished.clear();  // they may belong to a running run
     last_time_ = std::chrono::steady_clock::now();
     last_step_ = store_.steps();
   }
@@ -96,20 +96,20 @@ class checkpointer {
   checkpointer& operator=(const checkpointer&) = delete;
 
   /// Adds bytes of the program to checkpoints, such as a position in the data. A save calls `save`, on the leader alone. resume() calls
-  /// `restore` on every process, with the leader's bytes, after the store is loaded. On all processes alike. Local. Throws `gshard::error`
-  /// after resume().
+  /// `restore` on every process, with the leader's bytes, after the store is loaded. Must be called on all processes. Local. Throws
+  /// `gshard::error` after resume().
   void keep_state(std::string name, std::function<std::string()> save, std::function<void(std::string_view)> restore) {
     if (looked_) throw error("checkpoint: keep_state(" + detail::in_quotes(name) + ") after resume(), which would have restored the state");
     states_[std::move(name)] = {std::move(save), std::move(restore)};
   }
   /// Writes the events "checkpoint", "load", "roll_back", "stop" and "finish" to the event log of each process, and seals the logs' last
-  /// records in every manifest. If a log is not the one that a loaded checkpoint has sealed, that is reported, and written to the log as
-  /// the event "log_altered". The log must outlive the checkpointer. On all processes alike. Local.
+  /// records in every manifest. If a log differs from the one that a loaded checkpoint has sealed, this is reported, and logged as the
+  /// event "log_altered". The log must outlive the checkpointer. Must be called on all processes. Local.
   void log_to(event_log& events) { events_ = &events; }
 
-  /// Loads the newest valid checkpoint into the store and the states, and returns what it is; nothing if there is none. May be called
-  /// again, to go back. If the newest is damaged, or not signed as required, it is reported, and the one before it is loaded. Every process
-  /// reads and verifies an equal share. The store and the states change only after that.
+  /// Loads the newest valid checkpoint into the store and the states, and returns its description; nothing if there is none. May be called
+  /// again, to go back. A checkpoint that is damaged, or not signed as required, is reported and skipped. Every process reads and verifies
+  /// an equal share. The store and the states change only after that.
   /// Communicates: the headers of the parts; the elements of shards that another process has read.
   /// Throws also: if there are checkpoints and none is valid; if the newest valid one has other tensors, another seed or other settings, or
   /// lacks a state; if a `restore` throws.
@@ -123,14 +123,14 @@ class checkpointer {
     return result;
   }
 
-  /// Goes back to the newest valid checkpoint, after an error that every process has got, such as `gs::not_finite_error` of a step:
+  /// Goes back to the newest valid checkpoint, after an error on every process, such as `gs::not_finite_error` of a step:
   ///
   ///   try { step(x, y, rate); } catch (const gs::not_finite_error& e) { checkpoints.roll_back(e); continue; }
   ///
-  /// Waits for a save in flight, then loads store and states as resume() does. So the program meets the same data again: a fault that does
-  /// not come again leaves no trace, but a bad batch must be left out by the program. On all processes alike, in place of the rest of the
-  /// step. Communicates as resume(). Throws also: if there is no checkpoint; if it has gone back `most_roll_backs` times and no newer step
-  /// was saved since. The text has that of `why`.
+  /// Waits for a save in flight, then loads store and states as resume() does. The program then reads the same data again. A transient
+  /// fault leaves no trace, but the program must skip a bad batch. Must be called on all processes, in place of the rest of the step.
+  /// Communicates as resume(). Throws also: if there is no checkpoint; if it has gone back `most_roll_backs` times and no newer step was
+  /// saved since. The text contains that of `why`.
   resumed roll_back(const std::exception& why) {
     const detail::thread_rule::use in_use = on_.enter();
     const std::uint32_t from = store_.steps();
@@ -154,15 +154,15 @@ class checkpointer {
     return result;
   }
 
-  /// To be called between steps. Starts a save that is due, and goes on with one in flight. Shards are copied at once, and written by a
-  /// thread while training goes on. A save that comes due while one is in flight follows it. Returns false if a process was asked to stop
-  /// (see stop_request). Then it has saved, or reported why not, and the program should end with `wait_deadlines::restart_status`.
+  /// To be called between steps. Starts a save that is due, and continues one in flight. Shards are copied at once, and written by a thread
+  /// during training. A save that comes due while one is in flight follows it. Returns false if a process was asked to stop (see
+  /// stop_request). It has then saved, or reported why not, and the program should end with `wait_deadlines::restart_status`.
   /// Communicates: one small message per process. None if checkpoints are by steps alone, none is in flight or due, and there was no
-  /// stop_request when the checkpointer was made. With per_host, the part of every process to another host.
-  /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), whatever the policy; if
-  /// the directory has checkpoints and resume() was not called.
+  /// stop_request when the checkpointer was made. With per_host, each process sends its part to another host.
+  /// Throws also: a failed save, with `failure::stop`; if copies of a parameter differ at a save (check_replicas), with any policy; if the
+  /// directory has checkpoints and resume() was not called.
   bool after_step() {
-    const detail::thread_rule::use in_use = on_.enter();  // first: a run that was started changes the number of steps
+    const detail::thread_rule::use in_use = on_.enter();  // first, because a started run changes the number of steps
     if (options_.every_steps != 0 && store_.steps() / options_.every_steps != last_step_ / options_.every_steps) due_ = true;
     last_step_ = store_.steps();
     const bool asks = options_.every_seconds > 0 || stops_;
@@ -193,10 +193,9 @@ class checkpointer {
     return save_and_wait();
   }
 
-  /// Ends the run: saves, unless the last checkpoint has the same content, and writes the end marker, the
-  /// file `finished`, when all processes are here. If only states have changed since a checkpoint of this step, such as a clock, the new
-  /// one replaces that. Throws also if the save fails, whatever the policy; there
-  /// is no end marker then.
+  /// Ends the run: saves, unless the last checkpoint has the same content. Writes the end marker, the file `finished`, when all processes
+  /// have called it. If only states have changed since a checkpoint of this step, such as a clock, the new one replaces it. Throws also if
+  /// the save fails, with any policy; there is then no end marker.
   void finish() {
     const detail::thread_rule::use in_use = on_.enter();
     on_.begin(facts("finish of a checkpointer"));
@@ -218,13 +217,14 @@ class checkpointer {
     std::function<void(std::string_view)> restore;
   };
 
-  /// Locks the directory on every disk. Throws on all processes if another run has one of them. Returns why this process has no lock.
+  /// Locks the directory on every disk. Throws on all processes if another run has one of them. Returns the reason if this process has no
+  /// lock.
   std::string lock(const detail::disk_table& disks) {
     using clock = std::chrono::steady_clock;
     detail::directory_lock::refusal why;
     const auto begin = clock::now();
     bool waits = options_.lock_seconds >= 0 && disks.is_first(me());
-    do {  // the others wait in `agree`: it must not look as if this process hangs
+    do {  // the others wait in `agree`, so this process must not seem to hang
       if (!waits) continue;
       const double left = options_.lock_seconds - std::chrono::duration<double>(clock::now() - begin).count();
       const std::string problem = detail::problem_of(
@@ -236,13 +236,13 @@ class checkpointer {
     return why.text;
   }
 
-  /// Before a save: the directory or its lock may have been removed, and another run may have been started in it.
+  /// Called before a save: the directory or its lock may have been removed, and another run may use it.
   void lock_again() {
     detail::directory_lock::refusal why;
     std::optional<detail::directory_lock> again;
     if (!detail::problem_of([&] { again = detail::directory_lock::take(detail::directory::made(path_), 0, why); }).empty()) return;
     if (why.held) throw error("checkpoint: " + why.text + ". The lock of this run was removed");
-    if (!again) return;  // the save itself will tell
+    if (!again) return;  // the save itself will report it
     if (!again->same_as(*lock_)) warning()("the directory " + path_ + " or its lock was removed during the run; it is locked again");
     lock_ = std::move(again);
   }
@@ -272,7 +272,7 @@ class checkpointer {
     return all;
   }
 
-  /// What the leader's states are now; an error text of this process.
+  /// Gets the current states on the leader. Returns an error text of this process.
   std::string states_of_leader(std::map<std::string, std::string>& to) const {
     return detail::problem_of([&] {
       for (const auto& [name, s] : states_)
@@ -321,7 +321,7 @@ class checkpointer {
     on_.agree(facts("the start of a save"), problem);
     knows_older_ = true;
     detail::step_name step{store_.steps(), 0};
-    for (const detail::step_name& t : used_names_)  // the newest of a step has the greatest number, should an older one be there still
+    for (const detail::step_name& t : used_names_)  // the newest checkpoint of a step has the greatest number
       if (t.step == step.step) step.again = std::max(step.again, t.again + 1);
     used_names_.push_back(step);
     m.library = version;
@@ -333,7 +333,8 @@ class checkpointer {
     starting_states_ = m.states;
     saver_->start(step, std::move(m), events_, obsolete(step));
   }
-  // Checkpoints that are not needed once `next` is committed: those of the same step, and all but the newest of the last `keep` steps.
+  // Checkpoints to remove once `next` is committed: older ones of its step, and all but the newest of each of the last `keep` steps. Also
+  // unfinished ones, and refused ones up to its step.
   std::vector<detail::step_name> obsolete(const detail::step_name& next) const {
     std::vector<detail::step_name> all = found_.unfinished;
     std::vector<std::uint32_t> steps{next.step};
@@ -365,7 +366,7 @@ class checkpointer {
     warn(text + (kept_.empty() ? "; there is no checkpoint" : "; the last one is that of step " + std::to_string(kept_.back().step)));
   }
 
-  /// Loads the newest valid checkpoint of a list, and removes from the list those that are not. Nothing if the list is empty.
+  /// Loads the newest valid checkpoint of a list, and removes invalid newer ones from the list. Returns nothing if the list is empty.
   std::optional<resumed> load_newest(std::vector<detail::step_name>& from) {
     resumed result;
     detail::checkpoint_loader loader(store_, saver_->disks(), path_);
@@ -438,13 +439,13 @@ class checkpointer {
       warn("the checkpoint was saved by " + m.products + ", this run has " + products() + "; training goes on, but not with the same bits");
   }
 
-  /// What decides on the bits of matrix products, and of all numbers.
+  /// The libraries, instruction sets and floating-point environment that determine the bits of results.
   std::string products() const {
     std::string text(kernel::gemm_libraries);
 #if GSHARD_HEADER_ONLY
     text += detail::instruction_sets;
 #else
-    text += compiled_kernels.at(on_.level()).instruction_sets;  // whatever the flags of this source
+    text += compiled_kernels.at(on_.level()).instruction_sets;  // not those of this source's flags
 #endif
     if (const auto here = detail::float_environment::here(); here != detail::float_environment()) text += ", " + here.text();
     return text;
@@ -459,7 +460,7 @@ class checkpointer {
   std::optional<detail::directory_lock> lock_;
   bool stops_ = false;        // a process has a stop_request
   bool looked_ = false;       // resume() has looked for checkpoints
-  bool knows_older_ = false;  // it has, or there were none
+  bool knows_older_ = false;  // resume() has looked, or there were no checkpoints
   bool due_ = false;
   std::uint32_t last_step_ = 0;  // at the last after_step
   std::chrono::steady_clock::time_point last_time_;
@@ -467,13 +468,13 @@ class checkpointer {
   // The same on all processes.
   detail::found_steps found_;
   std::vector<detail::step_name> kept_, refused_;                      // kept_: valid as far as known, ascending
-  std::vector<std::string> not_kept_;                                  // states of the checkpoint that was loaded, but of no keep_state()
-  std::vector<detail::step_name> used_names_;                          // names of directories that were there at the start, or were made
+  std::vector<std::string> not_kept_;                                  // states of the loaded checkpoint without a keep_state()
+  std::vector<detail::step_name> used_names_;                          // names of directories that existed at the start, or were made
   detail::step_name saved_;                                            // the last checkpoint that this object has saved or loaded
-  std::map<std::string, std::string> starting_states_, saved_states_;  // of the leader
+  std::map<std::string, std::string> starting_states_, saved_states_;  // on the leader
   std::string last_problem_;
   std::optional<std::uint32_t> rolled_to_;  // the newest step when roll_back() was called last
-  int roll_backs_ = 0;                      // to it
+  int roll_backs_ = 0;                      // to that step
   std::optional<detail::checkpoint_saver> saver_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The options of a checkpointer, and what it returns when it has loaded a checkpoint.
+// The options of a checkpointer, and the result of loading a checkpoint.
 
 #include <gshard/comm/agreement.hpp>
 #include <gshard/io/safetensors_header.hpp>
@@ -16,44 +16,43 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Options of a checkpointer. They must be the same on all processes, but for `key` and `report`.
+/// Options of a checkpointer. They must be the same on all processes, except `key` and `report`.
 struct checkpointer_options {
   std::uint32_t every_steps = 0;  ///< Steps from one checkpoint to the next. 0: not by steps.
   double every_seconds = 0;       ///< Seconds from one checkpoint to the next, by the leader's clock. 0: not by time.
-  /// The number of steps whose newest checkpoint stays. Older ones, and others of the same steps, are removed after each new one.
+  /// The number of steps whose newest checkpoint is kept. Each save removes all others.
   int keep = 2;
   /// False: all processes see one directory. True: each host has a directory of its own at the path, on its
   /// own disk. Every part is then written twice: to the host's disk, and to that of the next host, so that
   /// one host may be lost with its disk.
   bool per_host = false;
-  /// The directory is locked while the checkpointer exists, so that no other process runs in it. If one does, such as one that is being
-  /// killed, the constructor waits for its end, at most so many seconds, and then throws. Negative: no lock, for programs that only resume
+  /// The directory is locked while the checkpointer exists, so that no other run uses it. If another run has the lock, such as one that is
+  /// being killed, the constructor waits for at most this many seconds, and then throws. Negative: no lock, for programs that only resume
   /// while another one trains, and for file systems whose locks outlive a lost host (NFS 3).
   double lock_seconds = 5;
-  /// What a failed save does, such as one to a full disk. `warn`: it is reported, and training goes on.
-  /// `stop`: every process throws. The checkpoints before it stay in both cases.
+  /// The reaction to a failed save, such as one to a full disk. `warn`: it is reported, and training continues. `stop`: every process
+  /// throws. Earlier checkpoints are kept in both cases.
   enum class failure : std::uint8_t { warn, stop } on_failure = failure::warn;
-  bool allow_not_finite = false;  ///< False: a checkpoint with an element that is infinite or not a number is a failed save.
-  int most_roll_backs = 3;        ///< How often `roll_back` goes back before a newer step is saved; then it throws.
-  std::map<std::string, std::string> settings{};  ///< Texts that must be equal in a checkpoint that is loaded, such as hyperparameters.
+  bool allow_not_finite = false;  ///< False: a save fails if an element is infinite or not a number.
+  int most_roll_backs = 3;        ///< The number of times that `roll_back` goes back before a newer step is saved.
+  std::map<std::string, std::string> settings{};  ///< Texts that must equal those in a loaded checkpoint, such as hyperparameters.
   std::optional<signing_key> key{};               ///< Signs manifests, and checks their signatures; the leader's is used.
   bool require_signature = false;                 ///< True: checkpoints without a signature by `key` are refused.
-  /// Gets warnings, each a line; called by the leader, maybe in a thread of the checkpointer. By default they
-  /// go to stderr.
+  /// Receives warnings, one line each. Any process may call it, maybe in a thread of the checkpointer. By default they go to stderr.
   std::function<void(const std::string&)> report{};
 };
 
-/// What checkpointer::resume has loaded.
+/// The checkpoint that checkpointer::resume has loaded.
 struct resumed {
   std::uint32_t step = 0;            ///< The number of finished steps.
-  std::string name;                  ///< Of the checkpoint's directory.
+  std::string name;                  ///< The name of its directory.
   std::vector<std::string> refused;  ///< Newer checkpoints that are not valid, with reasons.
-  std::int64_t bytes_read = 0;       ///< Of part files, by this process.
+  std::int64_t bytes_read = 0;       ///< The bytes of part files that this process has read.
 };
 
 namespace detail {
 
-/// What is wrong with options; nothing if they are right.
+/// An error text for wrong options; otherwise empty.
 inline std::string problem_of_options(const checkpointer_options& o, bool leader) {
   const std::string begin = "checkpoint: checkpointer_options::";
   if (o.keep < 1) return begin + "keep is " + std::to_string(o.keep) + "; it is at least 1";
@@ -66,7 +65,7 @@ inline std::string problem_of_options(const checkpointer_options& o, bool leader
       if (!problem_of([&] { json_text(*text); }).empty()) return begin + "settings: " + in_quotes(*text) + " is not UTF-8";
   return {};
 }
-/// Adds what must be equal on all processes.
+/// Adds the options that must be equal on all processes.
 inline void add_to(std::vector<fact>& all, const checkpointer_options& o) {
   const auto add = [&](const char* name, const std::string& value) {
     all.push_back({std::string("checkpointer_options::") + name, value});

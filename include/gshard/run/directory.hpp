@@ -25,20 +25,19 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// An open directory. Names are those of entries in it. All failures are `gshard::error`, with the path and
-/// the system's message.
+/// An open directory. A `name` is an entry in it. Failures throw `gshard::error` with the path and the system's message.
 class directory {
  public:
   /// An existing directory. A symbolic link at `path` is followed, because users have such links to their
   /// disks.
   static directory at(const std::string& path) { return {path, descriptor(open_file(path, O_RDONLY | O_DIRECTORY))}; }
-  /// The same, or nothing if there is none.
+  /// An existing directory, or nothing if there is none.
   static std::optional<directory> find(const std::string& path) {
     descriptor fd(open_file(path, O_RDONLY | O_DIRECTORY));
     if (fd.get() < 0 && errno == ENOENT) return std::nullopt;
     return directory(path, std::move(fd));
   }
-  /// A directory that is made if it is missing, and all above it.
+  /// A directory that is made if it is missing, with all its parents.
   static directory made(const std::string& path) {
     checked_path(path);
     for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
@@ -53,13 +52,13 @@ class directory {
 
   /// A directory in this one.
   directory sub(const std::string& name) const { return {path_of(name), opened(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)}; }
-  /// The same, or nothing if there is no such directory, maybe because another process has just removed it.
+  /// A directory in this one, or nothing if there is none, maybe because another process has just removed it.
   std::optional<directory> find_sub(const std::string& name) const {
     descriptor fd = opened(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return std::nullopt;
     return directory(path_of(name), std::move(fd));
   }
-  /// The same, which is made if it is missing; its entry is on the disk then.
+  /// A directory in this one, which is made if it is missing. A new entry is on the disk afterwards.
   directory made_sub(const std::string& name) const {
     if (make(fd_.get(), name, path_of(name))) sync();
     return sub(name);
@@ -84,7 +83,7 @@ class directory {
     if (!S_ISREG(status.st_mode)) throw error(path_of(name) + ": is not a regular file");
     return {std::move(file), status.st_size};
   }
-  /// A regular file for reading and writing, which is made if it is missing. A file that has other names too is refused.
+  /// A regular file for reading and writing, which is made if it is missing. Throws for a file with several hard links.
   descriptor open(const std::string& name) const {
     descriptor file = opened(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct stat status;
@@ -93,7 +92,7 @@ class directory {
     if (!S_ISREG(status.st_mode) || status.st_nlink > 1) throw error(path_of(name) + ": is not a regular file of one name");
     return file;
   }
-  /// Which file it is, whatever its name.
+  /// Identifies a file independently of its name.
   using identity = std::pair<dev_t, ino_t>;
   static std::optional<identity> identity_of(const descriptor& file) {
     struct stat status;
@@ -127,8 +126,7 @@ class directory {
     return all;
   }
 
-  /// Returns when files that were made, renamed and removed here are so on the disk. Some file systems cannot
-  /// flush a directory.
+  /// Returns when created, renamed and removed entries are on the disk. Some file systems cannot flush a directory.
   void sync() const {
     if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != ENOTSUP)
       throw_errno(path_, "writing to the disk failed");
@@ -142,7 +140,7 @@ class directory {
     return uninterrupted([&] { return ::unlinkat(fd_.get(), name.c_str(), AT_REMOVEDIR); }) == 0;
   }
 
-  /// Replaces a file, in one step, by one with this content, which is on the disk then.
+  /// Atomically replaces a file by one with this content. The content is on the disk afterwards.
   void replace(const std::string& name, std::string_view content) const {
     replace_by(name, [&](const std::string& temporary) {
       const descriptor file = create(temporary);
@@ -150,7 +148,7 @@ class directory {
       flush(file, path_of(name));
     });
   }
-  /// Replaces a symbolic link in one step.
+  /// Atomically replaces a symbolic link.
   void link(const std::string& name, const std::string& target) const {
     replace_by(name, [&](const std::string& temporary) {
       if (uninterrupted([&] { return ::symlinkat(target.c_str(), fd_.get(), temporary.c_str()); }) != 0)
@@ -163,7 +161,7 @@ class directory {
     return n < 0 ? std::string() : target.substr(0, std::size_t(n));
   }
 
-  /// The name of a temporary file of `name`, and whether a name is such a one.
+  /// The name of a temporary file of `name`, and a test for such names.
   static std::string temporary_of(const std::string& name) { return name + ".tmp-" + random_digits(16); }
   static bool is_temporary_of(const std::string& name, std::string_view found) {
     const std::string begin = name + ".tmp-";
@@ -175,7 +173,7 @@ class directory {
     if (fd_.get() < 0) throw_errno(path_, "cannot be opened as a directory");
   }
 
-  // True if it was made, and is on the disk. Permissions are set whatever the umask.
+  // True if it was made; the caller flushes its parent. Permissions do not depend on the umask.
   static bool make(int in, const std::string& name, const std::string& path) {
     if (uninterrupted([&] { return ::mkdirat(in, name.c_str(), 0700); }) == 0) {
       if (uninterrupted([&] { return ::fchmodat(in, name.c_str(), 0700, 0); }) != 0) throw_errno(path, "its permissions cannot be set");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A lock of a run's directory, which a second run of another process cannot have.
+// A lock of a run's directory, which keeps a second process from running in it.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/io/file.hpp>
@@ -29,18 +29,17 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 inline const std::string lock_file = ".lock";
 
-/// Holds the lock of a directory until it is destroyed or the process ends, however it ends: the kernel has the lock, not the file. So a
-/// killed run leaves none, and neither do its child processes, which do not inherit it. The file `.lock` says who has it. Objects of one
-/// process share the lock of a directory.
+/// Holds the lock of a directory until it is destroyed or the process ends. The kernel keeps the lock, so a killed run leaves none. Child
+/// processes do not inherit it. The file `.lock` names the holder. Objects of one process share the lock of a directory.
 class directory_lock {
  public:
-  /// Why there is no lock. `held`: by another process; else the file system has no locks, or the file cannot be used.
+  /// The reason why there is no lock. `held`: another process has it. Otherwise the file system has no locks, or the file cannot be used.
   struct refusal {
     bool held = false;
     std::string text;
   };
 
-  /// Locks a directory. If another process has the lock, such as one that is being killed, waits at most so many seconds for it.
+  /// Locks a directory. If another process has the lock, such as one that is being killed, waits at most `seconds` for it.
   static std::optional<directory_lock> take(const directory& in, double seconds, refusal& why) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(seconds, 1e6));
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
@@ -73,7 +72,7 @@ class directory_lock {
     pid_t process = 0;
     int users = 0;
   };
-  /// Of this process. A lock ends when the process closes any descriptor of the file, so they are all kept.
+  /// The locks of this process. A lock ends when the process closes any descriptor of the file, so they are all kept.
   struct table {
     std::mutex mutex;
     std::map<directory::identity, held_file> held;
@@ -123,7 +122,7 @@ class directory_lock {
       const std::string text = std::string(begin) + "process " + std::to_string(::getpid()) + " on host " + host_name() + "\n";
       write_at(file, in.path_of(lock_file), 0, std::as_bytes(std::span(text)));
     });
-    held_file& mine = all.held[*opened];  // maybe there already, of a parent process
+    held_file& mine = all.held[*opened];  // may exist already, from a parent process
     mine.process = ::getpid();
     mine.files.push_back(std::move(file));
     return shared(*opened);
@@ -132,7 +131,7 @@ class directory_lock {
     const auto it = locks().held.find(file);
     return it != locks().held.end() && it->second.process == ::getpid();
   }
-  /// The lock of this process, also if the process has lost it by closing another descriptor of the file.
+  /// The lock of this process. Takes it again if the process has lost it by closing another descriptor of the file.
   static std::optional<directory_lock> locked_again(const directory& in, const directory::identity& known, refusal& why) {
     const descriptor& file = locks().held.at(known).files.front();
     struct flock wanted = whole_file(F_WRLCK);
@@ -151,7 +150,7 @@ class directory_lock {
     if (n < 0) throw_errno(in.path_of(lock_file), "cannot be read");
     return text.substr(0, std::size_t(n));
   }
-  /// ": process 7 on host n3". The kernel knows processes of this host alone.
+  /// ": process 7 on host n3". The kernel knows only processes of this host.
   static std::string holder_text(std::string written, pid_t process) {
     if (written.ends_with('\n')) written.pop_back();
     const std::string known = process > 0 ? "process " + std::to_string(process) : "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which processes see one directory, and which are each other's neighbours on another disk.
+// Finds which processes see the same directory, and gives each process a neighbour on another disk.
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
@@ -30,7 +30,7 @@ class disk_table {
   explicit disk_table(const backend& on) : disk_(std::size_t(on.processes()), 0), members_(1) {
     for (std::size_t p = 0; p < disk_.size(); ++p) members_[0].push_back(p);
   }
-  /// By the first process that sees the same directory as process p.
+  /// first[p]: the first process that sees the same directory as process p.
   explicit disk_table(const std::vector<std::size_t>& first) {
     std::map<std::size_t, std::size_t> number;
     for (std::size_t p = 0; p < first.size(); ++p) {
@@ -46,7 +46,7 @@ class disk_table {
   const std::vector<std::size_t>& members(std::size_t disk) const { return members_[disk]; }
   /// True for the process that makes the manifest of a disk.
   bool is_first(std::size_t process) const { return members_[disk_[process]][0] == process; }
-  /// The number of a process among those of its disk.
+  /// The index of a process among the processes of its disk.
   std::size_t member(std::size_t process) const {
     const std::vector<std::size_t>& all = members_[disk_[process]];
     return std::size_t(std::ranges::find(all, process) - all.begin());
@@ -73,9 +73,9 @@ inline void remove_old_marks(const directory& in, const std::string& mine) {
   }
 }
 
-/// Finds who sees one directory: every process makes a file there and looks for those of others. So it does
-/// not matter how hosts, mounts and paths are arranged. The directory is made if it is missing. Collective.
-/// Throws `gshard::error` on every process if one of them cannot use its directory.
+/// Finds which processes see the same directory: every process makes a file there and looks for the files of others. This works for any
+/// arrangement of hosts, mounts and paths. The directory is made if it is missing. Collective. Throws `gshard::error` on every process if
+/// one of them cannot use its directory.
 inline disk_table find_disks(backend& on, const std::string& path) {
   const std::size_t me = this_process(on), processes = std::size_t(on.processes());
   std::string token;

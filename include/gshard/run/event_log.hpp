@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The event log of a run: what happened when, in records that are chained by their hashes.
+// The event log of a run: records with times, chained by their hashes.
 
 #include <gshard/base/version.hpp>
 #include <gshard/comm/agreement.hpp>
@@ -28,10 +28,10 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The log of what happens in a run, for those who run it or audit it: a file per process, a JSON object per line.
+/// The log of the events of a run, for operators and auditors: a file per process, a JSON object per line.
 ///
 /// A record has a number `n`, the wall time, the event, its fields, and the hash of the record before it. Its own hash is SHA-256 of the
-/// line before `,"hash"`. A program may write events of its own beside these:
+/// line before `,"hash"`. A program may write its own events in addition to these:
 ///   start, mesh, plan                   by the log
 ///   checkpoint, load, roll_back, stop,  by checkpointer::log_to
 ///     finish, log_altered
@@ -43,15 +43,15 @@ namespace gshard { inline namespace v0 {
 /// The file is for this user alone (0600) and is only appended to. A restarted run checks the file and continues its chain. A line that a
 /// killed process left incomplete stays; the record "continued" after it has its hash.
 ///
-/// Who can write the file can also write a new chain. A head that is kept elsewhere prevents that for the records before it:
-/// checkpoints seal the heads in their manifests. @see check_event_log
+/// Anyone who can write the file can also write a new chain. A head that is kept elsewhere reveals this for the records before it.
+/// Checkpoints seal the heads in their manifests. @see check_event_log
 class event_log {
  public:
   using reporter = detail::event_log_file::reporter;
 
   /// The log at `path`, of this process alone. `report`: gets a text when records cannot be written; by default stderr. Its exceptions are
   /// ignored. Throws `gshard::error` if the file cannot be opened, is a symbolic link, belongs to another user, or is in use by another
-  /// process. Throws also, with the first altered record, if its chain is broken. The file is unchanged then.
+  /// process. Throws also, with the first altered record, if its chain is broken. The file is then unchanged.
   explicit event_log(std::string path, reporter report = {})
       : file_(std::make_shared<detail::event_log_file>(std::move(path), std::move(report))) {
     detail::open_event_logs::add(file_);
@@ -70,8 +70,8 @@ class event_log {
 
   const std::string& path() const { return file_->path(); }
 
-  /// Appends a record. Any thread may call it. Never throws for the disk, so that no process leaves the others alone: what cannot be
-  /// written is kept, and written before the next record. `fields`: an object. If it has more than 64 KiB, its size replaces it.
+  /// Appends a record. Any thread may call it. Does not throw disk errors, so that no process leaves the others alone. Records that cannot
+  /// be written are kept, and written before the next one. `fields`: an object. If it has more than 64 KiB, its size replaces it.
   void write(std::string_view event, const nlohmann::ordered_json& fields = nlohmann::ordered_json::object()) {
     file_->write(event, fields);
   }

@@ -26,16 +26,16 @@ struct event_log_head {
   friend bool operator==(const event_log_head&, const event_log_head&) = default;
 };
 
-/// What a check of an event log found.
+/// The result of a check of an event log.
 struct event_log_finding {
   bool unaltered = true;
-  std::uint64_t records = 0;  ///< that hold: all, or those before the first altered one
-  std::string hash;           ///< of the last of them; zeros if there is none
-  /// The first record that was altered, removed, moved or added, from 1. If it cannot be known exactly, it is among these.
+  std::uint64_t records = 0;  ///< valid records: all, or all before the first altered one
+  std::string hash;           ///< of the last valid record; zeros if there is none
+  /// The first record that was altered, removed, moved or added, from 1. If it is not known exactly, it is in this range.
   std::uint64_t first = 0, last = 0;
-  bool is_cut = false;        ///< the last line has no end, as if its writer ended while it wrote it. There is no other fault
-  std::string rest;           ///< that line, if it is no record
-  std::string told;           ///< what the log itself tells of an earlier alteration, in an event "log_altered"; empty: nothing
+  bool is_cut = false;        ///< the last line has no end, as if its writer was killed; there is no other fault
+  std::string rest;           ///< the incomplete line, if it is no record
+  std::string told;           ///< the report of an earlier alteration by an event "log_altered" in the log, or empty
   std::string text;           ///< one sentence
 };
 
@@ -45,7 +45,7 @@ inline const std::string no_hash(sha256::hex_digits, '0');
 inline constexpr std::string_view continued = "continued";      // the event after a line that was cut off
 inline constexpr std::string_view log_altered = "log_altered";  // the event of a load that has found another log than the sealed one
 
-/// A line of an event log, without its end. It holds on its own if it has a number, and the hash of its text.
+/// A line of an event log, without its end. `holds`: it has a number, and the hash of its text.
 struct event_line {
   bool holds = false;
   std::uint64_t number = 0;
@@ -135,7 +135,7 @@ class event_log_walk {
       return fault(n, n, record + (line.number > n ? " is missing: " : " is added or moved: ") + other + std::to_string(line.number) +
                              " is in its place");
     if (line.previous != found.hash) {
-      // Both records hold on their own. If this one is sealed, or the next one follows it, then the one before was rewritten.
+      // Both records have the hash of their text. If this one is sealed, or the next one follows it, then the one before was rewritten.
       if (sealed_ == n - 1) return fault(n, n, record + " does not follow the sealed one before it: it was rewritten or added");
       if (event_line(next_text).follows(n, line.hash) ||
           std::any_of(seals_.begin(), seals_.end(), [&](const auto& s) { return s.records == n && s.hash == line.hash; }))
@@ -176,16 +176,16 @@ inline std::string whole_file(const std::string& path) {
 
 }  // namespace detail
 
-/// Checks the text of a log. Every record must have the hash of its own text and of the record before it. The heads in `seals` that are of
-/// this file must hold. Names the first record that was altered, removed, moved or added.
+/// Checks the text of a log. Every record must have the hash of its own text and of the record before it. The heads in `seals` for this
+/// file must match. Names the first record that was altered, removed, moved or added.
 ///
-/// Without seals, two edits are not found: records removed at the end, and records rewritten with all later ones. Before the last seal both
-/// are found; a rewritten record is then named as one between two seals.
+/// Without seals, two edits are not found: records removed at the end, and records rewritten together with all later ones. Before the last
+/// seal both are found. A rewritten record is then reported as a range between two seals.
 inline event_log_finding check_event_log_text(const std::string& file, std::string_view log, std::span<const event_log_head> seals = {}) {
   return detail::event_log_walk(file, log, seals).found;
 }
 
-/// The same for a file. Throws `gshard::error` if it cannot be read. @see event_log
+/// Checks the log in a file. Throws `gshard::error` if it cannot be read. @see event_log
 inline event_log_finding check_event_log(const std::string& path, std::span<const event_log_head> seals = {}) {
   return check_event_log_text(detail::base_name(path), detail::whole_file(path), seals);
 }

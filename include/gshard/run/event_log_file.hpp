@@ -30,7 +30,7 @@ class event_log_file {
  public:
   using reporter = std::function<void(const std::string&)>;
 
-  /// Throws `gshard::error` as the constructor of `event_log`.
+  /// Throws `gshard::error` as the constructor of `event_log` does.
   event_log_file(std::string path, reporter report)
       : path_(std::move(path)), report_(report ? std::move(report) : reporter(tell_on_stderr)), file_(open(path_)) {
     const event_log_finding found = check_event_log(path_);
@@ -72,8 +72,8 @@ class event_log_file {
   reporter report_;
   descriptor file_;
   std::mutex mutex_;
-  event_log_head last_, written_, durable_;  // of all records; of those in the file; of those on the disk
-  std::string pending_;                      // what could not be written yet
+  event_log_head last_, written_, durable_;  // after all records, those in the file, and those on the disk
+  std::string pending_;                      // text that could not be written yet
   bool told_ = false;
 
   void append() {
@@ -87,7 +87,7 @@ class event_log_file {
     problem_of([&] { report_("event log: " + problem + "; later events are kept in memory until it can be written"); });
   }
 
-  /// The file, once no other process has it: one that is being ended may have it for a moment.
+  /// Opens the file when no other process has it. A process that is being killed may have it for a moment.
   static descriptor open(const std::string& path) {
     descriptor file = open_to_append(path);
     for (int attempt = 0; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++attempt) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Files of a run to which lines are appended, one per process, for their user alone; their names, and times in them.
+// Append-only files of a run, one per process, for their user alone: their names, and times as text.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/standard_error.hpp>
@@ -43,8 +43,8 @@ inline std::string file_of_process(const std::string& directory, const char* kin
   return directory + (directory.empty() || directory.ends_with('/') ? "" : "/") + kind + "-" + number + ending;
 }
 
-/// Opens or makes a regular file of this user, to which lines are appended. Its name is on the disk then. Symbolic links are not followed.
-/// Throws `gshard::error`: if the file belongs to another user, who could change it whatever its permissions.
+/// Opens or makes a regular file of this user, to which lines are appended. Its directory entry is on the disk afterwards. Symbolic links
+/// are not followed. Throws `gshard::error` also if the file belongs to another user, who could always change it.
 inline descriptor open_to_append(const std::string& path) {
   descriptor file(open_file(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
   struct stat status;
@@ -52,16 +52,16 @@ inline descriptor open_to_append(const std::string& path) {
     throw_errno(path, errno == ELOOP ? "is a symbolic link" : "cannot be opened");
   if (!S_ISREG(status.st_mode)) throw error(path + ": is not a regular file");
   if (status.st_uid != ::geteuid()) throw error(path + ": belongs to another user, who could change it");
-  directory::at(directory_of(path)).sync();  // also for a file of a process that was killed before it could do that
+  directory::at(directory_of(path)).sync();  // even for an old file: its process may have been killed before it did that
   return file;
 }
 
-/// Sets the permissions of an open file, whatever the umask and those that it had.
+/// Sets the permissions of an open file, independently of the umask.
 inline void set_mode(const descriptor& file, const std::string& path, mode_t mode) {
   if (uninterrupted([&] { return ::fchmod(file.get(), mode); }) != 0) throw_errno(path, "its permissions cannot be set");
 }
 
-/// Appends as much of a text as the disk takes, and removes that from the text. Returns why some is left, or nothing.
+/// Appends as much of a text as the disk takes, and removes it from the text. Returns the error if some is left, or nothing.
 inline std::string append_text(const descriptor& file, const std::string& path, std::string& text) {
   std::size_t done = 0;
   int code = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The manifest of a checkpoint: what was saved, by whom, and the hashes of the part files.
+// The manifest of a checkpoint: its tensors, states and settings, and the hashes of the part files.
 
 #include <gshard/base/packed_list.hpp>
 #include <gshard/base/version.hpp>
@@ -34,10 +34,10 @@ struct manifest {
   std::string library;                            ///< The version of gshard.
   std::string products;                           ///< The libraries and instructions of matrix products.
   std::uint32_t step = 0;                         ///< The number of finished steps.
-  std::uint64_t seed = 0;                         ///< Of the store.
+  std::uint64_t seed = 0;                         ///< The seed of the store.
   std::vector<std::pair<std::string, int>> mesh;  ///< Names and extents of the axes.
   std::map<std::string, std::string> settings;
-  std::map<std::string, std::string> states;  ///< The user's, any bytes.
+  std::map<std::string, std::string> states;  ///< The user's states, any bytes.
   std::vector<event_log_head> event_logs;     ///< The last records of all event logs, see checkpointer::log_to.
   std::vector<detail::saved_tensor> tensors;  ///< By name.
   std::vector<detail::part_info> parts;       ///< part-00000.bin, part-00001.bin, ...

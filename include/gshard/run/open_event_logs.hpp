@@ -50,7 +50,7 @@ class open_event_logs {
     }
     for (const auto& log : open) log->write(event, fields);
   }
-  /// A process that must end does so even if its disk hangs: another thread writes, which gets a second.
+  /// Another thread writes, for at most a second, so that the process ends even if its disk hangs.
   static void write_abort(const std::string& why) {
     problem_of([&] {
       const auto done = std::make_shared<std::promise<void>>();

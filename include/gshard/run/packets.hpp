@@ -41,7 +41,7 @@ inline texts unpacked(std::string_view bytes) {
   return list;
 }
 
-/// On the leader: the lists of all processes, by rank; else nothing. Collective.
+/// On the leader: the lists of all processes, by rank. On other processes: empty. Collective.
 inline std::vector<texts> gather_texts(backend& on, const texts& mine) {
   const std::string bytes = packed(mine);
   std::vector<texts> all;

@@ -24,11 +24,11 @@
 #include <vector>
 
 // A part has the layout of safetensors: u64 length of the header, the header as JSON, the data. Its arrays
-// are blocks, "layer.w[0:2,0:4]". The metadata has the SHA-256 of every block under its name. Elements that
-// safetensors' four types here do not cover are bytes: their last extent counts bytes.
+// are blocks, "layer.w[0:2,0:4]". The metadata has the SHA-256 of every block under its name. Elements other than f32, f64 and i32 are
+// stored as u8: their last extent counts bytes.
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a manifest says about a part.
+/// The entry of a part in a manifest.
 struct part_info {
   std::int64_t bytes = 0;  // of the file
   std::string header;      // the SHA-256 of its length and header
@@ -135,9 +135,8 @@ inline std::int64_t first_not_finite(dtype type, std::span<const std::byte> data
   }
 }
 
-/// Writes a part that did not exist. Returns when it is on the disk. Throws `gshard::error` if that fails,
-/// or, unless `allow_not_finite`, if an element is infinite or not a number; the file may then be there,
-/// unfinished.
+/// Writes a new part. Returns when it is on the disk. Throws `gshard::error` if that fails, or, unless `allow_not_finite`, if an element is
+/// infinite or not a number. An unfinished file may then remain.
 inline part_info write_part(const directory& in, const std::string& name, const std::vector<saved_tensor>& tensors,
                             const std::vector<planned_block>& blocks, std::span<const std::byte> data, bool allow_not_finite) {
   std::vector<std::string> digests(blocks.size(), std::string(sha256::hex_digits, '0'));
@@ -146,7 +145,7 @@ inline part_info write_part(const directory& in, const std::string& name, const 
   const descriptor file = in.create(name);
   const std::string path = in.path_of(name);
   resize(file, path, 0, total);
-  write_at(file, path, 0, std::as_bytes(std::span(header)));  // tells later that the file is ours
+  write_at(file, path, 0, std::as_bytes(std::span(header)));  // marks the file as ours
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const planned_block& b = blocks[i];
     const auto bytes = data.subspan(std::size_t(b.in_part), std::size_t(b.bytes));
@@ -162,7 +161,7 @@ inline part_info write_part(const directory& in, const std::string& name, const 
   return {total, sha256_of(header)};
 }
 
-/// Length and header of a part, verified. Throws `gshard::error` if the file is not the manifest's.
+/// Length and header of a part, verified. Throws `gshard::error` if the file does not match the manifest.
 inline std::string read_part_header(const directory& in, const std::string& name, const part_info& part) {
   const auto [file, size] = in.read(name);
   const std::string path = in.path_of(name);
@@ -180,7 +179,7 @@ inline std::string read_part_header(const directory& in, const std::string& name
   return text;
 }
 
-/// The index ranges at the end of "layer.w[0:2,0:4]"; false unless they are those of a block of the tensor.
+/// Reads the index ranges at the end of "layer.w[0:2,0:4]". False unless they are a block of the tensor.
 inline bool read_ranges(std::string_view text, kernel::placement& at) {
   const auto number = [&](std::int64_t& n, char end) {
     const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -200,8 +199,8 @@ inline bool read_ranges(std::string_view text, kernel::placement& at) {
   return text == (at.rank == 0 ? "]" : "");
 }
 
-/// The blocks of a part, by place. `header`: length and header. Throws `gshard::error` unless every block is
-/// one of a tensor, has its size, and has a digest.
+/// The blocks of a part, in the order of their data. `header`: length and header. Throws `gshard::error` unless every block belongs to a
+/// tensor, has its size, and has a digest.
 inline std::vector<stored_block> blocks_of_part(std::string_view header, std::int64_t file_bytes, const std::vector<saved_tensor>& tensors,
                                                 const std::map<std::string, std::size_t, std::less<>>& by_name) {
   const safetensors_header parsed =

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Which device writes which block of a checkpoint: the blocks of equal shards are divided among the devices
-// that hold them.
+// Chooses which device writes which block of a checkpoint. The blocks of replicated shards are divided among the devices that hold them.
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/error.hpp>
@@ -41,7 +40,7 @@ struct saved_tensor {
 
 /// A block of a tensor, contiguous in the shard of its writer.
 struct saved_block {
-  std::size_t tensor = 0;  // its number in the list of tensors
+  std::size_t tensor = 0;  // its index in the list of tensors
   kernel::placement at;    // in the whole tensor
 
   std::int64_t elements() const { return kernel::element_count(at.rank, at.extent); }
@@ -50,8 +49,8 @@ struct saved_block {
 /// A block that a device writes.
 struct planned_block : saved_block {
   std::int64_t bytes = 0;
-  std::int64_t in_shard = 0;  // of its first byte in the device's shard
-  std::int64_t in_part = 0;   // of its first byte in the data of the device's part
+  std::int64_t in_shard = 0;  // offset of its first byte in the device's shard
+  std::int64_t in_part = 0;   // offset of its first byte in the data of the device's part
 };
 
 struct part_plan {
@@ -60,14 +59,14 @@ struct part_plan {
   std::vector<std::int64_t> bytes;                 // of data, by device
 };
 
-/// Calls f(block, first element of it in the shard) for blocks of at most `most` elements that tile a shard.
-/// Each is contiguous in the row-major shard.
+/// Calls f(block, index of its first element in the shard) for blocks of at most `most` elements that tile a shard. Each is contiguous in
+/// the row-major shard.
 template <class F>
 void for_each_slab(const kernel::placement& shard, std::int64_t most, F f) {
   const std::int64_t all = kernel::element_count(shard.rank, shard.extent);
   if (all == 0) return;
   most = std::max<std::int64_t>(1, most);
-  int d = 0;  // the dim that is cut: of dims before it, a block has one index; of dims after it, all
+  int d = 0;  // the dim that is split: a block has one index of each dim before it, and all of dims after it
   std::int64_t row = all;
   for (; d < shard.rank; ++d) {
     row /= shard.extent[std::size_t(d)];
@@ -97,15 +96,14 @@ void for_each_slab(const kernel::placement& shard, std::int64_t most, F f) {
 /// Smaller blocks would cost more in the header than they gain by equal shares.
 inline constexpr std::int64_t least_block = std::int64_t(1) << 12;
 
-/// The bytes of a block: small enough that processes of any number can read equal shares, large enough that
-/// headers stay small.
+/// The bytes of a block: small enough that any number of processes can read equal shares, large enough that headers stay small.
 inline std::int64_t block_bytes(std::int64_t total, int devices) {
   constexpr std::int64_t least = std::int64_t(1) << 14, most = std::int64_t(1) << 20, most_of_part = 60000;
   return std::max(std::clamp(total / 256, least, most), total / devices / most_of_part);
 }
 
-/// Divides the tensors of a store, without caches. The same on all processes, from what is equal on them. Throws
-/// `gshard::error` if a tensor is a partial sum or has windows.
+/// Divides the tensors of a store, without caches. The result is the same on all processes. Throws `gshard::error` if a tensor is a partial
+/// sum or has windows.
 inline part_plan plan_parts(const parameter_store& store) {
   const std::span<const int> mesh = store.on().on().extents();
   const int devices = device_count(mesh);

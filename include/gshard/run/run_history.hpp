@@ -29,7 +29,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A start of a process, and the steps that it did until the next one.
+/// A start of a process, and its steps until the next start.
 struct start_history {
   double time = 0;
   int process = 0, processes = 1;
@@ -37,7 +37,7 @@ struct start_history {
   std::vector<std::pair<std::string, int>> mesh;
   std::uint64_t steps = 0;
   std::uint32_t first = 0, last = 0;  ///< the numbers of these steps, if there are any
-  double ended = 0;                   ///< time of the last one, or of a skipped one after it
+  double ended = 0;                   ///< time of the last step, or of a skipped one after it
 };
 
 struct event_history {
@@ -45,18 +45,18 @@ struct event_history {
   int process = 0;
   std::string event;
   nlohmann::ordered_json fields;
-  double step = std::numeric_limits<double>::quiet_NaN();  ///< of the process then; of process 0, if this one has no telemetry
+  double step = std::numeric_limits<double>::quiet_NaN();  ///< step of the process at that time; of process 0 if this one has no telemetry
 };
 
 struct run_history {
   std::vector<std::string> names;     ///< of kinds, values and lists
-  std::size_t processes = 0;          ///< with telemetry: the highest number, and 1
+  std::size_t processes = 0;          ///< one more than the highest process number with telemetry
   detail::run_summary summary;        ///< of the steps
-  std::uint64_t repeated = 0;         ///< Steps that a process did again after a restart; the most of one process.
-  std::uint64_t skipped = 0;          ///< Batches that an optimizer skipped, which are no steps; the most of one process.
+  std::uint64_t repeated = 0;         ///< Steps repeated after a restart; the maximum over processes.
+  std::uint64_t skipped = 0;          ///< Batches that an optimizer skipped, which are no steps; the maximum over processes.
   std::vector<start_history> starts;  ///< of all processes, in order of time
   std::vector<event_history> events;  ///< of all processes, in order of time
-  std::vector<std::string> logs;      ///< what the check of each event log found, one sentence each
+  std::vector<std::string> logs;      ///< results of the checks of the event logs, one sentence each
   bool logs_hold = true;
   std::size_t unread = 0;             ///< lines that are no records, such as one that a killed process left
 };
@@ -107,7 +107,7 @@ void for_each_line(const std::string& path, F f) {
   for (std::string line; std::getline(file, line);) f(number++, line);
 }
 
-/// The number of the step that a line of telemetry is about. Nothing if it is about another thing, incomplete or damaged.
+/// The step number in a line of telemetry. Nothing if the line is no step, incomplete or damaged.
 inline std::optional<std::uint32_t> step_in_line(const std::string& line) {
   constexpr std::string_view begin = "{\"step\":";
   if (!line.starts_with(begin) || !line.ends_with('}')) return std::nullopt;
@@ -117,18 +117,18 @@ inline std::optional<std::uint32_t> step_in_line(const std::string& line) {
   return code == std::errc() && end != last && *end == ',' ? std::optional(step) : std::nullopt;
 }
 
-/// True for the line of a step whose updates were skipped. The next step has its number.
+/// True for the line of a step whose updates were skipped. The next step has the same number.
 inline bool is_skipped(const std::string& line) {
   constexpr std::string_view mark = ",\"skipped\":true";
   return line.compare(std::min(line.find(','), line.size()), mark.size(), mark) == 0;
 }
 
-/// Reads the files of a run one after the other: those of telemetry twice, so that no step is kept.
+/// Reads the files of a run one after the other. Telemetry is read twice, so that no steps are kept in memory.
 class history_reader {
  public:
   run_history found;
 
-  /// First for all files of telemetry.
+  /// Call it first, for all files of telemetry.
   void scan(const std::string& path, int process) {
     found.processes = std::max(found.processes, std::size_t(process) + 1);
     repeated_steps& steps = steps_[process];
@@ -137,7 +137,7 @@ class history_reader {
       else if (step) steps.see(number, *step);
     });
   }
-  /// After all scans and logs.
+  /// Call it after all scans and logs.
   void begin() {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
     for (const auto& [process, steps] : steps_)
@@ -153,7 +153,7 @@ class history_reader {
       events_of_[own != steps_.end() && !own->second.empty() ? own->first : 0].push_back(e);
     }
   }
-  /// Then again for all files of telemetry, in the order of processes.
+  /// Call it last, for all files of telemetry, in the order of processes.
   void telemetry(const std::string& path, int process) {
     repeated_steps& steps = steps_[process];
     const std::vector<std::size_t>& events = events_of_[process];
@@ -209,9 +209,9 @@ class history_reader {
   std::map<std::string, std::uint16_t> ids_;
   std::map<std::string, int> givers_;  // the first process that gave a value or a list
   std::map<int, repeated_steps> steps_;
-  std::map<int, std::vector<std::size_t>> events_of_;  // by the process whose steps they get
+  std::map<int, std::vector<std::size_t>> events_of_;  // by the process whose step numbers they get
 
-  /// Nothing if it is not the record of a step.
+  /// The step of a record; nothing if it is another record.
   std::optional<step_history> step_of(const nlohmann::ordered_json& j, int process) {
     const double step = number_in(j, "step"), seconds = number_in(j, "seconds");
     if (!(step >= 0 && step < 4e9) || !(seconds >= 0)) return std::nullopt;
@@ -263,7 +263,7 @@ class history_reader {
 
 }  // namespace detail
 
-/// Reads the files telemetry-*.jsonl and events-*.jsonl of a directory, which may be of a run that goes on. Incomplete lines are left out.
+/// Reads the files telemetry-*.jsonl and events-*.jsonl of a directory. The run may still be in progress. Incomplete lines are left out.
 /// Memory does not grow with the number of steps. Throws `gshard::error` if a file cannot be read, or if there is none.
 inline run_history read_run_history(const std::string& directory) {
   std::map<int, std::string> telemetry, logs;

@@ -20,7 +20,7 @@
 namespace gshard { inline namespace v0 {
 
 /// The history of a run as one JSON document. Curves have at most 800 points, and heat maps at most 160 columns and 128 rows. Its
-/// size does not grow with the number of steps. Steps that were done again after a restart count as they were done last.
+/// size does not grow with the number of steps. If a step is repeated after a restart, the last repetition counts.
 inline nlohmann::ordered_json history_json(const run_history& history, const std::string& title) {
   return detail::run_page_data(history, title).json();
 }

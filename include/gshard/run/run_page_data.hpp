@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The history of a run as one JSON document for its page: curves of at most some hundred points, whatever the number of steps.
+// The history of a run as one JSON document for its page: curves have at most some hundred points, for any number of steps.
 
 #include <gshard/run/run_history.hpp>
 #include <gshard/run/run_summary.hpp>
@@ -33,7 +33,7 @@ inline nlohmann::ordered_json rounded(double x) {
   return std::strtod(text, nullptr);
 }
 
-/// The division of steps, as the page reads it.
+/// The division of steps into buckets, in the format of the page.
 inline nlohmann::ordered_json json_of(const step_buckets& b) { return {{"first", b.first}, {"width", b.width}, {"count", b.count}}; }
 
 class run_page_data {
@@ -71,7 +71,7 @@ class run_page_data {
   }
   std::size_t skipped() const { return run_.processes > 0 ? std::size_t(run_.skipped) : count("skipped"); }
 
-  /// Every process writes an event for each checkpoint. One that died before has none, so the most events of a process count, by name.
+  /// The number of checkpoints. Every live process writes an event for each checkpoint. For each name, the maximum over processes counts.
   std::size_t checkpoints() const {
     std::map<std::string, std::map<int, std::size_t>> by_name;
     for (const event_history& e : run_.events)
@@ -172,7 +172,7 @@ class run_page_data {
     }
   }
 
-  /// Each start of the whole run: those of the first process that has telemetry.
+  /// The starts of the run: those of the first process with telemetry.
   nlohmann::ordered_json starts() const {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     int process = -1;
@@ -196,10 +196,10 @@ class run_page_data {
     return all;
   }
 
-  /// How each start ended: "finish", "stop", "not_finite", "abort", "no word", or nothing for the last one, which may go on.
+  /// The end of each start: "finish", "stop", "not_finite", "abort", "no word", or nothing for the last one, which may still run.
   std::vector<std::string> ends_of(const std::vector<const start_history*>& starts) const {
     constexpr double rounding = .001;  // of times in telemetry
-    std::vector<double> times, heard;  // of the starts, and when telemetry was last heard of
+    std::vector<double> times, heard;  // of the starts, and of their last telemetry
     for (const start_history* s : starts) {
       times.push_back(s->time);
       heard.push_back(std::max(s->time, s->ended) - rounding);
@@ -215,7 +215,7 @@ class run_page_data {
     }
     std::vector<std::string> ends(starts.size());
     struct state {
-      std::size_t start = 0;  // and 1
+      std::size_t start = 0;  // its index plus 1
       bool is_other = false;  // a start without telemetry has followed
     };
     std::map<int, state> logs;  // by process
@@ -237,7 +237,7 @@ class run_page_data {
     return ends;
   }
 
-  /// The first events and the last ones, each with its step: its own field, or that of its time.
+  /// The first events and the last ones, each with its step: from its own field, or from its time.
   nlohmann::ordered_json events() const {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     const std::size_t n = run_.events.size(), head = n > most_events ? most_events / 4 : n;

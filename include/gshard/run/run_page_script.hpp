@@ -9,7 +9,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What the page of a whole run needs besides page_style.
+/// Style of the page of a whole run, in addition to page_style.
 inline constexpr std::string_view run_page_style = R"css(
 .chart { position: relative; margin: .4rem 0 0; }
 .chart > .picture { margin: 0; touch-action: pan-y; border-radius: 4px; }

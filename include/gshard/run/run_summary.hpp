@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Sums over the steps of a run for its page: at most some hundred numbers per curve, whatever the number of steps.
+// Sums over the steps of a run for its page: at most some hundred numbers per curve, for any number of steps.
 
 #include <gshard/base/compiler.hpp>
 
@@ -23,12 +23,12 @@ struct step_history {
   double seconds = 0, waiting = 0, predicted = std::numeric_limits<double>::quiet_NaN(), resident = 0, arena = 0;
   std::vector<std::pair<std::uint16_t, double>> received;            ///< bytes by kind; the kind is an index of run_history::names
   std::vector<std::pair<std::uint16_t, double>> values;              ///< of the first process that gave this name
-  std::vector<std::pair<std::uint16_t, std::vector<float>>> lists;  ///< the same
+  std::vector<std::pair<std::uint16_t, std::vector<float>>> lists;  ///< of the first process that gave this name
 };
 
 namespace detail {
 
-/// Mean, least and largest of some numbers. Those that are not finite are counted apart.
+/// Mean, minimum and maximum of numbers. Numbers that are not finite are counted separately.
 struct range_of {
   double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
   std::uint64_t n = 0, others = 0;
@@ -53,7 +53,7 @@ struct range_of {
   double mean() const { return n == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / double(n); }
 };
 
-/// Divides the steps of a run into at most so many parts of equal length.
+/// Divides the steps of a run into at most `most` parts of equal length.
 struct step_buckets {
   std::uint32_t first = 0, width = 1;
   std::size_t count = 0;
@@ -94,13 +94,13 @@ class list_grid {
   }
 };
 
-/// The steps of a run, each of which is added once, in any order of processes. Its size depends on the numbers of processes, names and
-/// elements of lists, but not of steps.
+/// Sums over the steps of a run. Each step is added once, in any order of processes. Memory depends on the numbers of processes, names and
+/// list elements, but not of steps.
 class run_summary {
  public:
   static constexpr std::size_t most_points = 800, most_columns = 160, most_rows = 128;
 
-  /// Of one process, or of neighbouring ones if there are many. By column.
+  /// Sums for one process, or for neighbouring ones if there are many. By column.
   struct row {
     std::vector<range_of> compute, waiting, resident, arena, seconds;
     double most_memory = 0;
@@ -163,8 +163,8 @@ class run_summary {
   std::vector<std::uint64_t> steps_of;
 };
 
-/// Finds the records of a process that count: steps that were done again after a restart count as they were done last. All records are
-/// first given to see(), in their order. Its size is that of the number of restarts.
+/// Finds the records of a process that count. If a step is repeated after a restart, its last record counts. All records are first given to
+/// see(), in their order. Memory grows with the number of restarts.
 class repeated_steps {
  public:
   void see(std::uint64_t record, std::uint32_t step) {
@@ -172,7 +172,7 @@ class repeated_steps {
     first_ = std::min(first_, step);
     last_ = step;
   }
-  /// A record that is no step: the next step has its number.
+  /// A skipped step: the next step has the same number.
   void see_skipped(std::uint64_t record, std::uint32_t step) {
     if (step > last_) return;
     starts_.push_back({record, step});
@@ -180,11 +180,11 @@ class repeated_steps {
   }
   bool empty() const { return last_ < first_; }
   std::uint32_t first() const { return first_; }
-  std::uint32_t last() const { return std::uint32_t(last_); }  // of the last record, which is the largest that counts
+  std::uint32_t last() const { return std::uint32_t(last_); }  // of the last record: the largest step that counts
 
-  /// After all calls of see(). Records in ascending order.
+  /// True if a record counts. Call it after all calls of see(), with records in ascending order.
   bool counts(std::uint64_t record, std::uint32_t step) {
-    if (next_ == 0) {  // then a start has the smallest step from it on
+    if (next_ == 0) {  // each start gets the smallest step of itself and all later starts
       for (std::size_t i = starts_.size(); i-- > 1;) starts_[i - 1].second = std::min(starts_[i - 1].second, starts_[i].second);
       next_ = 1;
     }

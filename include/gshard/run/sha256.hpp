@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// SHA-256 of a stream of bytes. Nobody can make other bytes with the same digest.
+/// SHA-256 of a stream of bytes. It is infeasible to find other bytes with the same digest.
 /// Throws `gshard::error` if OpenSSL fails.
 class sha256 {
  public:

@@ -25,8 +25,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A key from a file. Secret keys are refused if others than their owner may read or write the file, public
-/// keys if others may write it. Copies share the key. All failures are `gshard::error`.
+/// A key from a file. A secret key is refused if anyone but the owner may read or write its file. A public key is refused if anyone else
+/// may write it. Copies share the key. Failures throw `gshard::error`.
 class signing_key {
  public:
   /// A secret of at least 16 bytes, the whole content of the file: `openssl rand -out key 32`. A PEM file is refused.
@@ -60,7 +60,7 @@ class signing_key {
     if (!good) throw error(path_ + ": OpenSSL cannot sign");
     return algorithm() + detail::hex_of({signature, size});
   }
-  /// True if `signature` is what sign(text) returns on the holder of the key.
+  /// True if `signature` is the result of sign(text) with this key, or with its private key.
   bool accepts(std::string_view text, std::string_view signature) const {
     if (is_hmac_) {
       const std::string right = sign(text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The directories of checkpoints in the directory of a run: their names and order, and how they are removed.
+// The directories of checkpoints in the directory of a run: their names, order and removal.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/run/directory.hpp>
@@ -46,8 +46,8 @@ struct step_name {
   }
 };
 
-/// The checkpoints in a directory: those with a manifest, and those that were never finished. Whatever has the name of a manifest, or of a
-/// checkpoint, is one, if damaged: a directory, a link, a pipe. So resume() reports it.
+/// The checkpoints in a directory: finished ones with a manifest, and unfinished ones. A link or pipe with the name of a checkpoint or
+/// manifest counts as well, so that resume() reports it as damaged.
 struct found_steps {
   std::vector<step_name> finished, unfinished;  // ascending
 };
@@ -62,7 +62,7 @@ inline found_steps find_steps(const directory& in) {
   return found;
 }
 
-/// True for the files of a checkpoint: by name, and by how they begin.
+/// True for the files of a checkpoint, by their names and first bytes.
 inline bool is_checkpoint_file(const directory& in, const std::string& name) {
   if (!in.has_file(name)) return false;
   if (directory::is_temporary_of(manifest_file, name) || directory::is_temporary_of(signature_file, name)) return true;
@@ -85,7 +85,7 @@ inline bool is_checkpoint_file(const directory& in, const std::string& name) {
   return size == 0 || std::ranges::any_of(begins, [&](std::string_view b) { return found.starts_with(b); });
 }
 
-/// Removes temporary files that killed processes have left beside the link and the end marker.
+/// Removes temporary files of the link and the end marker that killed processes have left.
 inline void remove_temporaries(const directory& in) {
   for (const std::string& name : in.names())
     if ((directory::is_temporary_of(latest_link, name) && in.has_link(name)) ||
@@ -93,8 +93,7 @@ inline void remove_temporaries(const directory& in) {
       in.remove(name);
 }
 
-/// Removes a checkpoint, its manifest first. Files that are not a checkpoint's stay, and their directory
-/// then.
+/// Removes a checkpoint, its manifest first. Other files in its directory stay; the directory then stays as well.
 inline void remove_checkpoint(const directory& in, const step_name& step) {
   const std::string name = step.text();
   const std::optional<directory> own = in.find_sub(name);
@@ -109,14 +108,14 @@ inline void remove_checkpoint(const directory& in, const step_name& step) {
   in.remove_directory(name);
 }
 
-/// Points `latest` to a checkpoint. Anything but such a link stays as it is; false then.
+/// Points `latest` to a checkpoint. Returns false and changes nothing if `latest` is anything but such a link.
 inline bool point_latest(const directory& in, const step_name& step) {
   if (in.has(latest_link) && !(in.has_link(latest_link) && step_name::parse(in.target_of(latest_link)))) return false;
   in.link(latest_link, step.text());
   return true;
 }
 
-/// Removes the end marker of a run, if it is one.
+/// Removes the end marker of a run. Another file of this name stays.
 inline void remove_finished(const directory& in) {
   if (in.has_file(finished_file) && in.text_of(finished_file, 4096).starts_with(finished_begin)) {
     if (!in.remove(finished_file)) throw_errno(in.path_of(finished_file), "cannot be removed");

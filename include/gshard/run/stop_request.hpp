@@ -16,10 +16,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// While an object lives, these signals do not end the process, but are remembered:
-/// `checkpointer::after_step` then saves and returns false on every process, if any of them got one. The old
-/// handlers come back with the destructor. Make it before the checkpointer, and one at a time. Schedulers
-/// send SIGTERM, or SIGUSR1 some time before the end.
+/// While an object exists, its signals do not end the process, but are remembered. If any process got one, `checkpointer::after_step` saves
+/// and returns false on every process. The destructor restores the old handlers. Make it before the checkpointer, and one at a time.
+/// Schedulers send SIGTERM, or SIGUSR1 some time before the end.
 class stop_request {
  public:
   /// Throws `gshard::error` if there is such an object already, or if the system refuses a handler.
@@ -43,11 +42,11 @@ class stop_request {
   stop_request& operator=(const stop_request&) = delete;
   ~stop_request() { restore(); }
 
-  /// True if an object lives and the process has got one of its signals, or request() was called.
+  /// True if an object exists and the process has got one of its signals, or request() was called.
   static bool requested() { return requested_.load(std::memory_order_relaxed); }
-  /// True while an object lives.
+  /// True while an object exists.
   static bool exists() { return exists_.load(std::memory_order_relaxed); }
-  /// What a signal does, without one. It has no effect while there is no object.
+  /// Has the effect of a signal, without one. Has no effect while there is no object.
   static void request() {
     if (exists()) requested_ = true;
   }

@@ -14,8 +14,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// When a process is a straggler. A step of it is slow if it computes longer than `ratio` times the median, and by more than `excess`.
-/// It is a straggler if at least `least` of the last `window` steps are slow.
+/// The rule for stragglers. A step of a process is slow if it computes longer than `ratio` times the median, and by more than `excess`. The
+/// process is a straggler if at least `least` of the last `window` steps are slow.
 struct straggler_rule {
   double ratio = 1.3;
   double excess = 1e-3;       ///< seconds; shorter delays are noise of the machine
@@ -24,19 +24,19 @@ struct straggler_rule {
   friend bool operator==(const straggler_rule&, const straggler_rule&) = default;
 };
 
-/// A process that became a straggler, or is none any more.
+/// A process that became a straggler, or stopped being one.
 struct slow_process {
   int process = 0;
   std::string host;
   std::uint32_t step = 0;        ///< after the window
   std::uint32_t slow_steps = 0;  ///< of the window
   std::uint32_t window = 0;
-  double seconds = 0;  ///< in which the process computed per step: mean over the window
-  double median = 0;   ///< of all processes: mean over the window
-  bool ended = false;  ///< it is none any more
+  double seconds = 0;  ///< of computation of the process per step: mean over the window
+  double median = 0;   ///< the median of all processes: mean over the window
+  bool ended = false;  ///< it stopped being a straggler
 };
 
-/// The median. Of an even number, the lower one, so that of two processes the slower one can be a straggler. 0 if there are none.
+/// The median; of an even count the lower one, so that the slower one of two processes can be a straggler. 0 if there are none.
 inline double lower_median(std::vector<double> of) {
   if (of.empty()) return 0;
   const auto middle = of.begin() + std::ptrdiff_t((of.size() - 1) / 2);
@@ -44,8 +44,8 @@ inline double lower_median(std::vector<double> of) {
   return *middle;
 }
 
-/// Judges a window. `seconds[p][i]`: how long process p computed in step i, without waiting. All processes have the same number of steps.
-/// Returns one row per process; `host`, `step` and `ended` are left to the caller.
+/// Judges a window. `seconds[p][i]`: the computing time of process p in step i, without waiting. All processes have the same number of
+/// steps. Returns one row per process; `host`, `step` and `ended` are left to the caller.
 inline std::vector<slow_process> judge_window(std::span<const std::vector<double>> seconds, const straggler_rule& rule) {
   std::vector<slow_process> rows(seconds.size());
   const std::size_t steps = seconds.empty() ? 0 : seconds[0].size();

@@ -38,7 +38,7 @@
 namespace gshard { inline namespace v0 {
 
 struct telemetry_options {
-  /// Process 3 writes `directory`/telemetry-00003.jsonl, lines about steps, for this user alone. Empty: no files.
+  /// Process 3 writes `directory`/telemetry-00003.jsonl, with lines for steps, readable by this user alone. Empty: no files.
   std::string directory{};
   /// Process 3 writes `prometheus`/gshard-00003.prom for the textfile collector of node exporter, readable for all. Such files of this
   /// user are removed at the start: an earlier run may have had more processes. Empty: no files.
@@ -47,18 +47,18 @@ struct telemetry_options {
   std::map<std::string, std::string> labels{};  ///< of all samples for Prometheus, such as {"job", "translate"}
   std::uint32_t lists_every = 10;               ///< Lists of values are written if this divides the step's number. 0: never.
   straggler_rule stragglers{};
-  /// Called on the leader, between two steps, when a process becomes a straggler, and when it is none any more.
+  /// Called on the leader, between two steps, when a process becomes a straggler, and when it stops being one.
   std::function<void(const slow_process&)> on_straggler{};
-  /// On the leader it gets the events "straggler", "straggler_ended" and "skipped". A step is skipped if an added program has skipped the
+  /// Receives the events "straggler", "straggler_ended" and "skipped", on the leader. A step is skipped if an added program has skipped the
   /// updates of its optimizer (not_finite::skip). The last run of the program in the step decides.
   event_log* events = nullptr;
-  event_log::reporter report{};                 ///< Gets a text when a file cannot be written; by default stderr.
+  event_log::reporter report{};                 ///< Receives a text when a file cannot be written. Default: stderr.
   /// A line is written if this divides the step's number, or if the step was skipped; 0: never. Files for Prometheus count all steps. A
   /// line of a small model has about 250 bytes.
   std::uint32_t every = 1;
 };
 
-/// Measures the steps of a run, on every process. Steps are written by a thread, within a second.
+/// Measures the steps of a run, on every process. A thread writes the steps within a second.
 ///
 ///   gs::telemetry watch(cluster, {.directory = "run"});
 ///   watch.add(train);                                  // its bytes and memory
@@ -71,7 +71,7 @@ struct telemetry_options {
 class telemetry {
  public:
   /// Collective. Communicates: one small message per process, and the names of hosts.
-  /// Throws `gshard::error`, on every process: if a file cannot be opened; if the processes have other rules for stragglers.
+  /// Throws `gshard::error`, on every process: if a file cannot be opened; if the processes have different rules for stragglers.
   explicit telemetry(const any_cluster& on, telemetry_options options = {})
       : on_(on), options_(std::move(options)), process_(on.devices().front()) {
     if (!options_.report) options_.report = detail::tell_on_stderr;
@@ -94,7 +94,7 @@ class telemetry {
   ~telemetry() = default;
 
   /// Adds a program, an `executable` or an `executor`: the bytes that it receives and the memory of its values. It must outlive the
-  /// telemetry, at the same address. `predicted`: the seconds that one run should take, to be shown beside the measured time.
+  /// telemetry, at the same address. `predicted`: the predicted seconds of one run, shown next to the measured time.
   template <class Run>
   void add(const Run& run, double predicted = -1) {
     programs_.push_back({[&run]() -> const executor& {
@@ -103,8 +103,8 @@ class telemetry {
                          }, predicted, nullptr, 0, {}});
     snapshot(programs_.back());
   }
-  /// The same with the time that `dry_run` predicts on a piece of hardware, with activations kept. Of a while loop it counts one iteration;
-  /// for others, give `predicted` the time of a `run_clock` in every step. Throws as dry_run, but not for memory.
+  /// Adds a program with the time that `dry_run` predicts on a piece of hardware, with activations kept. A while loop counts as one
+  /// iteration; for more, pass the time of a `run_clock` to `predicted` in every step. Throws as dry_run does, except for lack of memory.
   template <class Run>
   void add(const Run& run, const hardware& on, dry_run_options how = {}) {
     how.activations = recompute::never;
@@ -118,7 +118,7 @@ class telemetry {
 
   /// Begins a step. After every `stragglers.window` steps it is a collective call.
   /// Communicates: nothing, or one small message per process and the times of the window's steps to the leader.
-  /// Throws `gshard::error`, on every process, if the processes make other calls.
+  /// Throws `gshard::error`, on every process, if the processes make different calls.
   void begin_step(std::uint32_t number) {
     if (options_.stragglers.window > 0 && window_.size() == options_.stragglers.window) find_stragglers(number);
     now_ = {};
@@ -161,7 +161,7 @@ class telemetry {
   };
   [[nodiscard]] scope step(std::uint32_t number) { return {*this, number}; }
 
-  /// A number of the current step, such as the loss. Processes may give others, or none.
+  /// A number of the current step, such as the loss. Processes may give different numbers, or none.
   void value(std::string_view name, double x) {
     if (in_step_ && writer_) now_.values.emplace_back(name, x);
   }
@@ -174,7 +174,7 @@ class telemetry {
   void values(std::string_view name, const std::vector<T>& list) {
     values(name, std::span<const T>(list));
   }
-  /// The seconds that the current step should take, such as those of `run_clock::record`. Added to those of the programs.
+  /// Adds predicted seconds of the current step, such as those of `run_clock::record`, to those of the programs.
   void predicted(double seconds) { now_.predicted = std::max(now_.predicted, 0.0) + seconds; }
 
  private:
@@ -205,7 +205,7 @@ class telemetry {
     const wait_watch* const waits = on_.on().waits();
     return waits == nullptr ? 0 : waits->waited();
   }
-  /// Bytes of memory, where Linux tells them; else 0.
+  /// The resident bytes of the process; 0 if the system does not report them.
   std::int64_t resident_bytes() const {
     char text[128] = {};
     if (memory_.get() < 0 || ::pread(memory_.get(), text, sizeof text - 1, 0) <= 0) return 0;
@@ -219,7 +219,7 @@ class telemetry {
     p.received.clear();
     for (const op kind : detail::collective_kinds()) p.received.push_back(e.received(kind).bytes);
   }
-  /// Adds what a program did since snapshot(). An executable that was bound to other memory has a new executor, which counts from 0.
+  /// Adds the work of a program since snapshot(). An executable that was bound to other memory has a new executor, which counts from 0.
   void count(program& p) {
     const executor& e = p.engine();
     const bool is_new = p.seen != &e || e.runs() < p.runs;
@@ -279,7 +279,7 @@ class telemetry {
         options_.events->write(s.ended ? "straggler_ended" : "straggler",
                                {{"process", s.process}, {"host", s.host}, {"step", s.step}, {"slow_steps", s.slow_steps},
                                 {"window", s.window}, {"seconds", s.seconds}, {"median", s.median}});
-      // A callback that throws would leave the others alone.
+      // An exception of the callback must not leave the other processes alone.
       if (options_.on_straggler)
         if (const std::string problem = detail::problem_of([&] { options_.on_straggler(s); }); !problem.empty())
           on_.on().tell_next("the callback for stragglers: " + problem);

@@ -21,15 +21,15 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// What a process measured in one step.
+/// The measurements of a process in one step.
 struct telemetry_sample {
   std::uint32_t step = 0;
   double time = 0;              // of its end, seconds since 1970
   double seconds = 0;
-  double waiting = 0;           // seconds of it in which the process waited for others
+  double waiting = 0;           // seconds in which the process waited for others
   std::vector<std::int64_t> received;  // bytes, by kind in `collective_kinds`
   std::int64_t resident = 0;    // bytes of memory of the process
-  std::int64_t arena = 0;       // bytes of it for the values of programs
+  std::int64_t arena = 0;       // bytes for the values of programs
   double predicted = -1;        // seconds; less than 0: none
   std::vector<std::pair<std::string, double>> values;
   std::vector<std::pair<std::string, std::vector<double>>> lists;
@@ -47,7 +47,7 @@ inline const std::vector<op>& collective_kinds() {
   return all;
 }
 
-/// JSON has no numbers that are not finite: they become texts.
+/// JSON has no NaN or infinity: they become texts.
 inline std::string json_number(double x) {
   if (std::isfinite(x)) return number_text(x);
   return std::isnan(x) ? "\"NaN\"" : x > 0 ? "\"Infinity\"" : "\"-Infinity\"";
@@ -55,7 +55,7 @@ inline std::string json_number(double x) {
 inline std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-/// Seconds with nanoseconds, but no more.
+/// Seconds with nine significant digits.
 inline std::string seconds_text(double s) {
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", s);
@@ -144,7 +144,7 @@ struct telemetry_totals {
   std::map<std::string, std::vector<double>> lists;
   std::map<std::string, double> stragglers;          // by process; on the leader
 
-  static constexpr std::string_view begin = "# HELP gshard_running ";  // of prometheus()
+  static constexpr std::string_view begin = "# HELP gshard_running ";  // the beginning of prometheus()
   static constexpr std::size_t most_indices = 256;  // of a list; more would be a burden for Prometheus
 
   void add(const telemetry_sample& s) {

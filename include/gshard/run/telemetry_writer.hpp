@@ -31,7 +31,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// Removes the files that processes of an earlier run left in the directory for Prometheus, "gshard-00003.prom": this run may have fewer.
-/// Files of other users and other content stay. What cannot be removed stays, too.
+/// Files of other users, files with other content, and files that cannot be removed stay.
 inline void remove_old_states(const std::string& path) {
   problem_of([&] {
     const auto in = directory::find(path);
@@ -59,7 +59,7 @@ class telemetry_writer {
     std::uint32_t lists_every = 10;  ///< steps
     std::map<std::string, std::string> labels;
     std::function<void(const std::string&)> report;
-    std::uint32_t every = 1;  ///< steps; of lines. Skipped steps have a line unless it is 0.
+    std::uint32_t every = 1;  ///< steps per line. Skipped steps have a line unless it is 0.
   };
 
   /// `first_line`: written before the first sample. Throws `gshard::error` if the file of lines cannot be opened.
@@ -99,7 +99,7 @@ class telemetry_writer {
 
  private:
   static constexpr std::size_t most_samples = std::size_t(1) << 16;  // while the thread hangs in a write
-  static constexpr std::size_t most_text = std::size_t(1) << 26;     // that the disk does not take
+  static constexpr std::size_t most_text = std::size_t(1) << 26;     // bytes that the disk does not take
 
   target to_;
   std::string text_;  // lines that are not written yet

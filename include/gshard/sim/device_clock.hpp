@@ -40,8 +40,8 @@ inline void check_alive(const plan_view& plan, const std::vector<int>& mesh, con
 /// The clocks of all devices of a mesh, or of one device for all if they do not differ.
 class device_clocks {
  public:
-  /// `schedule`: by step of the plan, when it is in flight. `hidden`: the share of its time in flight that a collective uses while other
-  /// steps compute.
+  /// `schedule`: by step of the plan, the interval in which it is in flight. `hidden`: the share of overlapped time in which a collective
+  /// makes progress.
   device_clocks(const plan_view& plan, const std::vector<int>& extents, const gshard::faults& faults, list_view<async_interval> schedule,
                 double hidden = 1)
       : plan_(plan), extents_(extents), faults_(faults), schedule_(schedule), devices_(device_count(extents)), hidden_(hidden) {
@@ -81,8 +81,8 @@ class device_clocks {
     return all;
   }
 
-  /// Runs steps in this order, with the time that each takes alone. `bytes`: memory in use at each step. Asynchronous steps start and are
-  /// waited for as in the executor. Steps that the dry run recomputes are synchronous.
+  /// Runs steps in this order, each with the time that it takes alone. `bytes`: memory in use at each step. Asynchronous steps start and
+  /// end as in the executor. Steps that the dry run recomputes are synchronous.
   std::vector<device_track> run(const std::vector<step_record>& steps, const std::vector<std::int64_t>& bytes) {
     steps_ = steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -117,13 +117,13 @@ class device_clocks {
   std::vector<double> compute_, network_, start_;  // by simulated device
   std::vector<double> slowest_;                    // the slowness of its group in a collective
   std::vector<std::uint64_t> histories_;           // by simulated device: a hash of its times
-  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: collectives that start before it; that it awaits
+  std::vector<std::vector<std::int32_t>> starting_, ending_;  // by step of the plan: collectives that start, or end, before it
   std::vector<std::vector<double>> begun_, done_;             // by asynchronous step of the plan, by simulated device
   std::vector<device_track> tracks_;
   std::vector<double> idle_since_;                    // by track
   std::map<std::uint32_t, std::vector<int>> groups_;  // by axes: the first device of each device's group
 
-  /// Updates the hash by which devices with different times are told apart.
+  /// Updates the hash that distinguishes devices with different times.
   void remember(std::size_t device, double time) {
     histories_[device] = (histories_[device] ^ std::bit_cast<std::uint64_t>(time)) * 0x100000001b3u;  // as in FNV-1a
   }
@@ -133,7 +133,7 @@ class device_clocks {
   bool is_extra(std::size_t row) const {
     return steps_[row].recomputed && !plan_.steps[std::size_t(steps_[row].step)].place.recomputed;
   }
-  /// The first row from `row` on that runs a step of the plan as the plan has it; the number of rows if there is none.
+  /// The first row from `row` on that runs a step and is not recomputed by the dry run; the number of rows if there is none.
   std::size_t next_row_of(std::int32_t step, std::size_t row) const {
     while (row < steps_.size() && (steps_[row].step != step || is_extra(row))) ++row;
     return row;
@@ -162,7 +162,7 @@ class device_clocks {
     }
     note(row, activity::compute, compute_, false);
   }
-  /// A collective is as slow as the slowest device of its group. `aside`: it is asynchronous, and other steps run meanwhile.
+  /// A collective is as slow as the slowest device of its group. `aside`: it is asynchronous, while other steps run.
   void run_together(std::size_t row, bool aside) {
     const step_record& step = steps_[row];
     start_ = compute_;
@@ -227,7 +227,7 @@ struct clock_times {
   std::vector<device_track> tracks;
   double seconds = 0;
 };
-/// Runs steps on all devices. If there are more than `most` classes of devices, records only so many, those of stragglers first.
+/// Runs steps on all devices. If there are more than `most` classes of devices, records only `most`, stragglers first.
 inline clock_times run_clocks(const plan_view& plan, const std::vector<int>& extents, const faults& broken,
                               list_view<async_interval> schedule, const std::vector<step_record>& steps,
                               const std::vector<std::int64_t>& bytes, std::size_t most = 8, double hidden = 1) {

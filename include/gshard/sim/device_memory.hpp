@@ -20,7 +20,7 @@ namespace gshard { inline namespace v0 {
 /// makes it to the last step that reads it before it is made again. It is also alive while messages that send or fill it are in flight.
 class device_memory {
  public:
-  /// `schedule`: by step of the plan, when it is in flight.
+  /// `schedule`: by step of the plan, the interval in which it is in flight.
   device_memory(const plan_view& plan, const extents& e, list_view<async_interval> schedule)
       : plan_(plan), schedule_(schedule), bytes_(plan.values.size()), kinds_(plan.values.size()) {
     for (std::size_t v = 0; v < bytes_.size(); ++v) bytes_[v] = is_root(v) ? detail::shard_bytes(plan, std::int32_t(v), e) : 0;
@@ -47,7 +47,7 @@ class device_memory {
     const std::vector<std::int64_t> bytes = after(order);
     return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
   }
-  /// The same by kind and tensor, at the first step that reaches the peak.
+  /// The memory by kind and tensor, at the first step that reaches the peak.
   memory_record record(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
     return record_at(order, e, bytes, std::max_element(bytes.begin(), bytes.end()), capacity, largest);
@@ -112,7 +112,7 @@ class device_memory {
     std::fill(kinds_.begin(), kinds_.end(), memory_kind::activation);
     std::int32_t backward = 0;
     while (backward < std::int32_t(plan_.steps.size()) && !plan_.steps[std::size_t(backward)].place.gradient) ++backward;
-    // A tensor with the dims of a parameter that is made after the forward pass leads to the update of the parameter.
+    // A tensor that is made after the forward pass and has the dims of a parameter counts as its gradient.
     std::vector<std::vector<const parameter*>> by_rank(max_rank + 1);
     for (const parameter& p : plan_.parameters)
       if (p.trainable) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Dry runs: simulates time, memory and traffic of a plan on given hardware, without numbers.
+// Dry runs: simulates time, memory and traffic of a plan on given hardware, without computing numbers.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -32,10 +32,10 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Which activations are recomputed for the gradient instead of being kept.
+/// The activations that are recomputed for the gradient instead of being kept.
 enum class recompute : std::uint8_t {
   never,
-  when_needed,  ///< those of as few layers as the memory of a device requires, the first ones
+  when_needed,  ///< of the first layers, as few as the memory of a device requires
   always,
 };
 
@@ -48,7 +48,7 @@ struct dry_run_options {
   /// A plan that does not fit into memory is recorded, and is no error.
   bool report_only = false;
   bool links = false;               ///< record the load of each link; for some thousand devices that takes a tenth of a second
-  std::size_t largest_tensors = 8;  ///< listed at the peak of memory
+  std::size_t largest_tensors = 8;  ///< number of tensors listed at the peak of memory
   gshard::faults faults;
 };
 
@@ -59,7 +59,7 @@ inline std::string amount_text(std::int64_t bytes) {
   std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / double(std::int64_t(1) << 30));
   return text;
 }
-/// Writes an order of steps, in which each loop has as many iterations as the extent says that is their number, but no more than `most`.
+/// Writes an order of steps with all iterations of each loop, at most `most`. A loop without a known trip count has one.
 class iteration_writer {
  public:
   iteration_writer(const plan_view& plan, const extents& e, const step_schedule& order, std::int64_t most)
@@ -209,7 +209,7 @@ class priced_plan {
     options.share.check();
     for (int a = 0; a < plan.mesh.rank(); ++a) mesh_.push_back(e.axis(a));
   }
-  /// Extents may differ from those that the program knows: so one plan is priced for several sizes.
+  /// Extents may differ from those that the program knows, so that one plan can be priced for several sizes.
   static const extents& checked(const plan_view& plan, const extents& e) {
     check_sizes(plan, e, "dry run");
     return e;
@@ -276,8 +276,8 @@ class priced_plan {
   }
 };
 
-/// Runs the steps of a plan. A loop whose number of iterations is known has all of them, another one has one. If the record would have more
-/// than `most_rows`, all have one.
+/// Runs the steps of a plan. A loop with a known trip count runs all iterations, another loop runs one. If the record would have more than
+/// `most_rows`, every loop runs one.
 inline run_record run_once(const plan_view& plan, const extents& e, const priced_plan& p, const faults& broken) {
   constexpr double most_rows = 1 << 18;
   double rows = 0, factor = 1;  // of the loops around a step
@@ -304,25 +304,25 @@ inline run_record run_once(const plan_view& plan, const extents& e, const priced
 
 }  // namespace detail
 
-/// Simulates a plan without numbers: when each of its steps runs on devices like `on` that `network` connects, and the memory that they
-/// need. Devices with the same work are simulated once, so the cost does not grow with their number. If faults make them differ, the record
-/// has a track for each of at most eight classes of equal devices. Of a while loop one iteration is run, of a scan all.
+/// Simulates a plan without computing numbers: the times of its steps on devices like `on` that `network` connects, and their memory.
+/// Devices with the same work are simulated once, so the cost does not grow with their number. If faults make them differ, the record has a
+/// track for each of at most eight classes of equal devices. A while loop runs one iteration, a scan runs all.
 /// Throws `gshard::error` if the memory of a device is too small, with the step and the largest tensors. Throws if a device is dead, with
-/// the devices that wait for it. Throws if an efficiency is not a share, or if links have faults that the network does not have.
+/// the devices that wait for it. Throws if an efficiency is not a share, or if faults name links that the network does not have.
 template <network Network>
 run_record dry_run(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                    const dry_run_options& options = {}) {
   return detail::run_once(plan, e, {plan, e, on, network, options}, options.faults);
 }
 
-/// The same on a piece of hardware. Its memory is the limit if the options give none. On a torus the mesh is placed row-major. The record
-/// names the hardware and all assumptions.
+/// Simulates a plan on a piece of hardware. Its memory is the limit if the options give none. On a torus the mesh is placed row-major. The
+/// record names the hardware and all assumptions.
 inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const dry_run_options& options = {}) {
   return detail::run_once(plan, e, {plan, e, on, options}, options.faults);
 }
 
-/// The same with the mesh placed on the torus of the hardware as `mesh` says. Throws if that is another torus, or if the extents differ
-/// from those of the plan. For any machine without hardware, pass a torus_mesh as the network of a dry run.
+/// Simulates a plan with the mesh placed on the torus of the hardware by `mesh`. Throws if `mesh` has another torus, or if the extents
+/// differ from those of the plan. For any machine without hardware, pass a torus_mesh as the network of a dry run.
 inline run_record dry_run(const plan_view& plan, const extents& e, const hardware& on, const torus_mesh& mesh,
                           const dry_run_options& options = {}) {
   return detail::run_once(plan, e, {plan, e, on, mesh, options}, options.faults);

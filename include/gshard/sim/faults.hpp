@@ -26,7 +26,7 @@ struct link_fault {
 /// A device that is slower than others.
 struct straggler {
   int device = 0;
-  double factor = 1;  ///< all its work takes so many times as long, and so do collectives of its groups
+  double factor = 1;  ///< its work and collectives of its groups take this many times as long
   double delay = 0;   ///< seconds by which it begins after the others
 };
 

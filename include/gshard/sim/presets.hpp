@@ -29,8 +29,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Which dimensions of a slice of a pod are rings: those whose extent is a multiple of this number. `all`: either all dimensions are rings,
-/// or none. This is an assumption about real slices; a program may override it. @see hardware::topology
+/// The rule for rings: a dimension of a slice of a pod is a ring if its extent is a multiple of this number. `all`: either all dimensions
+/// are rings, or none. This is an assumption about real slices; a program may override it. @see hardware::topology
 struct ring_rule {
   int multiple = 1;
   bool all = false;
@@ -120,12 +120,12 @@ struct hardware {
   bool is_torus() const { return of.dims > 0; }
   int devices() const { return is_torus() ? topology.devices() : chips.at(0); }
 
-  /// The same with other chips along the dimensions. Rates, memory, latencies and schemes are kept. Rings are those of `rings`, or else
-  /// those of the rule for the new extents. Throws as make_hardware does.
+  /// This hardware with other chips along the dimensions. Rates, memory, latencies and schemes are kept. `rings` or, without it, the rule
+  /// for the new extents gives the rings. Throws as make_hardware does.
   hardware with_chips(std::vector<int> other) const;
 
-  /// A mesh of these extents, placed row-major on the torus. Throws `gshard::error` if these are not its devices, or do not divide its
-  /// dimensions.
+  /// A mesh of these extents, placed row-major on the torus. Throws `gshard::error` if their product is not the number of devices, or if
+  /// they do not divide the dimensions.
   torus_mesh lay(std::span<const int> extents) const {
     const auto text = [](std::span<const int> list) {
       std::string s;
@@ -204,7 +204,7 @@ inline hardware hardware::with_chips(std::vector<int> other) const {
   return h;
 }
 
-/// Parses "tpu-v3:32x32", a preset with the chips along its dimensions, or "slingshot-11:128", a cluster of so many devices. Without a
+/// Parses "tpu-v3:32x32", a preset with the chips along its dimensions, or "slingshot-11:128", a cluster of this many devices. Without a
 /// number: a complete pod. Throws `gshard::error` that quotes the text.
 inline hardware parse_hardware(std::string_view text) {
   const std::size_t colon = text.find(':');

@@ -21,7 +21,7 @@ class recomputation {
   explicit recomputation(const plan_view& plan) : plan_(plan), scopes_(plan.steps.size(), 0) {
     const auto steps = std::int32_t(plan.steps.size());
     while (backward_ < steps && !at(backward_).place.gradient) ++backward_;
-    if (backward_ < steps) find_layers();  // else there is no gradient
+    if (backward_ < steps) find_layers();  // otherwise there is no gradient
   }
 
   /// The number of layers. They are in the order in which they run.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Reproducible imbalance of a mixture of experts: the workloads W0 to W7, which say which experts each token chooses.
+// Reproducible imbalance of a mixture of experts: the workloads W0 to W7 give the experts that each token chooses.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -40,8 +40,8 @@ constexpr std::string_view name(workload w) {
 }
 
 /// The choices of tokens in a workload: a pure function of workload, seed and step. `ranks` and `sources` belong to the workload, not to
-/// the mesh on which it runs. So the same tokens choose the same experts on any number of devices. Ranks have successive experts. Every
-/// token chooses k different experts.
+/// the mesh. The same tokens therefore choose the same experts on any number of devices. Ranks have successive experts. Every token chooses
+/// k different experts.
 struct routing_workload {
   workload what = workload::balanced;
   std::uint64_t seed = 0;
@@ -53,7 +53,7 @@ struct routing_workload {
 
   static constexpr std::uint32_t burst_period = 16, burst_steps = 4;
 
-  /// True if a source has this token; else it is padding. Only in W4 there is padding.
+  /// True if a source has this token; otherwise it is padding. Only in W4 there is padding.
   constexpr bool is_real(int source, std::int64_t token) const {
     if (what != workload::ragged_sources) return true;
     const std::int64_t level = (source + std::int64_t(word(0, 0, 2) % std::uint32_t(sources))) % sources + 1;
@@ -104,10 +104,11 @@ struct routing_workload {
   }
 
  private:
-  /// The probabilities of experts, in proportion to their weights: `cold` or `hot`. The weights are integers, so all machines draw alike.
+  /// The probabilities of experts, in proportion to their weights: `cold` or `hot`. The weights are integers, so all machines draw the same
+  /// experts.
   struct heat {
     enum class of : std::uint8_t { nothing, block, stride, zero } shape = of::nothing;
-    int first = 0, count = 0;  // hot experts: `count` successive ones, or one per rank; of W5: the rank without load
+    int first = 0, count = 0;  // hot experts: `count` successive ones, or one per rank; in W5: the rank without load
     std::int64_t cold = 1, hot = 1;
   };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Simulated time of runs with numbers: when each step that an executor runs would run on given hardware.
+// Simulated time of real runs: the times of an executor's steps on given hardware.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -18,15 +18,15 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A clock for runs with numbers. It computes when each step that an executor runs would run on the devices of a piece of hardware. Each
-/// iteration of a loop counts by itself. Prices, faults and clocks are those of `dry_run`. Faults change times, never numbers. Every
+/// A clock for real runs. It computes the times that the steps of an executor would have on the devices of a piece of hardware. Each
+/// iteration of a loop counts separately. Prices, faults and clocks are those of `dry_run`. Faults change times, never numbers. Every
 /// process computes the clocks of all devices, with the same result.
 ///
 /// Each run has its own record, in which all devices begin at 0, because processes synchronize in every run. Steps are in the order of the
-/// plan; asynchronous ones are at their own index. Jitter is drawn anew for every run. `options`: `activations` are kept, as executors keep
-/// them.
-/// The executor must outlive the clock. The clock also calls the hook that the executor had, and restores it at its end. Of several clocks,
-/// the last one made must end first.
+/// plan; asynchronous ones are at their own index. Jitter is drawn anew for every run. `options`: `activations` is taken as `never`,
+/// because executors keep them.
+/// The executor must outlive the clock. The clock also calls the hook that the executor had, and restores it at its end. If there are
+/// several clocks, the last one made must end first.
 /// Throws `gshard::error`: as `dry_run`, in the constructor. A run in which devices wait for a dead one throws on every process, with the
 /// step and the devices. For the parameters after such a run, see executor::run.
 /// @see dry_run, executor::hook
@@ -56,8 +56,8 @@ class run_clock {
   run_clock& operator=(const run_clock&) = delete;
   ~run_clock() { run_.hook = std::move(hook_); }
 
-  /// The record of the last run, with the measured seconds of each step beside the simulated ones. `received`: the bytes that the devices
-  /// of this process received in it, and `between_nodes`: those of them that came from other nodes.
+  /// The record of the last run, with the measured seconds of each step next to the simulated ones. `received`: the bytes that the devices
+  /// of this process received in it. `between_nodes`: the bytes among them from other nodes.
   run_record record() const {
     run_record r = priced_.run(order_, broken_);
     if (runs_ > 0) {
@@ -68,7 +68,7 @@ class run_clock {
     }
     return r;
   }
-  /// Of all runs since construction, one after the other.
+  /// The seconds of all runs since construction, one after the other.
   double seconds() const { return runs_ == 0 ? 0 : before_ + priced_.run(order_, broken_).seconds; }
   std::int64_t runs() const { return runs_; }
 

@@ -40,7 +40,7 @@ struct step_record {
   double bytes_between_nodes = 0;  // that a node receives from others, if the devices are on nodes
   double arithmetic = 0, memory = 0, network = 0;  // seconds, each alone
   double seconds = 0;
-  double measured = 0;  // seconds that a run with numbers took for it on this process; of asynchronous collectives, the wait
+  double measured = 0;  // seconds of it in a real run on this process; for asynchronous collectives, of the wait
   limit bound = limit::nothing;
   bool recomputed = false;  // runs again for the gradient
 };
@@ -108,12 +108,12 @@ struct run_record {
   int cores_per_chip = 1;
   std::vector<int> chip_of;  // of each device; empty: devices fill one chip after the other
   double seconds = 0;
-  double measured_seconds = 0;  // from the first step to the last one of a run with numbers, on this process
+  double measured_seconds = 0;  // from the first step to the last one of a real run, on this process
   std::vector<step_record> steps;
   std::vector<device_track> tracks;
   memory_record memory;
   std::vector<link_load> links;
-  std::vector<std::int64_t> received;  // bytes, by device of this process, as the backend of a run with numbers counted them
+  std::vector<std::int64_t> received;  // bytes, by device of this process, counted by the backend of a real run
   std::vector<std::int64_t> between_nodes;  // likewise, bytes received from devices on other nodes
   std::array<double, std::size_t(step_part::count_)> parts{};  // seconds of the first track
   std::vector<std::string> assumptions;                        // one sentence each

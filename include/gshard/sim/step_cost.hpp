@@ -31,14 +31,14 @@ struct efficiency {
   std::int64_t small_product = 256;  ///< a matrix is small if one of the three extents of its product is less
   double memory = 0.95;            ///< operations that are bound by memory; fitted
   double all_to_all = 0.27;        ///< of the links of a torus, in all-to-alls; fitted
-  /// How often a step of top_k_gating and its gradient passes over its operands and results. Devices without such an operation run
-  /// a chain of comparisons, one-hot masks and running sums. Fitted.
+  /// The number of passes of top_k_gating and its gradient over their operands and results. Devices without such an operation run a chain
+  /// of comparisons, one-hot masks and running sums. Fitted.
   double gating_passes = 55;
   /// An elementwise operation is fused with its producer, or with its only reader, if nothing else reads the tensor between them. A cheap
   /// one is fused with each of its readers. The tensor then does not go through memory. Compilers for such devices do this; the executors
   /// of this library do not.
   bool fusion = true;
-  /// The share of its slots of experts that tokens fill on the busiest device, for which the others wait. Products skip empty slots.
+  /// The share of expert slots that tokens fill on the busiest device, for which the others wait. Products skip empty slots.
   /// @see expert_placement::filled_slots
   double filled_slots = 1;
 
@@ -66,13 +66,13 @@ inline bool is_batched(const plan_view& plan, const node& n, const extents& e, s
   return p.batch > 1 && p.smallest() < small;
 }
 
-/// True for a product that reads every number more than once: of matrices, or a convolution.
+/// True for a product that reads every number more than once: a matrix product or a convolution.
 inline bool reuses_operands(const node& n) {
   if (!is_contraction(n)) return traits(n.kind).product && n.kind != op::einsum;
   return (n.rule.in[0].mask() & ~n.rule.in[1].mask()) != 0 && (n.rule.in[1].mask() & ~n.rule.in[0].mask()) != 0;
 }
 
-/// The dims of capacity slots: those of the buffers that dispatch fills, a char per dim of the plan.
+/// Marks the dims of capacity slots in the buffers that dispatch fills, by a char per dim of the plan.
 inline std::vector<char> slot_dims(const plan_view& plan) {
   std::vector<char> found(plan.dims.size(), 0);
   for (const node& n : plan.steps) {
@@ -162,8 +162,8 @@ class fused_traffic {
 }  // namespace detail
 
 /// The time of each step of a plan alone, on the device with the largest shards. Local: the longer of arithmetic and memory (roofline).
-/// Collective: the time of the network, in a looped einsum at the same time as the others. A step that is bound by the network is bound by
-/// the start if one byte takes more than half as long. On a machine with measured operations, efficiencies and fusion have no effect.
+/// Collective: the time of the network; in a looped einsum, the longest of all three. A step that is bound by the network counts as bound
+/// by the start if one byte takes more than half as long. On a machine with measured operations, efficiencies and fusion have no effect.
 template <network Network>
 std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const machine& on, const Network& network,
                                   const efficiency& share = {}) {

@@ -13,9 +13,9 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The part of a training step to which each step of a plan belongs: the one with the name of its `named_scope`, else `other`. Sums of
-/// gradients over devices are `all_reduce`. Collectives in an MoE layer are `dispatch_combine`. Other collectives belong to the part of the
-/// step that they serve.
+/// The part of a training step to which each step of a plan belongs: the part with the name of its `named_scope`, otherwise `other`. Sums
+/// of gradients over devices are `all_reduce`. Collectives in an MoE layer are `dispatch_combine`. Other collectives belong to the part of
+/// the step that they serve.
 inline std::vector<step_part> parts_of(const plan_view& plan) {
   const auto named = [](const node& n) {
     if (!n.place.scope) return step_part::other;

@@ -19,7 +19,7 @@ struct sweep_row {
   std::int64_t capacity = 0;  // of a device; 0: no limit
   bool fits = true;
   double core_years = 0;  // of the complete training; 0: not requested
-  std::string problem{};  // why it cannot run; it then does not fit either
+  std::string problem{};  // the reason if it cannot run; `fits` is then false
 };
 
 }}  // namespace gshard::v0

@@ -71,7 +71,7 @@ message_list messages_in_phases(const torus_group& g, int parts, Phase f) {
   return all;
 }
 
-/// A streamed gather: in every step a chip sends one message over each of its links, with the data for that direction that came before.
+/// A streamed gather: in every step a chip sends one message over each of its links, with the data for that direction that arrived before.
 inline message_list streamed_gather(const chip_rings& rings, double whole) {
   const torus_group& g = rings.group;
   struct link {
@@ -158,13 +158,13 @@ inline message_list all_reduce_messages(const torus_mesh& mesh, std::uint32_t ax
   return reduce_scatter_messages(mesh, axes, whole, scheme, broken).then(all_gather_messages(mesh, axes, whole, scheme, broken));
 }
 
-/// An all_to_all: every device sends `sent` bytes in total, an equal part to each device, itself included. @see all_to_all_seconds
+/// An all_to_all: every device sends `sent` bytes in total, an equal part to each device, including itself. @see all_to_all_seconds
 inline message_list all_to_all_messages(const torus_mesh& mesh, std::uint32_t axes, double sent, all_to_all_scheme scheme,
                                         tie_policy ties, const faults& broken = {}) {
   const detail::chip_rings rings(mesh, axes, broken);
   const torus_group& g = rings.group;
   const double of_chip = sent * g.cores * g.sharers;
-  // A tie is equally far both ways around a ring on its route. If ties are split, half of it goes each way.
+  // A message is a tie if both ways around a ring on its route are equally long. If ties are split, half of it goes each way.
   const auto send = [&](message_list& list, int from, int to, double bytes, bool tie) {
     const bool split = tie && ties == tie_policy::split;
     message m{.from = rings.leader(from), .to = rings.leader(to), .bytes = split ? bytes / 2 : bytes, .up = true};

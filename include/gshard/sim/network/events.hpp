@@ -120,7 +120,7 @@ class fluid_simulation {
   std::vector<std::vector<int>> on_;   // messages on a link
   std::vector<flow> flows_;            // by message
   std::vector<std::vector<int>> waiting_;
-  std::vector<std::size_t> open_;      // by message: how many it still waits for
+  std::vector<std::size_t> open_;      // by message: the number that it waits for
   std::vector<int> active_;
   std::vector<double> carried_;
   std::vector<char> link_seen_, flow_seen_;
@@ -129,7 +129,7 @@ class fluid_simulation {
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> starts_;
   event_run finish_;
 
-  /// All dependencies of a message have arrived: it flows after its latency.
+  /// Called when all dependencies of a message have arrived. The message flows after its latency.
   void begin(int f, double time) {
     const message& m = messages_[std::size_t(f)];
     if (broken_.dead(m.from)) return;
@@ -186,7 +186,7 @@ class fluid_simulation {
         for (const int l : flows_[std::size_t(f)].way) reach(l);
       }
     // Progressive filling. The link with the least rate per message gives its messages that rate. This leaves less of the other links on
-    // their routes. Then the next link follows.
+    // their routes. The next link follows.
     std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> least;
     for (const int l : part_links_) {
       link_seen_[std::size_t(l)] = 0;
@@ -243,11 +243,11 @@ class fluid_simulation {
 }  // namespace detail
 
 /// Simulates messages on the torus on which a mesh is placed. Each message starts when its dependencies have arrived, and takes the time of
-/// a hop for each link on its route. Then it flows at its max-min fair rate among all messages in flight. Between cores of a chip it takes
+/// a hop for each link on its route. It then flows at its max-min fair rate among all messages in flight. Between cores of a chip it takes
 /// bytes / core_bytes. Launches are not counted. Devices may be late, slow or dead; links may be slow or dead.
 ///
-/// For up to some hundred devices: each start and each arrival costs work for all messages that share links. Events within `resolution`
-/// seconds are one event, so regular traffic of 1024 devices takes less than a second.
+/// Suited to up to some hundred devices: each start and each arrival costs work for all messages that share links. Events within
+/// `resolution` seconds are one event, so regular traffic of 1024 devices takes less than a second.
 /// Throws `gshard::error` with the devices that wait for dead ones, after the timeout of the faults. Also throws if a fault names a link
 /// that does not exist, or if dead links cut off a device. @see message_list, all_gather_messages
 inline event_run simulate(const torus_mesh& mesh, const message_list& messages, const faults& broken = {},

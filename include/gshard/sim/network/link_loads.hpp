@@ -22,7 +22,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 
-/// Throws: dead links leave no route from one chip to another.
+/// Throws the error of dead links that leave no route from one chip to another.
 [[noreturn]] inline void fail_cut_off(const torus_mesh& mesh, const torus_links& links, int source, int goal) {
   std::vector<int> at_source, at_goal;
   for (int d = 0; d < mesh.topology().devices(); ++d)
@@ -173,7 +173,7 @@ class link_loads {
     const int n = t.extent(d), first = links_.first_of_line(d, line);
     const double* const bytes = along_[std::size_t(d)].data() + std::size_t(line) * std::size_t(n * n);
     const bool whole = links_.line_lives(d, first);
-    std::vector<double> up(std::size_t(2 * n + 1), 0.0), down(std::size_t(2 * n + 1), 0.0);  // two rounds
+    std::vector<double> up(std::size_t(2 * n + 1), 0.0), down(std::size_t(2 * n + 1), 0.0);  // two rounds of the ring
     const auto send = [&](int from, int to, double b, bool upwards) {
       const int steps = upwards ? (to - from + n) % n : (from - to + n) % n;
       if (!whole && !links_.live_way(d, first, from, steps, upwards)) {

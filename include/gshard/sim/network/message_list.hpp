@@ -40,7 +40,7 @@ class message_list {
     return std::span<const int>(after_).subspan(first, ends_[i] - first);
   }
 
-  /// The same backwards: every message goes from its receiver to its sender, and dependencies are reversed.
+  /// The reversed list: every message goes from its receiver to its sender, and dependencies are reversed.
   message_list reversed() const {
     const std::size_t n = size();
     std::vector<std::vector<int>> waiting(n);

@@ -77,8 +77,8 @@ class shift {
 
 /// The loads of torus links in the collectives of a plan, and the slowdown by slow and dead links. All-to-alls, permutes and looped einsums
 /// load the links on the routes of their messages (link_loads). A permute, and a looped einsum in all its steps, sends the received bytes
-/// to the next device. Gathers and reductions count as streamed, whatever the scheme. A link of a wrapped ring carries the pieces of all
-/// chips that are nearer in its direction. A link of an open ring carries those of all chips behind it. The load of a dead link goes over
+/// to the next device. Gathers and reductions count as streamed, for any scheme. A link of a wrapped ring carries the pieces of all chips
+/// that are nearer in its direction. A link of an open ring carries the pieces of all chips behind it. The load of a dead link goes over
 /// the fewest live links. Without faults the busiest link carries the bytes of all_gather_seconds.
 class plan_links {
  public:
@@ -89,9 +89,9 @@ class plan_links {
         detail::fail_cut_off(mesh, links_, links_.from(l), links_.to(l));
   }
 
-  /// The factor by which link faults slow down a collective. For all-to-alls and shifts it is that of the busiest link. Gathers and
-  /// reductions wait for the slowest link, or go the other way around a ring. That takes twice as long, as on the open line that a ring is
-  /// without one pair of neighbors. Around any other dead link, a route takes three links.
+  /// The factor by which link faults slow down a collective. For all-to-alls and shifts it is the factor of the busiest link. Gathers and
+  /// reductions wait for the slowest link, or go the other way around a ring. The other way takes twice as long, as on an open line. Around
+  /// any other dead link, a route takes three links.
   double slowdown(op kind, std::uint32_t axes) {
     if (broken_.links.empty()) return 1;
     if (!traits(kind).in_rings) {
@@ -156,7 +156,7 @@ class plan_links {
   }
 
   /// Bytes that a chip sends along ring i of a group in a streamed gather of `whole` bytes, for each chip of the ring. Every part sends the
-  /// pieces that it has gathered along the rings before.
+  /// pieces that it has gathered along the previous rings.
   static double streamed_piece(const torus_group& g, int i, double whole) {
     double pieces = 0, gathered = 1;
     for (int before = 0; before < g.count; ++before) {
@@ -166,8 +166,8 @@ class plan_links {
     return whole / g.chips() / g.count * pieces * g.sharers;
   }
 
-  /// Adds a gather of `whole` bytes, or a reduction to so many. A ring with a stride has other rings between its positions, with the same
-  /// traffic.
+  /// Adds a gather of `whole` bytes, or a reduction to `whole` bytes. A ring with a stride has other rings between its positions, with the
+  /// same traffic.
   void add_gather(const torus_group& g, op kind, double whole, std::vector<double>& bytes) const {
     for (int i = 0; i < g.count; ++i) {
       const torus_ring& r = g[i];
@@ -175,7 +175,7 @@ class plan_links {
       for (int chip = 0; chip < mesh_.topology().chips(); ++chip) {
         const int begin = links_.coordinate(chip, r.dim) % (r.extent * r.stride), up = links_.link(r.dim, true, chip);
         if (!links_.exists(up)) continue;
-        double behind = 0, ahead = 0;  // chips whose pieces the link up carries, and the link in the other direction
+        double behind = 0, ahead = 0;  // chips whose pieces the up link carries, and the down link
         for (int between = 0; between < r.stride; ++between) {
           const int place = (begin - between + r.stride) / r.stride - 1;
           if (!r.wrap && (place < 0 || place == r.extent - 1)) continue;

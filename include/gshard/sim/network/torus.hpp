@@ -23,9 +23,9 @@ enum class tie_policy : std::uint8_t { one_way, split };
 /// - one_way: dimension after dimension, one way around each ring.
 /// - both_ways: the same, with half of the data each way.
 /// - all_links: the data have as many equal parts as there are dimensions. Each part begins with another dimension and goes both ways, so
-///   that all links are busy. A phase begins when all parts have finished the phase before.
-/// - streamed: the same parts. Every piece goes to the nearer half of a ring each way. It is passed on in the step after its arrival, along
-///   the next rings, too. So no phase waits for the one before.
+///   that all links are busy. A phase begins when all parts have finished the previous one.
+/// - streamed: the same parts. Every piece goes to the nearer half of a ring each way. It is passed on in the step after its arrival, also
+///   along the next rings, so no phase waits for the previous one.
 enum class gather_scheme : std::uint8_t { one_way, both_ways, all_links, streamed };
 
 /// How an all-to-all uses the links.
@@ -70,12 +70,12 @@ struct torus {
 };
 
 /// The chips along one dimension that take part in a collective: `extent` of them, each `stride` hops from the next. The chips in between
-/// belong to other groups with the same collective at the same time. So `stride` groups share every link.
+/// belong to other groups with the same collective at the same time, so `stride` groups share every link.
 struct torus_ring {
   int extent = 1;
   int stride = 1;
   bool wrap = true;  ///< the last is a neighbor of the first
-  int dim = 0;       ///< of the torus; its time does not depend on it
+  int dim = 0;       ///< of the torus; the time does not depend on it
 
   constexpr bool operator==(const torus_ring&) const = default;
 };
@@ -86,7 +86,7 @@ struct torus_group {
 
   std::array<torus_ring, max_rings> rings{};  ///< of at least 2 chips each
   int count = 0;
-  int cores = 1;    ///< of a chip, in one group
+  int cores = 1;    ///< of each chip in the group
   int sharers = 1;  ///< groups on each chip, which share its links
 
   constexpr bool operator==(const torus_group&) const = default;
@@ -132,8 +132,8 @@ constexpr double in_phases(const torus_group& g, int parts, Seconds seconds) {
   return total;
 }
 
-/// Every chip of a ring sends a message h steps along it: how many of them cross the busiest link. On a wrapped ring all links are equal;
-/// on an open ring the middle link is the busiest.
+/// The number of messages that cross the busiest link, if every chip of a ring sends one h steps along it. On a wrapped ring all links are
+/// equal; on an open ring the middle link is the busiest.
 constexpr double crossings(const torus_ring& r, tie_policy ties, int h) {
   if (!r.wrap) return h < r.extent - h ? h : r.extent - h;
   return 2 * h == r.extent && ties == tie_policy::split ? 0.5 * h : h;
@@ -143,7 +143,7 @@ constexpr int farthest(const torus_ring& r) { return r.wrap ? r.extent / 2 : r.e
 /// The number of chips h steps away from a chip of a wrapped ring, or from the end of an open one.
 constexpr int chips_at(const torus_ring& r, int h) { return h == 0 || !r.wrap || 2 * h == r.extent ? 1 : 2; }
 
-/// Seconds until a link has finished its work: work[h] bytes arrive at time h * hop. The link is never idle while it has work. So the end
+/// Seconds until a link has finished its work: work[h] bytes arrive at time h * hop. The link is never idle while it has work, so the end
 /// is the largest over h of h * hop + (all work from h on) / bytes per second.
 constexpr double drained(const list<double>& work, double hop, double bytes_per_second) {
   double rest = 0, end = 0;
@@ -175,10 +175,10 @@ constexpr int steps_of(const torus_group& g) {
 }
 
 /// Bytes over a link of ring i in each step of a streamed gather of `whole` bytes; none in step 0. A link of a wrapped ring carries the
-/// pieces of the chips that are nearer in its direction, in order of distance. Of a tie it carries half a piece. A link of an open ring
+/// pieces of the chips that are nearer in its direction, in order of distance. For a tie it carries half a piece. A link of an open ring
 /// carries the pieces of the `behind` chips behind it. In the parts that begin with other rings, each piece comes with the pieces that its
-/// chip received along these rings. On an open ring one piece comes in every step, because its ends send so. A chip to which two pieces
-/// come sends one of them later.
+/// chip received along these rings. On an open ring one piece arrives in every step, as its ends send them. A chip at which two pieces
+/// arrive sends one of them later.
 constexpr list<double> streamed_steps(const torus_group& g, int i, int behind, double whole) {
   const double piece = whole / g.chips() / g.count * g.sharers;
   list<double> along(std::size_t(farthest(g[i])) + 1, 0.0), all(std::size_t(steps_of(g)) + 1, 0.0);
@@ -218,8 +218,8 @@ constexpr double gather_step_by_step(const torus& t, const torus_group& g, doubl
 /// as long as on a wrapped ring. The cores of a chip share the received data.
 ///
 /// The event simulation of the same messages takes just as long, on wrapped and open rings of any extents. No two messages of a gather or a
-/// sum are on one link at one time. On three open rings of different extents, a streamed gather ends up to 2 % earlier, because not every
-/// chip waits for the slowest link of a step. @see all_gather_messages
+/// sum are on one link at one time. On three open rings of different extents, a streamed gather ends up to 2 % earlier: not every chip
+/// waits for the slowest link of a step. @see all_gather_messages
 constexpr double all_gather_seconds(const torus& t, const torus_group& g, double whole, gather_scheme scheme) {
   if (scheme == gather_scheme::streamed) return detail::gather_step_by_step(t, g, whole);
   const int parts = scheme == gather_scheme::all_links ? g.count : 1;
@@ -252,8 +252,8 @@ constexpr double exchange_along(const torus& t, const torus_ring& r, double byte
   return drained(work, r.stride * t.hop, t.link_bytes * t.all_to_all_efficiency);
 }
 
-/// The same for messages from every chip to every other of a group, all at once: the time of the busiest link of a ring. A message that
-/// crosses it goes any way along the other rings.
+/// Seconds of messages from every chip to every other of a group, all at once: the time of the busiest link of a ring. A message that
+/// crosses it may go any way along the other rings.
 constexpr double exchange_at_once(const torus& t, const torus_group& g, double bytes, tie_policy ties) {
   double slowest = 0;
   for (int i = 0; i < g.count; ++i) {
@@ -267,17 +267,17 @@ constexpr double exchange_at_once(const torus& t, const torus_group& g, double b
 
 }  // namespace detail
 
-/// Seconds of an all_to_all without its launch: every device of a group sends `sent` bytes in total, an equal part to each device, itself
-/// included.
+/// Seconds of an all_to_all without its launch: every device of a group sends `sent` bytes in total, an equal part to each device,
+/// including itself.
 ///
 /// Large messages on d times d wrapped chips of one core, whose ties go one way: by dimension 2(a + S(d+2)/(8B)), all orders 2(a +
 /// S(d+2)/(16B)), direct a + S(d+2)/(8B). If ties are split, d replaces d+2, and direct reaches the bisection bound S d/(8B). Small
 /// messages: a phase takes (d/2)a. The c cores of a chip share its links, so they take c times as long: c S d/(8B).
 ///
 /// The event simulation of the same messages takes as long within 2 % or 2 us, on wrapped and open rings, also of different extents. An
-/// exception is direct in three dimensions, if an open one is as busy as two wrapped ones. There messages that wait for one link leave
-/// others idle, and fair sharing takes up to 7 % longer. That is on 4x4x2 chips with the 2 open; it is 5 % on 8x8x4. The formula is then
-/// the bound of the links.
+/// exception is the direct scheme in three dimensions, if an open one is as busy as two wrapped ones. Messages that wait for one link then
+/// leave others idle. Fair sharing takes 7 % longer on 4x4x2 chips with the 2 open, and 5 % on 8x8x4. The formula is then the bound of the
+/// links.
 /// @see all_to_all_messages
 constexpr double all_to_all_seconds(const torus& t, const torus_group& g, double sent, all_to_all_scheme scheme, tie_policy ties) {
   const double of_chip = sent * g.cores * g.sharers;
@@ -296,8 +296,8 @@ constexpr double shift_seconds(const torus& t, const torus_group& g, double byte
   return hops * t.hop + bytes * stride * g.sharers / t.link_bytes;
 }
 
-/// An upper bound in seconds of a permutation among the devices of a group: all chips of a row may send to one column. Then n/2 messages of
-/// each core use the last link of a ring of n, and n-1 that of an open one.
+/// An upper bound in seconds of a permutation among the devices of a group: all chips of a row may send to one column. In that case n/2
+/// messages of each core use the last link of a ring of n, and n-1 the last link of an open one.
 constexpr double permutation_seconds(const torus& t, const torus_group& g, double bytes) {
   double slowest = 0;
   int hops = 0;

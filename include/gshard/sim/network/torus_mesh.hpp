@@ -40,7 +40,7 @@ struct torus_place {
 ///
 ///     torus_mesh(t)                             one axis over all devices, row-major, the cores of a chip next to each other
 ///     torus_mesh(t, {4, 512})                   a mesh of these extents, row-major on the torus: the last axis takes the cores, then
-///                                               the last dimensions; of a dimension that it does not fill it takes neighbors
+///                                               the last dimensions; of a partly filled dimension it takes neighbors
 ///     torus_mesh(t, {}).add({{0}}).add({{1}, {torus_part::cores}})   explicit: axis 0 along dimension 0, axis 1 along dimension 1
 ///                                               and the cores
 ///
@@ -241,7 +241,7 @@ class torus_mesh {
   }
 
   /// Seconds of a collective between the devices that differ in the axes of a mask: its launch, and the time of the links. Each device
-  /// receives `bytes_received`. The extents must be those of the mesh. All groups run at once. Of n devices, each receives V(n-1)/n in a
+  /// receives `bytes_received`. The extents must be those of the mesh. All groups run at once. Each of n devices receives V(n-1)/n in a
   /// gather or a reduce_scatter, twice that in an all_reduce, and S(n-1)/n in an all_to_all. A permute along one axis passes everything to
   /// the next device; along several axes it may be any permutation. A looped einsum passes blocks around a ring, one step after the other.
   /// @see fits, all_gather_seconds, all_to_all_seconds
