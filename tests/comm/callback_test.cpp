@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,4 +45,24 @@ TEST_CASE("callback: takes no function object of another signature") {
   CHECK(!std::constructible_from<callback<int(int)>, std::string>);
   CHECK(!std::constructible_from<callback<int(int)>, void (*)(int)>);
   CHECK(std::constructible_from<callback<int(int)>, long (*)(int)>);
+}
+
+namespace {
+int doubled(int x) { return 2 * x; }
+}  // namespace
+
+TEST_CASE("callback: takes the name of a function, and is empty after a move") {
+  callback<int(int)> twice = doubled;
+  CHECK(twice(4) == 8);
+  const callback<int(int)> other = std::move(twice);
+  CHECK(other(5) == 10);
+  CHECK(!twice);  // NOLINT(bugprone-use-after-move)
+}
+
+TEST_CASE("callback: a null pointer to a function and an empty std::function are no function objects") {
+  int (*const none)(int) = nullptr;
+  CHECK(!callback<int(int)>(none));
+  CHECK(!callback<int(int)>(std::function<int(int)>()));
+  CHECK(!callback<int(int)>(callback<long(int)>()));
+  CHECK(callback<int(int)>(std::function<int(int)>(doubled))(3) == 6);
 }

@@ -17,24 +17,34 @@ namespace gshard { inline namespace v0 {
 template <class Signature>
 class callback;
 
-/// Like std::function, but copies share one function object. An empty callback must not be called.
+/// Like std::function, but copies share one function object. It must not be empty when it is called. A null pointer to a function and an
+/// empty std::function make an empty callback.
 template <class R, class... Args>
 class callback<R(Args...)> {
  public:
   callback() = default;
   callback(std::nullptr_t) {}
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, callback> && std::is_invocable_r_v<R, std::remove_cvref_t<F>&, Args...>)
-  callback(F&& f)
-      : object_(std::make_shared<std::remove_cvref_t<F>>(std::forward<F>(f))), call_(&call<std::remove_cvref_t<F>>) {}
+    requires(!std::same_as<std::decay_t<F>, callback> && std::is_invocable_r_v<R, std::decay_t<F>&, Args...> &&
+             !std::is_member_pointer_v<std::decay_t<F>>)
+  callback(F&& f) {
+    using object = std::decay_t<F>;
+    constexpr bool may_be_empty =
+        std::is_pointer_v<object> || (std::is_constructible_v<object, std::nullptr_t> && std::is_constructible_v<bool, const object&>);
+    auto made = std::make_shared<object>(std::forward<F>(f));
+    if constexpr (may_be_empty)
+      if (!static_cast<bool>(*made)) return;
+    object_ = std::move(made);
+    call_ = &call<object>;
+  }
 
-  explicit operator bool() const { return call_ != nullptr; }
+  explicit operator bool() const { return object_ != nullptr; }
   R operator()(Args... args) const { return call_(object_.get(), std::forward<Args>(args)...); }
 
  private:
   template <class F>
   static R call(void* object, Args... args) {
-    return (*static_cast<F*>(object))(std::forward<Args>(args)...);
+    return static_cast<R>((*static_cast<F*>(object))(std::forward<Args>(args)...));
   }
 
   std::shared_ptr<void> object_;
