@@ -2,6 +2,7 @@
 // The mixture-of-experts layer, forward and with all gradients, on one device: gshard's plans with slots and without (dropless), and that
 // with slots by hand, in turn.
 // usage: bench_moe_layer [rounds]
+#include <gshard/base/build_options.hpp>
 #include <gshard/gshard.hpp>
 
 #include "moe_floor.hpp"
@@ -141,7 +142,7 @@ void run(std::int64_t M, std::int64_t F, std::int64_t E, int rounds) {
 
 int main(int count, char** arguments) {
   const int rounds = count > 1 ? std::atoi(arguments[1]) : 9;
-  std::fprintf(stderr, "matrix products by %s\n", std::string(gs::kernel::gemm_libraries).c_str());
+  std::fprintf(stderr, "matrix products by %s\n", GSHARD_MATRIX_LIBRARIES);
   run(128, 512, 16, rounds);
   run(512, 2048, 8, rounds);
 }

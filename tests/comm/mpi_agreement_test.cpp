@@ -98,7 +98,7 @@ TEST_CASE("mpi: processes of two versions of the library are told so") {
   if (ranks() == 1) return;
   const gs::detail::communicator world = gs::detail::duplicate(MPI_COMM_WORLD);
   const std::vector<int> extents{ranks()};
-  const facts mine = gs::detail::backend_facts(extents, {}, last() ? "9.9.9" : gs::version);
+  const facts mine = gs::detail::backend_facts(extents, {}, {}, last() ? "9.9.9" : gs::version);
   const std::string said = complaint([&] { gs::detail::agree(world, mine); });
   CHECK(said == "making a cluster of MPI processes: the processes disagree on the version of gshard: " + first_have(ranks() - 1) +
                     std::string(gs::version) + ", rank " + std::to_string(ranks() - 1) + " has 9.9.9");

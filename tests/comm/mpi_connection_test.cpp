@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <vector>
 
 namespace gs = gshard;
@@ -35,4 +36,13 @@ TEST_CASE("mpi_connection: a function that throws on one process is an error of 
   };
   CHECK_THROWS_WITH_AS(gs::detail::connect(MPI_COMM_WORLD, mesh, {.choose_axis_order = fails}, {}), doctest::Contains("no order"),
                        gs::error);
+}
+
+TEST_CASE("mpi_connection: ranks take the lowest level of their instruction sets") {
+  const std::vector<int> mesh{ranks()};
+  if (rank() == ranks() - 1) ::setenv("GSHARD_CPU_LEVEL", "base", 1);
+  CHECK(gs::detail::connect(MPI_COMM_WORLD, mesh, {}, {}).level == gs::cpu_level::base);
+  if (rank() == ranks() - 1) ::setenv("GSHARD_CPU_LEVEL", "avx2", 1);
+  CHECK_THROWS_WITH_AS(gs::detail::connect(MPI_COMM_WORLD, mesh, {}, {}), doctest::Contains("GSHARD_CPU_LEVEL is base, v3 or v4"), gs::error);
+  ::unsetenv("GSHARD_CPU_LEVEL");
 }

@@ -32,5 +32,6 @@ TEST_CASE("mpi_options: every option is a fact of the backend") {
   CHECK(add({.deadlines = {.warn = 7}}));
   CHECK(add({.deadlines = {.fail = 7}}));
   CHECK(hashes.insert(gs::hash_of(gs::detail::backend_facts(other_mesh, {}))).second);
-  CHECK(hashes.insert(gs::hash_of(gs::detail::backend_facts(mesh, {}, "another version"))).second);
+  CHECK(hashes.insert(gs::hash_of(gs::detail::backend_facts(mesh, {}, {}, "another version"))).second);
+  CHECK(hashes.insert(gs::hash_of(gs::detail::backend_facts(mesh, {}, {.compile_options = ", AVX"}))).second);
 }

@@ -10,6 +10,10 @@
 #if GSHARD_HAS_BODIES
 #include <gshard/comm/error.hpp>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -33,7 +37,11 @@ cpu_level this_cpu_level();
 GSHARD_INLINE cpu_level this_cpu_level() {
   cpu_level here = cpu_level::base;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
+  unsigned a = 0, b = 0, first = 0, extended = 0, d = 0;
+  const bool known = __get_cpuid(1, &a, &b, &first, &d) != 0 && __get_cpuid(0x80000001, &a, &b, &extended, &d) != 0;
+  const bool has_rest = known && (first & bit_MOVBE) != 0 && (first & bit_F16C) != 0 && (extended & bit_LZCNT) != 0;
+  if (has_rest && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2")) {
     here = cpu_level::x86_64_v3;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

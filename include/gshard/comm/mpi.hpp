@@ -35,10 +35,10 @@ namespace gshard { inline namespace v0 {
 /// and destruction are collective. A backend may be destroyed after MPI_Finalize; its communicators are then not freed.
 class mpi_backend final : public backend {
  public:
-  /// `problem`: an error of the caller on this process, or empty.
-  /// Throws `gshard::error`, on every process: for a `problem`; if the processes pass different extents or options; if they were built with
-  /// different versions of gshard or numeric compile options; if the product of the extents is not the number of processes.
-  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {}, const std::string& problem = {});
+  /// Throws `gshard::error`, on every process: for a problem of the program; if the processes pass different extents or options; if they
+  /// were built with different versions of gshard or numeric compile options; if the product of the extents is not the number of processes.
+  mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options = {},
+              const detail::calling_program& program = {});
   GSHARD_INLINE ~mpi_backend() override;
 
   GSHARD_INLINE bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override;
@@ -151,8 +151,8 @@ inline std::int64_t bytes_of(std::span<const std::span<std::byte>> blocks) {
 }  // namespace detail
 
 GSHARD_INLINE mpi_backend::mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
-                                       const std::string& problem)
-    : mpi_backend(detail::connect(comm, extents, options, problem), extents, options) {}
+                                       const detail::calling_program& program)
+    : mpi_backend(detail::connect(comm, extents, options, program), extents, options) {}
 
 GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std::vector<int>& extents, const mpi_options& options)
     : backend(extents, {made.world.rank()}, std::move(made.nodes), detail::allowed_threads()),

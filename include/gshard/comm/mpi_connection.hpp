@@ -28,7 +28,7 @@ struct mpi_connection {
   cpu_level level = cpu_level::base;  ///< The lowest level of all processes.
 };
 /// Collective over `comm`. Throws as the constructor of mpi_backend does.
-mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem);
+mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const calling_program& program);
 
 #if GSHARD_HAS_BODIES
 
@@ -59,10 +59,11 @@ GSHARD_INLINE std::vector<int> chosen_ranks(const communicator& world, std::span
   return ranks_by_device(extents, axes, by_node);
 }
 
-GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options, const std::string& problem) {
+GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_options& options,
+                                     const calling_program& program) {
   mpi_connection made;
   communicator& world = made.world;
-  std::string first_problem = problem;
+  std::string first_problem = program.problem;
   if (const int n = process_count(comm); n > 1 && (options.deadlines.warn > 0 || options.deadlines.fail > 0)) {
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
@@ -74,7 +75,7 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
   if (first_problem.empty()) first_problem = unknown_level;
   const wait_watch::wait waiting(made.waits.get(), "making a cluster");
   world = duplicate(comm);
-  agree(world, backend_facts(extents, options), first_problem);
+  agree(world, backend_facts(extents, options, program), first_problem);
   if (!are_valid(options.deadlines))
     throw error("mpi_backend: deadlines of " + number_text(options.deadlines.warn) + " s and " +
                 number_text(options.deadlines.fail) + " s must be at least 0");

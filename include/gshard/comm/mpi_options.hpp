@@ -11,6 +11,7 @@
 #include <gshard/comm/wait_deadlines.hpp>
 
 #if GSHARD_HAS_BODIES
+#include <gshard/base/build_options.hpp>
 #include <gshard/comm/device_group.hpp>
 #include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/rank_order.hpp>
@@ -61,42 +62,26 @@ struct mpi_options {
 };
 
 namespace detail {
+/// The program that makes a cluster.
+struct calling_program {
+  std::string problem{};              ///< An error on this process, or empty.
+  const char* compile_options = "";  ///< GSHARD_FLOAT_OPTIONS of its source. Functions of `map`, among others, are compiled there.
+};
 /// The facts that must be equal on all processes of a backend.
-std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library = version);
+std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, const calling_program& program = {},
+                                std::string_view library = version);
 }  // namespace detail
 
 #if GSHARD_HAS_BODIES
 
 namespace detail {
-/// The compile options that change results. If they differ between processes, replicas of a tensor diverge.
-inline constexpr std::string_view options_that_change_results =
-#if defined(GSHARD_HAS_ONEDNN) && GSHARD_HAS_ONEDNN
-    "oneDNN, "
-#endif
-#if defined(GSHARD_HAS_BLAS) && GSHARD_HAS_BLAS
-    "BLAS, "
-#else
-    "Eigen, "
-#endif
-#if defined(__AVX512F__)
-    "AVX-512, "
-#elif defined(__AVX__)
-    "AVX, "
-#endif
-#ifdef __FMA__
-    "FMA, "
-#endif
-#ifdef __FAST_MATH__
-    "-ffast-math";
-#else
-    "no -ffast-math";
-#endif
-
-GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, std::string_view library) {
+GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, const mpi_options& options, const calling_program& program,
+                                              std::string_view library) {
   const auto option = [](const char* name, auto value) { return fact{"mpi_options::" + std::string(name), std::to_string(int(value))}; };
   return {{"the call", "making a cluster of MPI processes"},
           {"the version of gshard", std::string(library)},
-          {"the compile options that change results", std::string(options_that_change_results)},
+          {"the compile options that change results", GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS},
+          {"the compile options of the program that change results", program.compile_options},
           {"the floating-point environment", float_environment::here().text()},
           {"the mesh", mesh_text(extents)},
           option("message_limit", options.message_limit),

@@ -62,6 +62,7 @@ class engine {
       : owner_(owner),
         plan_(plan),
         on_(on),
+        kernels_(kernels.at(on.on().level())),
         store_(std::move(store)),
         bound_(plan_, on_),
         lent_(std::move(lent)),
@@ -81,7 +82,7 @@ class engine {
     }
     if (problem_.empty()) place_values();
     if (shares) find_everywhere();
-    if (problem_.empty()) note([&] { bind_memory(kernels.at(on.on().level()), made); });
+    if (problem_.empty()) note([&] { bind_memory(made); });
     try {
       if (shares) agree();
       else begin_making(operands);
@@ -186,6 +187,7 @@ class engine {
   executor& owner_;  // has the number of threads and the hook
   plan_view plan_;
   any_cluster on_;
+  const kernel_table& kernels_;
   parameter_store store_;
   bound_plan bound_;
   std::vector<lent_value> lent_;
@@ -248,8 +250,9 @@ class engine {
     const bool eager = !operation_.empty();
     std::vector<fact> all{{"the call", eager ? operation_ + " on tensors" : "making a program", eager ? "" : of_plan.place()},
                           {"the seed of a program's parameters", std::to_string(store_.seed())},
-                          {"the store of a program's parameters", store_text(store_number_)}};
-    all.push_back({"the inputs and outputs in the caller's memory", names_of(lent_)});
+                          {"the store of a program's parameters", store_text(store_number_)},
+                          {"the kernels of a program", std::string(kernels_.options)},
+                          {"the inputs and outputs in the caller's memory", names_of(lent_)}};
     if (std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const node& n) { return n.attr.rounds_to_bf16; }))
       all.push_back({"the unit of its bf16 products", std::string(name(bf16_unit_in_use()))});
     of_plan.add_to(all);
@@ -274,9 +277,7 @@ class engine {
   /// rounding. Therefore the processes compare their answers. All throw if one has a problem or a different answer.
   bool continues(const node& test) {
     const bound_value& condition = value(test.input(0));
-    const auto is_true = [&](std::size_t device) {
-      return with_element(condition.type, [&]<class T>(T*) { return *condition.as<T>(device) != T(0); });
-    };
+    const auto is_true = [&](auto i) { return with_element(condition.type, [&]<class T>(T*) { return *condition.as<T>(i) != T(0); }); };
     const bool answer = is_true(0);
     note([&] {
       with_element(condition.type, [&]<class T>(T*) {
@@ -301,10 +302,10 @@ class engine {
     sharing_.emplace(bound_, schedule_, lent_roots_);
     memory_ = map_memory();
   }
-  void bind_memory(const kernel_table& kernels, std::vector<std::string>& made) {
+  void bind_memory(std::vector<std::string>& made) {
     loops_ = running_loops(plan_);
     bind_parameters(made);
-    bind_steps(kernels, *sharing_);
+    bind_steps(*sharing_);
     sharing_.reset();
     schedule_ = {};
     if (on_.on().measures_overlap() && !early_.empty()) overlap_.measure();
@@ -359,7 +360,7 @@ class engine {
       if (p.updated >= 0 && value(p.updated).data != value(p.value).data) copies_.emplace_back(p.updated, p.value);
   }
 
-  void bind_steps(const kernel_table& kernels, const buffer_reuse& sharing) {
+  void bind_steps(const buffer_reuse& sharing) {
     using shared = shared_memory_collective;
     const auto room = std::make_shared<collective_room>();
     std::function<bool()> advance_early = [this] { return early_.advance(on_.on()); };
@@ -380,7 +381,7 @@ class engine {
         else actions.push_back(action_of<collective_step>(std::move(moves), room));
         continue;
       }
-      const kernel_table::binder binder = kernels(step.kind, element_type(plan_, step));
+      const kernel_table::binder binder = kernels_(step.kind, element_type(plan_, step));
       node here = step;
       if (loops) here.attr.axes = bound_.axes.mask(step.attr.axes);
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
@@ -410,8 +411,7 @@ class engine {
     return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
   }
 
-  /// With at least as many devices as threads, the threads share the devices. Otherwise devices run one after another, and all threads
-  /// share each kernel. User functions are called for one device at a time.
+  /// Threads share the devices if there are enough of these; otherwise the kernels. User functions run on one device at a time.
   void act(std::size_t i, const run_context& context) {
     const std::vector<action>& of_devices = actions_[i];
     const auto run = [&](std::int64_t begin, std::int64_t end) {
@@ -437,8 +437,7 @@ class engine {
   }
   /// Runs a step that communicates nothing. Its error names the step.
   void compute(std::size_t i, const run_context& c) { with_step(bound_, plan_.steps[i], [&] { advancing(i, [&] { act(i, c); }); }); }
-  /// Calls f(), which computes step i. If the backend needs calls to advance collectives in flight, they advance before f() and between its
-  /// pieces.
+  /// Calls f(), which computes step i. Collectives in flight that advance in calls do so before f() and between its pieces.
   template <class F>
   void advancing(std::size_t i, const F& f) {
     const op kind = plan_.steps[i].kind;

@@ -3,6 +3,7 @@
 
 // Checkpoints of a run: saves them during training, and resumes from the newest when the program is restarted.
 
+#include <gshard/base/build_options.hpp>
 #include <gshard/base/version.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/backend.hpp>
@@ -12,7 +13,6 @@
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/parameters.hpp>
-#include <gshard/kernel/gemm/gemm.hpp>
 #include <gshard/run/checkpoint_loader.hpp>
 #include <gshard/run/checkpoint_saver.hpp>
 #include <gshard/run/checkpointer_options.hpp>
@@ -441,11 +441,11 @@ class checkpointer {
 
   /// The libraries, instruction sets and floating-point environment that determine the bits of results.
   std::string products() const {
-    std::string text(kernel::gemm_libraries);
 #if GSHARD_HEADER_ONLY
-    text += detail::instruction_sets;
+    std::string text = GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS;
 #else
-    text += compiled_kernels.at(on_.level()).instruction_sets;  // not those of this source's flags
+    std::string text(compiled_kernels.at(on_.level()).options);
+    if (const std::string own = GSHARD_FLOAT_OPTIONS; !own.empty()) text += "; functions of the program" + own;
 #endif
     if (const auto here = detail::float_environment::here(); here != detail::float_environment()) text += ", " + here.text();
     return text;

@@ -3,6 +3,7 @@
 
 // Makes a cluster from an MPI communicator, with one device per process.
 
+#include <gshard/base/build_options.hpp>
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
@@ -28,7 +29,7 @@ namespace detail {
 /// The backend of these processes. Collective. Throws as its constructor does.
 /// @see mpi_backend
 std::shared_ptr<backend> make_mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
-                                          const std::string& problem);
+                                          const calling_program& program);
 }  // namespace detail
 
 /// The processes of a communicator, one device each. The communicator is duplicated once. `extents`: of all axes, or of those without a
@@ -44,7 +45,7 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
   const std::string problem = detail::problem_of([&] {
     all = extents.empty() ? extents_on<Mesh>(processes) : detail::all_extents(Mesh::shape, extents);
   });
-  return cluster<Mesh>(detail::make_mpi_backend(comm, all, options, problem));
+  return cluster<Mesh>(detail::make_mpi_backend(comm, all, options, {problem, GSHARD_FLOAT_OPTIONS}));
 }
 
 /// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Processes take
@@ -63,8 +64,8 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const s
 
 #if GSHARD_HAS_BODIES
 GSHARD_INLINE std::shared_ptr<backend> detail::make_mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
-                                                                const std::string& problem) {
-  return std::make_shared<mpi_backend>(comm, extents, options, problem);
+                                                                const calling_program& program) {
+  return std::make_shared<mpi_backend>(comm, extents, options, program);
 }
 #endif
 

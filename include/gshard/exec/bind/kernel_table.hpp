@@ -39,18 +39,6 @@ constexpr dtype kernel_type(op kind, dtype type) {
   }
 }
 
-/// The instruction sets that this source is compiled for, if they change the bits of results.
-inline constexpr std::string_view instruction_sets =
-#if defined(__AVX512F__)
-    ", AVX-512"
-#elif defined(__AVX__)
-    ", AVX"
-#endif
-#if defined(__FMA__)
-    ", FMA"
-#endif
-    "";
-
 }  // namespace detail
 
 /// One function per operation and element type. It binds a step on a device to its kernel.
@@ -66,8 +54,8 @@ class kernel_table {
   std::array<binder, size> binders{};
   /// The same kernels for the levels above `cpu_level::base`, in ascending order. Null except in gshard::compiled.
   std::array<const kernel_table*, 2> higher{};
-  /// The instruction sets that the kernels are compiled for: ", AVX, FMA".
-  std::string_view instruction_sets{};
+  /// The libraries and compile options of the kernels that change bits: "Eigen, AVX, FMA".
+  std::string_view options{};
 
   constexpr binder operator()(op kind, dtype type) const { return binders[index(kind, type)]; }
   /// The table for the highest level up to this one.

@@ -3,6 +3,7 @@
 
 // Compiles kernels and makes the table of kernels.
 
+#include <gshard/base/build_options.hpp>
 #include <gshard/exec/bind/elementwise.hpp>
 #include <gshard/exec/bind/finite.hpp>
 #include <gshard/exec/bind/gemm.hpp>
@@ -52,7 +53,9 @@ template <class Selection>
 constexpr kernel_table make_kernel_table() {
   return []<std::size_t... K>(std::index_sequence<K...>) {
     constexpr std::size_t types = std::size_t(element_types);
-    return kernel_table{{chosen_binder<Selection::has[K], op(K / types), dtype(K % types)>...}, {}, instruction_sets};
+    return kernel_table{{chosen_binder<Selection::has[K], op(K / types), dtype(K % types)>...},
+                        {},
+                        GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
   }(std::make_index_sequence<kernel_table::size>{});
 }
 

@@ -3,15 +3,10 @@
 
 // Matrix multiplication (gemm), by oneDNN, a BLAS or Eigen.
 
+#include <gshard/base/build_options.hpp>
 #include <gshard/kernel/gemm/gemm_eigen.hpp>
 
 // The build chooses the libraries (GSHARD_BLAS, GSHARD_ONEDNN). By default, only Eigen is used.
-#ifndef GSHARD_HAS_BLAS
-#define GSHARD_HAS_BLAS 0
-#endif
-#ifndef GSHARD_HAS_ONEDNN
-#define GSHARD_HAS_ONEDNN 0
-#endif
 #if GSHARD_HAS_BLAS
 #include <gshard/kernel/gemm/gemm_blas.hpp>
 #endif
@@ -21,14 +16,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
 #include <type_traits>
 
 namespace gshard { inline namespace v0 { namespace kernel {
-
-/// The libraries behind gemm, for benchmark reports.
-inline constexpr std::string_view gemm_libraries =
-    GSHARD_HAS_ONEDNN ? (GSHARD_HAS_BLAS ? "oneDNN and BLAS" : "oneDNN and Eigen") : (GSHARD_HAS_BLAS ? "BLAS" : "Eigen");
 
 /// C = alpha * op(A) * op(B) + beta * C for row-major matrices with leading dimensions. op(A) is m x k, op(B) is k x n, beta is 0 (C need
 /// not be initialized) or 1. All matrix products in float and double go through this function. oneDNN computes large float products if it
