@@ -34,10 +34,7 @@ static_assert(entry.derivative(1).arity == 3 && !entry.derivative(1).differentia
 
 template <class T>
 gs::row_function<T> kernel(const gs::pointwise& p) {
-  if constexpr (sizeof(T) == 4)
-    return p.f32;
-  else
-    return p.f64;
+  return gs::detail::row_of<T>(p);
 }
 
 /// Random rows of several lengths.
@@ -165,7 +162,7 @@ TEST_CASE("pointwise: a result may overwrite an operand") {
   std::vector<float> x(600);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i);
   const std::array<const float*, 2> in{x.data(), x.data()};
-  gs::pointwise_add.f32(in.data(), x.data(), std::int64_t(x.size()));
+  kernel<float>(gs::pointwise_add)(in.data(), x.data(), std::int64_t(x.size()));
   for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(x[i] == float(2 * i));
 }
 

@@ -3,6 +3,7 @@
 
 // Elementwise functions of `map` as entries of a plan: their kernels and derivatives.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/base/dual.hpp>
 #include <gshard/ir/arithmetic.hpp>
 
@@ -134,12 +135,35 @@ template <class T, class F>
   requires(F::arity == 0)
 inline constexpr row_function<T> own_row<T, F> = constant_row<T, F>;
 
+/// The kernel of one of the library's own functions, or null.
+template <class T>
+row_function<T> own_row_of(int number) {
+  row_function<T> found = nullptr;
+  int n = 0;
+  arithmetic::for_each_function([&]<class F>(F) {
+    if constexpr ((F::types >> int(dtype_of<T>)) & 1u)
+      if (n == number) found = own_row<T, F>;
+    ++n;
+  });
+  return found;
+}
+
+/// The row kernel of a function. The compiled library has its own kernels of the library's own functions.
+template <class T>
+row_function<T> row_of(const pointwise& f) {
+  if constexpr (!GSHARD_HEADER_ONLY)
+    if (f.own >= 0) return own_row_of<T>(f.own);
+  if constexpr (std::is_same_v<T, float>) return f.f32;
+  else if constexpr (std::is_same_v<T, double>) return f.f64;
+  else return own_row_of<T>(f.own);
+}
+
 /// A function of the library, with the functions of its gradients, if it has any. These need not read all operands. Dual numbers read all,
 /// and get NaN from Inf * 0.
 template <class F, class... Slope>
 inline constexpr pointwise own_function = [] {
   pointwise f{.arity = F::arity, .types = F::types, .own = arithmetic::number_of<F>};
-  if constexpr ((F::types & reals) != 0) {
+  if constexpr (GSHARD_HEADER_ONLY && (F::types & reals) != 0) {  // otherwise the compiled library has the kernels
     f.f32 = own_row<float, F>;
     f.f64 = own_row<double, F>;
   }

@@ -25,19 +25,6 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The kernel of one of the library's own functions, or null.
-template <class T>
-row_function<T> own_row_of(int number) {
-  row_function<T> found = nullptr;
-  int n = 0;
-  arithmetic::for_each_function([&]<class F>(F) {
-    if constexpr ((F::types >> int(dtype_of<T>)) & 1u)
-      if (n == number) found = own_row<T, F>;
-    ++n;
-  });
-  return found;
-}
-
 /// The result of an optimizer's update, for errors: a parameter, or a state of the optimizer, whose name ends with that of the parameter.
 inline std::string text_of_update(std::string_view name) {
   const std::string_view prefix = "adafactor.";
@@ -60,10 +47,7 @@ action bind(operation<op::map>, const local_step<T>& step) {
     const short_list& factors = step.n.rule.in[at];
     for (int d = 0; d < factors.size(); ++d) stride[at][std::size_t(step.n.rule.out[0].find(factors[d]))] += own[std::size_t(d)];
   }
-  row_function<T> f = nullptr;
-  if constexpr (std::is_same_v<T, float>) f = step.n.attr.function->f32;
-  else if constexpr (std::is_same_v<T, double>) f = step.n.attr.function->f64;
-  else f = own_row_of<T>(step.n.attr.function->own);
+  const row_function<T> f = row_of<T>(*step.n.attr.function);
   if (is_elementwise(step.n)) {
     const auto count = std::size_t(step.n.inputs);
     return action::elementwise(step.out_elements(), [=, r = step.out()](const run_context&, std::int64_t begin, std::int64_t end) {
