@@ -7,7 +7,7 @@
 #include <gshard/base/compiler.hpp>
 #include <gshard/kernel/interludes.hpp>
 
-#if defined(_OPENMP)
+#if GSHARD_HAS_BODIES && defined(_OPENMP)
 #include <omp.h>
 #endif
 
@@ -33,41 +33,19 @@ inline int threads() { return detail::threads_here(); }
 
 /// The default number of threads of a process. OpenMP's number if OMP_NUM_THREADS or the program has set it. Otherwise the available cores,
 /// divided by the processes that share them. 1 without OpenMP.
-inline int default_threads([[maybe_unused]] int processes_here) {
-#if defined(_OPENMP)
-  const int wanted = omp_get_max_threads(), cores = omp_get_num_procs();
-  if (wanted != cores || std::getenv("OMP_NUM_THREADS") != nullptr) return std::max(1, wanted);
-  return std::max(1, cores / std::max(1, processes_here));
-#else
-  return 1;
-#endif
-}
+int default_threads(int processes_here);
 
 /// During its lifetime, kernels that this thread calls use n threads, as do libraries that take their number from OpenMP. The destructor
 /// restores both numbers.
 class use_threads {
  public:
-  explicit use_threads(int n) : before_(threads()) {
-    detail::threads_here() = std::max(1, n);
-#if defined(_OPENMP)
-    libraries_before_ = omp_get_max_threads();
-    omp_set_num_threads(threads());
-#endif
-  }
+  explicit use_threads(int n);
   use_threads(const use_threads&) = delete;
   use_threads& operator=(const use_threads&) = delete;
-  ~use_threads() {
-    detail::threads_here() = before_;
-#if defined(_OPENMP)
-    omp_set_num_threads(libraries_before_);
-#endif
-  }
+  ~use_threads();
 
  private:
-  int before_;
-#if defined(_OPENMP)
-  int libraries_before_ = 1;
-#endif
+  int before_, libraries_before_;
 };
 
 /// Calls f(begin, end) for ranges that together are [0, n), on up to `threads()` threads. Several ranges have at least `grain` elements
@@ -83,6 +61,31 @@ inline void parallel_rows(std::int64_t rows, std::int64_t cols, range_function f
 }
 
 #if GSHARD_HAS_BODIES
+GSHARD_INLINE int default_threads([[maybe_unused]] int processes_here) {
+#if defined(_OPENMP)
+  const int wanted = omp_get_max_threads(), cores = omp_get_num_procs();
+  if (wanted != cores || std::getenv("OMP_NUM_THREADS") != nullptr) return std::max(1, wanted);
+  return std::max(1, cores / std::max(1, processes_here));
+#else
+  return 1;
+#endif
+}
+
+GSHARD_INLINE use_threads::use_threads(int n) : before_(threads()), libraries_before_(1) {
+  detail::threads_here() = std::max(1, n);
+#if defined(_OPENMP)
+  libraries_before_ = omp_get_max_threads();
+  omp_set_num_threads(threads());
+#endif
+}
+
+GSHARD_INLINE use_threads::~use_threads() {
+  detail::threads_here() = before_;
+#if defined(_OPENMP)
+  omp_set_num_threads(libraries_before_);
+#endif
+}
+
 GSHARD_INLINE void parallel_for(std::int64_t n, std::int64_t grain, range_function f) {
   if (n <= 0) return;
   const std::int64_t parts = std::min<std::int64_t>(threads(), n / std::max<std::int64_t>(grain, 1));

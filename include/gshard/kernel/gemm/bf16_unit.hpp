@@ -3,6 +3,7 @@
 
 // Chooses the processor instructions for bf16 matrix products.
 
+#include <gshard/base/compiled.hpp>
 #include <gshard/kernel/gemm/gemm.hpp>
 
 #if GSHARD_HAS_ONEDNN && (defined(__x86_64__) || defined(__i386__))
@@ -62,7 +63,10 @@ inline bf16_support this_bf16_support() {
 ///
 /// Never changes oneDNN's settings. oneDNN fixes its instruction set at its first call, which may be this one. An application that
 /// restricts the set (by `DNNL_MAX_CPU_ISA` or `dnnl::set_max_cpu_isa`) must do so before. @see bf16_products
-inline bf16_unit bf16_unit_in_use() {
+bf16_unit bf16_unit_in_use();
+
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE bf16_unit bf16_unit_in_use() {
 #if GSHARD_HAS_ONEDNN
   static const bf16_unit unit = kernel::detail::choose_bf16_unit(kernel::detail::this_bf16_support());
   return unit;
@@ -70,5 +74,6 @@ inline bf16_unit bf16_unit_in_use() {
   return bf16_unit::float32;
 #endif
 }
+#endif
 
 }}  // namespace gshard::v0
