@@ -45,13 +45,18 @@
 #else
 #define GSHARD_NEEDED_DEFINITION(symbol)
 #endif
+#if defined(__has_attribute) && __has_attribute(retain) && defined(__ELF__)
+#define GSHARD_KEPT_BY_LINKER [[gnu::used, gnu::retain]]  // also with --gc-sections
+#else
+#define GSHARD_KEPT_BY_LINKER [[gnu::used]]
+#endif
 #define GSHARD_NEEDS(symbol)                                                          \
   extern "C" {                                                                        \
   extern const char symbol;                                                           \
   GSHARD_NEEDED_DEFINITION(symbol)                                                    \
   }                                                                                   \
   namespace gshard { inline namespace v0 { namespace detail {                         \
-  [[gnu::used]] inline const char* const symbol_of_##symbol = &symbol;                \
+  GSHARD_KEPT_BY_LINKER inline const char* const symbol_of_##symbol = &symbol;        \
   }}}                                                                                 \
   static_assert(true)
 #define GSHARD_NEEDS_BUILD(major, minor, patch, mpi) \
