@@ -388,11 +388,10 @@ struct in_class<gs::auto_shard<Model, Mesh, Options...>> {
   gs::plan_tables tables;
 
   in_class() {
+    gs::detail::program_options options;
+    (apply(options, Options{}), ...);
+    choice = gs::detail::search_layouts<Model, Mesh, Options...>(options);
     gs::graph g = gs::trace<Model, Mesh, Options...>();
-    gs::search_options o = gs::detail::affordable_search(g);
-    o.compile = gs::compile_options_of<Options...>();
-    (gs::detail::apply_to_search(o, Options{}), ...);
-    choice = gs::search_shardings(g, Mesh::shape, o);
     REQUIRE(!choice.problem);
     choice.apply_to(g);
     tables = gs::compile(g, Mesh::shape, gs::compile_options_of<Options...>());

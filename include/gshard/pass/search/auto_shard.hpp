@@ -82,6 +82,16 @@ struct choice_storage {
   }
 };
 
+/// The search of `auto_shard`, in a program with these options.
+template <auto Model, class Mesh, class... Options>
+constexpr shard_choice search_layouts(const program_options& options) {
+  const graph g = trace_program<Model, Mesh, Options...>(options);
+  search_options o = affordable_search(g);
+  o.compile = options.compile;
+  (apply_to_search(o, Options{}), ...);
+  return search_shardings(g, Mesh::shape, o);
+}
+
 template <auto Model, class Mesh, class... Options>
 struct layout_search {
   static constexpr program_options options = [] {
@@ -93,13 +103,7 @@ struct layout_search {
     const graph g = trace_program<Model, Mesh, Options...>(options);
     return g.inputs.size() + g.parameters.size();
   }();
-  static constexpr choice_storage<tensors> found{[] {
-    const graph g = trace_program<Model, Mesh, Options...>(options);
-    search_options o = affordable_search(g);
-    o.compile = options.compile;
-    (apply_to_search(o, Options{}), ...);
-    return search_shardings(g, Mesh::shape, o);
-  }()};
+  static constexpr choice_storage<tensors> found{search_layouts<Model, Mesh, Options...>(options)};
   /// Faults that only a search finds. The program reports all others.
   static constexpr diagnostic problem =
       found.problem.what == fault::unknown_extent || found.problem.what == fault::too_little_memory ? found.problem : diagnostic{};
