@@ -12,6 +12,8 @@
 #include <utility>
 
 #if GSHARD_HAS_BODIES
+#include <gshard/comm/thread_without_signals.hpp>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -122,7 +124,7 @@ class run_queue::state {
   handle start(callback<void()> run, bool threads) {
     const handle added = std::make_shared<job>(job{std::move(run)});
     const std::lock_guard lock(mutex_);
-    if (threads && !worker_.joinable()) worker_ = std::thread([this] { work(); });  // first, because it may throw
+    if (threads && !worker_.joinable()) worker_ = detail::thread_without_signals([this] { work(); });  // first, because it may throw
     waiting_.push_back(added);
     ++count_;
     changed_.notify_all();

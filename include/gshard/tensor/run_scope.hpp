@@ -143,7 +143,7 @@ GSHARD_INLINE void run_scope::terminate() {
   std::terminate_handler before = nullptr;
   {
     const std::scoped_lock lock(all().mutex);
-    before = all().before;
+    before = std::exchange(all().before, nullptr);  // the handler may call this one
     for (run_scope* const scope : all().scopes) scope->fail_once(text_of_exception());
   }
   if (before != nullptr) before();

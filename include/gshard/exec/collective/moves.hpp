@@ -47,7 +47,7 @@ inline std::vector<piece> common(std::size_t tensor, const kernel::placement& fr
   for (std::size_t d = 0; d < rank; ++d) {
     const bool begin = both(d, 0).size() > 0, end = wraps(d);
     for (std::size_t k = 0; k < found.size(); k += begin && end ? 2 : 1) {
-      if (begin && end) found.insert(found.begin() + std::ptrdiff_t(k), piece(found[k]));
+      if (begin && end) found.insert(found.begin() + std::ptrdiff_t(k), found[k]);
       if (begin) cut(found[k], d, 0);
       if (end) cut(found[k + (begin ? 1 : 0)], d, from.global[d]);
     }

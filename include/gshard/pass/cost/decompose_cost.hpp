@@ -107,9 +107,9 @@ class decompose_cost {
   constexpr std::int64_t moved(const value& v, const sharding& from) const {
     return plan_reshard(v, from, complete(v.layout), e_).cost(e_);
   }
-  /// True if each block can give its best element for an argmax: a real tensor, no other dim changes, and all extents are known.
+  /// True if each block can give its best element for an argmax: no other dim changes, and all extents are known.
   constexpr bool has_blocks() const {
-    if (g_.at(n_.input(0)).type == dtype::i32 || !is_known()) return false;
+    if (!is_known()) return false;
     short_list rest = n_.rule.in[0];
     rest.erase(at_);
     return rest == n_.rule.out[0] && !rest.contains(n_.rule.in[0][at_]);
