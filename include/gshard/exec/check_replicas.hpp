@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// check_replicas: compares the copies of replicated shards, to find memory that was corrupted on one device.
+// Compares the copies of replicated shards, to find memory that was corrupted on one device: check_replicas.
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/exec/parameters.hpp>

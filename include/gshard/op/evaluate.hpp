@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// evaluate: runs a function of the verbs of programs on tensors outside of programs.
+// Runs a function of the verbs of programs on tensors outside of programs: evaluate.
 
 #include <gshard/op/eager.hpp>
 #include <gshard/trace/call.hpp>

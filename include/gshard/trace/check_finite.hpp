@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// check_finite: checks in each run that all elements of a tensor are finite.
+// Checks in each run that all elements of a tensor are finite: check_finite.
 
 #include <gshard/trace/builder.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// on_wire: devices exchange the elements of a tensor in bf16.
+// Devices exchange the elements of a tensor in bf16: on_wire.
 
 #include <gshard/ir/dtype.hpp>
 #include <gshard/ir/graph.hpp>
