@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# gshard::compiled: backends, engine and all kernels in one static library. On x86-64 it has the kernels three times: for the compiler's flags, for
-# x86-64-v3 and for x86-64-v4. Clusters choose (comm/cpu_level.hpp).
+# gshard::compiled: backends, engine and all kernels in one static library. On x86-64 it has the kernels three times: for the compiler's
+# flags, for x86-64-v3 and for x86-64-v4. Clusters choose (comm/cpu_level.hpp).
 add_library(gshard_compiled STATIC "${PROJECT_SOURCE_DIR}/cmake/engine.cpp")
 add_library(gshard::compiled ALIAS gshard_compiled)
 target_link_libraries(gshard_compiled PUBLIC gshard)
 target_compile_definitions(gshard_compiled INTERFACE GSHARD_COMPILED_KERNELS=1)
 set_target_properties(gshard_compiled PROPERTIES EXPORT_NAME compiled OUTPUT_NAME gshard POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
 
-# Only GNU's linker and objcopy can hide the inline functions of kernels. Otherwise the linker would keep one copy of each: a function of
-# std::vector that is compiled for the highest level, say. Or it would be Eigen's aligned_malloc of a program with another -march.
+# Only GNU's linker and objcopy can hide the inline functions of kernels. Otherwise the linker would keep one copy of each. This might be a
+# function of std::vector for the highest level, or Eigen's aligned_malloc of a program with another -march.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 set(flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 set(cannot_hide)
