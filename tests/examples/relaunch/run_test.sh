@@ -3,7 +3,7 @@
 # run_test.sh GSHARD_RUN: tests gshard-run with a program that fails in every way. The program counts steps in files, like a checkpointer.
 set -uo pipefail
 gshard_run=$1
-guide=$(cd "$(dirname "$0")" && pwd)/../../../docs/guides/checkpoints.md
+guide=$(cd "$(dirname "$0")" && pwd)/../../../docs/guides/long-runs.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
