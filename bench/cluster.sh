@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Collectives and programs on emulated clusters, beside the bound that the links set, Open MPI's collectives and ScaLAPACK. See --help.
+# Collectives and programs on emulated clusters, compared with the bound of the links, Open MPI's collectives and ScaLAPACK. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What cluster.sh and predict.sh have in common (bash, sourced after cmake/packages.sh): options, the build, and the turn over clusters.
+# Shared by cluster.sh and predict.sh (bash, sourced after cmake/packages.sh): options, the build, and the loop over clusters.
 
-# read_options arguments: sets `rounds` if it is given, and `clusters`. Every other option is left to `own_option NAME VALUE`, which returns
-# the number of arguments that it took, or 0.
+# read_options arguments: sets `rounds` if it is given, and `clusters`. `own_option NAME VALUE` reads every other option. It returns the
+# number of arguments that it took, or 0.
 read_options() {
   clusters=()
   local taken
@@ -23,7 +23,7 @@ read_options() {
   [ ${#clusters[@]} -gt 0 ] || clusters=(2x1 4x1 2x2 4x2)
 }
 
-# build_for_clusters targets: in $build.
+# build_for_clusters targets: builds them in $build.
 build_for_clusters() {
   build=$top/build/release
   need_packages libbenchmark-dev hdr:benchmark/benchmark.h iproute2 cmd:tc
@@ -32,7 +32,7 @@ build_for_clusters() {
   quietly "$build/build.log" cmake --build "$build" --target "$@" --parallel "$(jobs_at_once)"
 }
 
-# on_each_cluster command: with `cluster`, `nodes`, `ranks` and `rate` set for each cluster and each rate.
+# on_each_cluster command: runs it for each cluster and each rate, with `cluster`, `nodes`, `ranks` and `rate` set.
 on_each_cluster() {
   for cluster in "${clusters[@]}"; do
     nodes=${cluster%x*} ranks=${cluster#*x}
@@ -40,7 +40,7 @@ on_each_cluster() {
   done
 }
 
-# on_cluster command: on the cluster of this turn. Ends the script where clusters cannot be emulated.
+# on_cluster command: runs it on the current cluster. Ends the script if clusters cannot be emulated.
 on_cluster() {
   local status=0
   "$top/bench/emulated_cluster.sh" "$nodes" "$ranks" "$rate" "$@" || status=$?

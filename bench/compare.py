@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Name -> the program that it builds, and what it measures.
+# Name -> its program and its description.
 CONTESTS = {
     "moe": ("bench_moe_layer", "a mixture-of-experts layer, beside the same by hand in C++ and PyTorch"),
     "transformer": ("bench_transformer_step", "a training step of a Transformer, beside PyTorch; also on 2 ranks"),
@@ -26,7 +26,7 @@ CONTESTS = {
     "kernels": ("bench_kernels", "every kernel by itself, in GFLOP/s or GB/s; only with --only"),
 }
 RATIO = "time / gshard's"
-# OpenBLAS chooses its kernels by the processor's model, and on some new ones badly.
+# OpenBLAS chooses its kernels by the processor's model. On some new models it chooses badly.
 CORE_TYPES = ("automatic", "SKYLAKEX", "HASWELL")
 TIME_A_PRODUCT = """
 import array, ctypes, time
@@ -260,7 +260,7 @@ def parse():
 
 def main():
     a = parse()
-    if a.targets:  # what run.sh is to build
+    if a.targets:  # run.sh asks which targets to build
         print(*(CONTESTS[name][0] for name in a.only) if a.only else ["gshard_bench"])
         return
     if a.only == ["kernels"]:
@@ -283,7 +283,7 @@ def main():
     written = {"results.json": json.dumps(
         {"machine": about, "rows": rows, "facts": list(facts.values()), "failures": failures, "seconds": times}, indent=1)}
     bars = [r for r in rows if r["side"] != "gshard"]
-    (a.build / "bench" / "results.svg").unlink(missing_ok=True)  # of another run
+    (a.build / "bench" / "results.svg").unlink(missing_ok=True)  # it may be from another run
     if bars:
         written["results.svg"] = plot(bars)
     for name, text in written.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# A cluster on this machine. See --help.
+# Emulates a cluster on this machine. See --help.
 set -euo pipefail
 
 usage() {
@@ -38,7 +38,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# limited [-n namespace] device: what leaves through it.
+# limited [-n namespace] device: limits the rate at which data leave through it.
 limited() {
   local in=()
   [ "$1" != -n ] || { in=(-n "$2"); shift 2; }
@@ -60,7 +60,7 @@ for ((node = 0; node < nodes; ++node)); do
   for ((other = 0; other < nodes; ++other)); do echo "10.99.0.$((other + 1)) n$other" >>"/etc/netns/$name/hosts"; done
   echo "n$node slots=$ranks" >>"$dir/hosts"
 done
-# What a remote shell does: mpirun calls it with options, a host, and a command.
+# Replaces a remote shell: mpirun calls it with options, a host, and a command.
 cat >"$dir/on_node" <<TXT
 #!/usr/bin/env bash
 while [[ \$1 == -* ]]; do shift; done
@@ -71,6 +71,6 @@ TXT
 chmod +x "$dir/on_node"
 export OMPI_MCA_plm_rsh_agent="$dir/on_node" OMPI_MCA_orte_default_hostfile="$dir/hosts" OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self,vader
 export OMPI_MCA_btl_tcp_if_include=e0 OMPI_MCA_oob_tcp_if_include=e0 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}  # every node would else take all cores of this machine
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}  # otherwise every node would take all cores of this machine
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "$dir/on_node" n0 "$(printf '%q ' "$@")"

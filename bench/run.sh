@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the benchmarks and runs them beside the peers that are installed, in turn: a table of ratios, build/release/bench/results.json and
-# results.svg. See --help.
+# Builds the benchmarks and runs them in turn with the peers that are installed. Writes a table of ratios, build/release/bench/results.json
+# and results.svg. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
@@ -10,7 +10,7 @@ more=(libbenchmark-dev hdr:benchmark/benchmark.h python3 cmd:python3)
 build=$top/build/release
 compare=(python3 "$top/bench/compare.py" --build "$build")
 
-# The options are read before anything is built: help and mistakes are answered at once.
+# Read the options before anything is built, so that help and mistakes are answered at once.
 is_there cmd:python3 || need_packages "${more[@]}"
 for arg; do
   case $arg in --help | -h) exec "${compare[@]}" --help ;; esac

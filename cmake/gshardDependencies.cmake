@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# How each dependency is found: by gshard's own configuration, and again by its package config for a user.
-# Each macro sets gshard_<name>_found, and gshard_<name>_target to what is to be linked. Existing targets are taken, be they the system's, a
-# package manager's or FetchContent's. Only missing targets are looked for.
+# How to find each dependency. gshard's own configuration and its package config both use this file. Each macro sets gshard_<name>_found,
+# and gshard_<name>_target to the target to link. Existing targets of the system, a package manager or FetchContent are used. Only missing
+# targets are searched.
 
-# gshard_take(<name> <target>...): found if there are such targets. gshard links them through a target of its own, gshard::needs_<name>,
-# which gshard's package makes anew from what a user has: from MPI::MPI_C, say, where gshard was built with MPI::MPI_CXX. And a project that
-# fetches a dependency and exports nothing of it can still export what links gshard.
+# gshard_take(<name> <target>...): found if these targets exist. gshard links them through its own target gshard::needs_<name>. gshard's
+# package creates it again from the targets of the user: MPI::MPI_C, for example, although gshard was built with MPI::MPI_CXX. A project can
+# fetch a dependency, export no target of it, and still export targets that link gshard.
 macro(gshard_take name)
   set(gshard_${name}_needs ${ARGN})
   set(gshard_${name}_target gshard::needs_${name})
@@ -24,8 +24,8 @@ macro(gshard_take name)
   endif()
 endmacro()
 
-# Asked for without a version: Eigen 5's config rejects a wish for 3.4, though it serves. A project that fetches Eigen has the target, which
-# tells no version: kernel/gemm/gemm_eigen.hpp checks it.
+# No version is requested, because Eigen 5's config rejects 3.4, although it works. A project that fetches Eigen has the target, which has
+# no version: kernel/gemm/gemm_eigen.hpp checks it.
 macro(gshard_find_eigen)
   if(NOT TARGET Eigen3::Eigen)
     find_package(Eigen3 CONFIG QUIET)
@@ -36,8 +36,8 @@ macro(gshard_find_eigen)
   endif()
 endmacro()
 
-# MPI's C API serves, by the C++ or the C target, whichever the project has found. mpi.h shall not include the C++ bindings: they need a
-# library that the C target does not link.
+# MPI's C API is enough. The target of C++ or of C is used, whichever the project has found. mpi.h must not include the C++ bindings: they
+# need a library that the C target does not link.
 macro(gshard_find_mpi)
   if(NOT TARGET MPI::MPI_CXX AND NOT TARGET MPI::MPI_C)
     find_package(MPI QUIET COMPONENTS CXX)
@@ -55,7 +55,7 @@ macro(gshard_find_mpi)
   endif()
 endmacro()
 
-# A BLAS with its C interface: OpenBLAS and MKL have both in one library, others beside it. Package managers bring a target of OpenBLAS.
+# A BLAS with its C interface. OpenBLAS and MKL have both in one library, others in two. Package managers have a target of OpenBLAS.
 macro(gshard_find_blas)
   if(NOT TARGET OpenBLAS::OpenBLAS)
     find_package(OpenBLAS CONFIG QUIET)
@@ -66,7 +66,8 @@ macro(gshard_find_blas)
     find_path(GSHARD_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
     find_library(GSHARD_CBLAS_LIBRARY NAMES openblas cblas blas)
     mark_as_advanced(GSHARD_CBLAS_INCLUDE_DIR GSHARD_CBLAS_LIBRARY)
-    # The reference BLAS is several times slower than Eigen: AUTO goes without it. Links of a package manager name the library behind them.
+    # The reference BLAS is several times slower than Eigen, so AUTO does not use it. The library may be a symbolic link of a package
+    # manager.
     set(gshard_blas_is_fast ON)
     if("${GSHARD_BLAS}" STREQUAL "AUTO" AND GSHARD_CBLAS_LIBRARY)
       file(REAL_PATH "${GSHARD_CBLAS_LIBRARY}" gshard_blas_file)
@@ -84,8 +85,9 @@ macro(gshard_find_blas)
   endif()
 endmacro()
 
-# oneDNN's config stops the whole configuration where a package that oneDNN was built with is missing: Debian's wants OpenCL's headers, which
-# libdnnl-dev only recommends. So its text is read first; a version that does not exist makes CMake name the config and not load it.
+# oneDNN's config stops the whole configuration if a package that oneDNN was built with is missing. Debian's config needs OpenCL's headers,
+# which libdnnl-dev only recommends. Therefore its text is read first. A request for a version that does not exist makes CMake list the
+# config without loading it.
 macro(gshard_find_onednn)
   set(gshard_onednn_lacks)
   if(NOT TARGET DNNL::dnnl)
@@ -99,7 +101,7 @@ macro(gshard_find_onednn)
       if(gshard_config_runtimes MATCHES "TBB")
         list(APPEND gshard_onednn_lacks TBB)
       endif()
-      break()  # the first is the one that would be loaded
+      break()  # find_package would load the first one
     endforeach()
     foreach(gshard_package IN LISTS gshard_onednn_lacks)
       find_package(${gshard_package} QUIET)
@@ -118,7 +120,7 @@ macro(gshard_find_onednn)
   endif()
 endmacro()
 
-# Threads of gshard's kernels, and of libraries that take their number from OpenMP.
+# Threads of gshard's kernels, and of libraries that use OpenMP's number of threads.
 macro(gshard_find_openmp)
   if(NOT TARGET OpenMP::OpenMP_CXX)
     find_package(OpenMP QUIET COMPONENTS CXX)
@@ -126,7 +128,7 @@ macro(gshard_find_openmp)
   gshard_take(openmp OpenMP::OpenMP_CXX)
 endmacro()
 
-# Boost's own config (since 1.70); that of 1.74 links MPI::MPI_CXX whether or not such a target exists.
+# Boost's own config (since 1.70). The config of 1.74 links MPI::MPI_CXX even if this target does not exist.
 macro(gshard_find_boost_mpi)
   if(NOT TARGET Boost::mpi OR NOT TARGET Boost::serialization)
     if(NOT TARGET MPI::MPI_CXX)
@@ -144,7 +146,7 @@ macro(gshard_find_xtensor)
   gshard_take(xtensor xtensor)
 endmacro()
 
-# xxHash has a CMake package from Conan and vcpkg, and none from most distributions.
+# Conan and vcpkg have a CMake package of xxHash, most distributions do not.
 macro(gshard_find_io)
   if(NOT TARGET nlohmann_json::nlohmann_json)
     find_package(nlohmann_json CONFIG QUIET)
@@ -166,7 +168,7 @@ macro(gshard_find_io)
   gshard_take(io nlohmann_json::nlohmann_json xxHash::xxhash)
 endmacro()
 
-# What io needs, and OpenSSL's libcrypto for SHA-256 and signatures.
+# The dependencies of io, and OpenSSL's libcrypto for SHA-256 and signatures.
 macro(gshard_find_run)
   gshard_find_io()
   if(NOT TARGET OpenSSL::Crypto)
@@ -175,7 +177,8 @@ macro(gshard_find_run)
   gshard_take(run nlohmann_json::nlohmann_json xxHash::xxhash OpenSSL::Crypto)
 endmacro()
 
-# With MPI where gshard has it, else without; Debian has each build in a folder of its own. Not by CMake's FindHDF5, which compiles C.
+# With MPI if gshard has it, otherwise without. Debian has each build in its own folder. CMake's FindHDF5 is not used, because it compiles
+# C.
 macro(gshard_find_hdf5)
   if(NOT TARGET hdf5::hdf5)
     find_package(HDF5 CONFIG QUIET)
@@ -214,13 +217,13 @@ macro(gshard_find_hdf5)
   gshard_take(hdf5 ${gshard_hdf5_name})
 endmacro()
 
-# What gshard::gshard uses besides Eigen.
+# The optional dependencies of gshard::gshard.
 set(gshard_optional mpi blas onednn openmp)
-# The targets besides gshard::gshard, each for a package that most users do without.
+# The targets in addition to gshard::gshard, each for a package that most users do not need.
 set(gshard_parts boost_mpi xtensor io hdf5 run)
 
-# For gshard's own configuration: sets gshard_with_<name> as the GSHARD_<NAME> options and the machine allow,
-# gshard_libraries and gshard_<part>_libraries.
+# For gshard's own configuration. Sets gshard_with_<name> by the GSHARD_<NAME> options and the installed packages, gshard_libraries, and
+# gshard_<part>_libraries.
 macro(gshard_find_dependencies)
   gshard_find_eigen()
   if(NOT gshard_eigen_found)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Headers to include/, CMake's package to share/cmake/gshard, pkg-config's files to share/pkgconfig.
-# Nothing installed depends on the architecture, but gshard::compiled: its files are in lib/, and the package config finds them there.
+# Headers to include/, CMake's package to share/cmake/gshard, pkg-config's files to share/pkgconfig. Only gshard::compiled depends on the
+# architecture: its files are in lib/, and the package config finds them there.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/gshard")
 
-# A project that takes gshard in may export targets that link it: so gshard's are in export sets, installed or not.
+# A project with gshard as a subproject may export targets that link gshard. Therefore gshard's targets are in export sets, even if they are
+# not installed.
 set(all COMPONENT gshard)
 if(NOT GSHARD_INSTALL)
   list(APPEND all EXCLUDE_FROM_ALL)
 endif()
 function(gshard_install set)  # targets
-  # CMake before 3.23 knows no file sets and goes by the folder.
+  # CMake before 3.23 has no file sets and uses the folder.
   install(TARGETS ${ARGN} EXPORT ${set} FILE_SET HEADERS ${all} FILE_SET unchecked ${all}
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 endfunction()
@@ -21,7 +22,7 @@ endfunction()
 
 gshard_install(gshardTargets gshard_plan gshard gshard_kernels)
 gshard_export(gshardTargets)
-# One export each: a user has the targets that are asked for.
+# One export each: a user gets only the requested targets.
 foreach(part IN LISTS gshard_parts)
   gshard_install(gshard_${part}_targets gshard_${part})
   if(gshard_with_${part})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# gshard-plan.cps, the planner by the Common Package Specification, for CMake 4.3 and other tools. The format has no flags per compiler, so
-# these are of the compiler that gshard was configured with. CMake prefers such a package to a config of the same name: so its name differs.
+# gshard-plan.cps, the planner by the Common Package Specification, for CMake 4.3 and other tools. The format has no flags per compiler. Its
+# flags are for the compiler that gshard was configured with. CMake prefers such a package to a config of the same name, so the package has
+# another name.
 add_library(gshard_plan_info INTERFACE)
 target_compile_features(gshard_plan_info INTERFACE cxx_std_20)
 target_compile_options(gshard_plan_info INTERFACE ${gshard_${gshard_pc_compiler}_flags})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cpack: libgshard-dev holds headers and package files; where they are built, libgshard-compiled-dev the library and gshard-tools the commands.
+# cpack: libgshard-dev has headers and package files, libgshard-compiled-dev the library, and gshard-tools the commands. The last two exist
+# only if they are built.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR gshard)
 set(CPACK_PACKAGE_CONTACT "The gshard maintainers" CACHE STRING "Name and address of who makes the packages")
@@ -12,7 +13,7 @@ set(CPACK_COMPONENTS_ALL gshard)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 
-# gshard::gshard cannot do without what it was configured with; a part's packages are needed where the part is requested.
+# gshard::gshard depends on the libraries that it was configured with. The packages of a part are needed only if the part is requested.
 set(depends "libeigen3-dev (>= 3.4)")
 set(recommends)
 set(debian_mpi "libopenmpi-dev | libmpich-dev")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# gshard-plan.pc, gshard.pc and gshard-compiled.pc, for users without CMake. They name the libraries that this copy was configured with, and hold no path.
+# gshard-plan.pc, gshard.pc and gshard-compiled.pc, for users without CMake. They name the libraries that this copy was configured with, and
+# contain no path.
 
-# Sets pc_dir, in a folder of the installation, and gshard_pc_prefix as seen from there.
+# Sets pc_dir to a folder of the installation, and gshard_pc_prefix to the prefix relative to that folder.
 macro(gshard_pc_in folder)
   set(pc_dir "${folder}/pkgconfig")
   set(gshard_pc_prefix "${CMAKE_INSTALL_PREFIX}")
@@ -11,7 +12,7 @@ macro(gshard_pc_in folder)
     set(gshard_pc_prefix "\${pcfiledir}/${up}")
   endif()
 endmacro()
-# A folder of the installation, as pkg-config's files name it.
+# A folder of the installation as pkg-config's files name it.
 function(gshard_pc_folder variable folder)
   if(NOT IS_ABSOLUTE "${folder}")
     string(PREPEND folder "\${prefix}/")
@@ -27,7 +28,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(gshard_pc_compiler gcc)
 endif()
 
-# As the CMake target: a macro says for each library whether gshard.hpp includes it.
+# As for the CMake target, a macro for each library decides whether gshard.hpp includes its headers.
 set(gshard_pc_requires "gshard-plan = ${PROJECT_VERSION}, eigen3 >= 3.4")
 set(gshard_pc_cflags)
 set(gshard_pc_libs " -pthread")

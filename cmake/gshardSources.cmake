@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Which headers and sources can be compiled with what was found.
+# Which headers and sources can be compiled with the dependencies that were found.
 
-# Removes from the list `var` the files that are about something that was not found, or include it unguarded.
+# Removes from the list `var` the files that belong to a missing dependency, and those that include its headers without a guard.
 function(gshard_drop_unavailable var)
   set(of_mpi "mpi\\.h" "boost/" "gshard/[a-z]+/(boost_)?mpi")
   set(of_boost_mpi "boost/" "gshard/tensor/boost_mpi")
@@ -30,8 +30,8 @@ function(gshard_drop_unavailable var)
   set(${var} "${${var}}" PARENT_SCOPE)
 endfunction()
 
-# gshard_headers(<target> ENTRY <header>... FOLDERS <folder>... EXCEPT <header>...): gives the target these headers below
-# include/gshard. All are installed; those that cannot be compiled here stand in a set that the self-containment check leaves out.
+# gshard_headers(<target> ENTRY <header>... FOLDERS <folder>... EXCEPT <header>...): gives the target these headers below include/gshard.
+# All are installed. Headers that cannot be compiled here are in a set that the self-containment check skips.
 function(gshard_headers target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ENTRY;FOLDERS;EXCEPT")
   set(base "${PROJECT_SOURCE_DIR}/include")
@@ -39,7 +39,7 @@ function(gshard_headers target)
   set(lists)  # files that are included with a macro defined
   if(arg_FOLDERS)
     list(TRANSFORM arg_FOLDERS REPLACE "(.+)" "${base}/gshard/\\1/*.hpp" OUTPUT_VARIABLE patterns)
-    # Those who use gshard add no headers to it.
+    # Users of gshard add no headers to it.
     set(depends)
     if(PROJECT_IS_TOP_LEVEL)
       set(depends CONFIGURE_DEPENDS)

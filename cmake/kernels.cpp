@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
-// gshard::compiled has them for higher levels of the instruction set, too: as GSHARD_KERNEL_TABLE, one name each. GSHARD_KERNEL_LEVELS tells
-// the table of the base level that there are such.
+// gshard::compiled also has them for higher levels of the instruction set, each with its own name GSHARD_KERNEL_TABLE. If
+// GSHARD_KERNEL_LEVELS is defined, the table of the base level refers to them.
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
 #ifndef GSHARD_KERNEL_TABLE

@@ -1,11 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What tests/run.sh and examples/run.sh have in common (bash, sourced): the packages they need, and quiet builds.
+# Shared by tests/run.sh and examples/run.sh (bash, sourced): their packages, and quiet builds.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Debian's name of each package, and how it is recognized wherever it came from: a command, a header, a
-# file, or a module of a Python.
+# Debian's name of each package, and a sign that it is installed in any way: a command, a header, a file, or a module of a Python.
 packages=(
   g++                    cmd:c++
   cmake                  cmd:cmake
@@ -49,7 +48,7 @@ is_there() {
   esac
 }
 
-# find_missing [packages in pairs]: sets `missing` to those that are not there.
+# find_missing [packages in pairs]: sets `missing` to the missing ones.
 find_missing() {
   missing=()
   while [ $# -gt 1 ]; do
@@ -58,7 +57,7 @@ find_missing() {
   done
 }
 
-# need_packages [more packages, in pairs]: installs what is missing, or says what to install and stops.
+# need_packages [more packages, in pairs]: installs missing packages. If it cannot, prints how to install them and ends the script.
 need_packages() {
   find_missing "${packages[@]}" "$@"
   [ ${#missing[@]} -gt 0 ] || return 0
@@ -73,7 +72,7 @@ need_packages() {
       why="this user is not root and cannot use sudo here"
     fi
   fi
-  # Slim images are set up to leave translations out of every package, and those of iso-codes are the example's data.
+  # Slim images leave the translations out of every package. The example needs those of iso-codes.
   local keep_data="-o Dpkg::Options::=--path-include=/usr/share/locale/*/LC_MESSAGES/iso_*"
   local install="apt-get install -y --no-install-recommends --reinstall $keep_data ${missing[*]}"
   [ -z "$why" ] || die "Missing: ${missing[*]}" "They cannot be installed by this script: $why." \
@@ -84,7 +83,7 @@ need_packages() {
   local log=$top/build/packages.log
   {
     "${as_root[@]}" apt-get update &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive bash -fc "$install"  # -f: the * is dpkg's
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive bash -fc "$install"  # -f: only dpkg expands the *
   } >"$log" 2>&1 || {
     tail -n 20 "$log" >&2
     die "Installing failed; all of it is in $log. By hand:" "  apt-get update && $install"
@@ -99,7 +98,7 @@ quietly() {
   shift
   mkdir -p "$(dirname "$log")"
   "$@" >"$log" 2>&1 || {
-    # Compilers say the important thing first, tools that stop say it last.
+    # Compilers print the error first, other tools print it last.
     grep -nE 'error|Error|FAILED' "$log" | head -n 40 >&2 || true
     echo "..." >&2
     tail -n 40 "$log" >&2
@@ -107,7 +106,7 @@ quietly() {
   }
 }
 
-# Enough at once for the cores, but no more than the memory takes: a compile may need 2 GB.
+# One job per core, but no more than the memory allows: a compile may need 2 GB.
 jobs_at_once() {
   local cores gigabytes
   cores=$(nproc 2>/dev/null || echo 2)

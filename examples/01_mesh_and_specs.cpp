@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Meshes and partition specs: which elements of a tensor each device holds. Docs: docs/tutorial.md#1-meshes-and-specs
+// Meshes and partition specs: the elements of a tensor on each device. Docs: docs/tutorial.md#1-meshes-and-specs
 #include <gshard/gshard.hpp>
 
 #include <iostream>
@@ -15,7 +15,7 @@ template <class Spec>
 void print(std::string_view spec, const gs::cluster<mesh>& cluster) {
   const gs::tensor<float, Spec> t(cluster, {4, 7});  // a 4x7 matrix with this sharding
   std::cout << spec << '\n';
-  for (std::size_t i = 0; i < t.local_shards(); ++i) {  // simulated: this process holds all shards
+  for (std::size_t i = 0; i < t.local_shards(); ++i) {  // simulated: this process has all shards
     const auto shard = t.local_shard(i);
     const auto range = [&](int d) {
       std::cout << '[' << shard.offset(d) << ',' << shard.offset(d) + shard.extent(d) << ')';

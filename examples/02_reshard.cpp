@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Distributed tensors by hand: their types hold their shardings, and the compiler decides what is sent.
+// Distributed tensors by hand: their types contain their shardings, and the compiler chooses the communication.
 //
 //   02_reshard                 8 simulated devices, no launcher
 //   mpirun -n 4 02_reshard     one device per process

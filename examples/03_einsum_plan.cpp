@@ -26,7 +26,7 @@ static_assert(contracted::plan.collectives() == 1 && contracted::plan.count(op::
 using few_rows = product_of<P<"x", none>, P<none, "x">, gs::extent<'B', 8>, gs::extent<'M', 1024>, gs::extent<'H', 4096>>;
 using many_rows = product_of<P<"x", none>, P<none, "x">, gs::extent<'B', 65536>, gs::extent<'M', 1024>, gs::extent<'H', 64>>;
 
-// What a device receives: 3 of 4 shards of x, or of w; float has 4 bytes.
+// A device receives 3 of 4 shards of x, or of w. A float has 4 bytes.
 static_assert(few_rows::plan.bytes_received(few_rows::plan.bind({{'B', 8}, {'M', 1024}, {'H', 4096}}, std::array{4})) == 3 * 2 * 1024 * 4);
 static_assert(many_rows::plan.bytes_received(many_rows::plan.bind({{'B', 65536}, {'M', 1024}, {'H', 64}}, std::array{4})) ==
               3 * 1024 * 16 * 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A training step is one program: loss, gradients and the update of the parameters. The reductions of gradients are part of its plan.
+// A training step is one program: loss, gradients and the update of the parameters. Its plan includes the reductions of gradients.
 #include <gshard/gshard.hpp>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The paper's layer (arXiv 2006.16668, Algorithm 2): tokens travel to their experts by one all_to_all, and back by another.
+// The paper's layer (arXiv 2006.16668, Algorithm 2): tokens are sent to their experts by one all_to_all, and back by another.
 #include <gshard/gshard.hpp>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The same program on MPI ranks: mpirun -n 2 07_mpi. MPI stays the user's: gshard neither starts nor ends it.
+// The same program on MPI ranks: mpirun -n 2 07_mpi. The user initializes and finalizes MPI; gshard does neither.
 #include <gshard/gshard.hpp>
 
 #include <mpi.h>
@@ -18,7 +18,7 @@ using program = gs::program<dense, mesh, in<"BM", P<"data", none>>>;
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  {  // everything that uses the cluster ends before MPI does
+  {  // everything that uses the cluster ends before MPI_Finalize
     const auto ranks = gs::on_mpi<mesh>(MPI_COMM_WORLD);
     const gs::dims sizes{{'B', 7}, {'M', 4}, {'H', 8}};
     const std::vector<float> x(7 * 4, 1.0f);  // whole, and the same on every rank

@@ -23,7 +23,7 @@ using training = gs::program<training_step, mesh, in<"BM", P<"data", none>>, in<
 int main() {
   const gs::dims sizes{{'B', 12}, {'M', 4}, {'O', 2}};
   const std::vector<float> x(12 * 4, 1.0f), y(12 * 2, 3.0f), rate(1, 0.1f);
-  // Parameters and the state of Adam: with them the training continues as if it had not stopped.
+  // Includes the state of Adam, so that the training continues as if it had not stopped.
   const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
 
   const gs::parameter_store four(gs::simulate<mesh>(4), 42);  // 42: the seed of initial values

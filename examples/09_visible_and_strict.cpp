@@ -15,7 +15,7 @@ inline constexpr auto gathers = [](auto&, auto x, auto w) { return gs::einsum<"B
 using visible = gs::program<gathers, mesh, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>, gs::visible>;
 static_assert(visible::plan.count(op::all_gather) == 1);
 
-// In a strict program sums are stated, too: annotate says how the result is sharded, and so which collective completes it.
+// In a strict program, sums must be stated as well. annotate gives the sharding of the result, which determines the collective.
 inline constexpr auto sums = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"BM,MH->BH">(x, w)); };
 using strict = gs::program<sums, mesh, in<"BM", P<none, "x">>, in<"MH", P<"x", none>>, gs::strict>;
 static_assert(strict::plan.count(op::reduce_scatter) == 1);

@@ -12,9 +12,9 @@ inline constexpr auto mlp = [](auto& m, auto x) {
   return gs::einsum<"BH,HM->BM">(gs::relu(gs::einsum<"BM,MH->BH">(x, wi)), wo);
 };
 
-// The weights have 512 MiB; a device may hold 200 MiB. So they must be sharded.
+// The weights have 512 MiB, and a device may use 200 MiB. Therefore they must be sharded.
 using found = gs::auto_shard<mlp, gs::mesh<gs::axis<"x", 4>>, gs::in<"BM">, gs::extent<'B', 64>, gs::extent<'M', 4096>,
                              gs::extent<'H', 16384>, gs::memory_limit<200 << 20>>;
-static_assert(found::plan.collectives() == 1);  // columns of wi, rows of wo, one sum: what an expert writes
+static_assert(found::plan.collectives() == 1);  // columns of wi, rows of wo, one sum: as an expert would write it
 
 int main() { std::cout << gs::describe(found::plan) << gs::describe(found::choice, found::plan); }

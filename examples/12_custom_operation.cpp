@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An operation of your own: its rule in letters, its kernel on shards, its gradient made of verbs. The planner treats it as its own.
+// Your own operation: its rule in letters, its kernel on shards, and its gradient made of verbs. The planner treats it as a built-in one.
 #include <gshard/gshard.hpp>
 #include <gshard/report/describe.hpp>
 
@@ -16,8 +16,8 @@ using mesh = gs::mesh<gs::axis<"x">>;
 struct squared_distance {
   static constexpr std::string_view name = "squared_distance";
   static constexpr std::string_view rule = "BM,NM->BN";
-  static constexpr std::string_view sums = "M";  // results of shards of M add up, so M may be sharded
-  static constexpr double flops = 3;             // per index of the rule: the price that auto_shard and dry runs use
+  static constexpr std::string_view sums = "M";  // partial sums over shards of M add up, so M may be sharded
+  static constexpr double flops = 3;             // flops per index of the rule, for auto_shard and dry runs
 
   template <class T>
   static void run(gs::local_shard<const T> x, gs::local_shard<const T> c, gs::local_shard<T> y) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Inside an application that has MPI, Eigen and blocks of rows of its own: mpirun -n 3 15_inside_an_application. Its loop stays.
+// Inside an application with its own MPI, Eigen and blocks of rows: mpirun -n 3 15_inside_an_application. Its loop stays.
 #include <gshard/gshard.hpp>
 #include <gshard/tensor/eigen.hpp>
 
@@ -14,10 +14,10 @@ namespace gs = gshard;
 using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"rows">>;
 
-// What gshard takes over: y = A x, with A sharded by rows, and x and y alike.
+// gshard computes y = A x, with A, x and y sharded by rows.
 inline constexpr auto multiply = [](auto&, auto a, auto x) { return gs::annotate<P<"rows">>(gs::einsum<"IJ,J->I">(a, x)); };
 using matvec = gs::program<multiply, mesh, in<"IJ", P<"rows", none>, double>, in<"J", P<"rows">, double>>;
-static_assert(matvec::plan.count(gs::op::all_gather) == 1 && matvec::plan.collectives() == 1);  // of x
+static_assert(matvec::plan.count(gs::op::all_gather) == 1 && matvec::plan.collectives() == 1);  // one all_gather, of x
 
 /// The largest eigenvalue of A(i, j) = min(i, j) + 1, by the power method on the processes of `comm`.
 double largest_eigenvalue(MPI_Comm comm, int n) {
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   int ranks = 1, rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  // Where there are several ranks, rank 0 writes and the others compute, on a communicator of their own.
+  // If there are several ranks, rank 0 writes. The others compute, on their own communicator.
   const bool computes = ranks == 1 || rank > 0;
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, computes ? 1 : MPI_UNDEFINED, rank, &comm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heat equation twice: with a halo of every shard, written by hand, and with pad, written over the whole plate. The bits are those of
-// the serial loop.
+// The heat equation twice: with a halo of every shard, written by hand, and with pad, written over the whole plate. The results equal those
+// of the serial loop bit by bit.
 //
 //   16_heat_halo_and_pad                4 simulated devices
 //   mpirun -n 3 16_heat_halo_and_pad    one device per process

@@ -39,7 +39,7 @@ inline constexpr auto solve = [](auto&, auto b, auto tolerance) {
 };
 using operator_a = gs::program<apply, mesh, grid>;
 using solver = gs::program<solve, mesh, grid, in<"", P<>, double>>;
-static_assert(solver::plan.count(op::all_gather) == 0);  // nothing but borders and sums of numbers
+static_assert(solver::plan.count(op::all_gather) == 0);  // only borders and sums of scalars are sent
 
 void run(const gs::cluster<mesh>& cluster) {
   constexpr int n = 30;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A distributed FFT by transposition. Each device transforms its rows by a serial library; one all_to_all gives it columns; it transforms
-// them, too. Eigen's FFT uses FFTW with -DEIGEN_FFTW_DEFAULT -lfftw3 -lfftw3f.
+// A distributed FFT by transposition. Each device transforms its rows by a serial library. One all_to_all gives it columns, which it
+// transforms as well. Eigen's FFT uses FFTW with -DEIGEN_FFTW_DEFAULT -lfftw3 -lfftw3f.
 //
 //   18_fft                4 simulated devices
 //   mpirun -n 3 18_fft    one device per process
@@ -50,13 +50,13 @@ struct fft_along {
 };
 
 inline constexpr auto transform_2d = [](auto&, auto x) { return gs::custom<fft_along<0>>(gs::custom<fft_along<1>>(x)); };
-// The planner knows the extents: a matrix of a few kilobytes it would gather instead, in one step of less latency.
+// The planner knows the extents. It would gather a matrix of a few kilobytes instead, in one step of lower latency.
 constexpr int height = 240, width = 336;
 using fft = gs::program<transform_2d, mesh, in<"XY", P<"x", none>, std::complex<double>>, gs::extent<'X', height>, gs::extent<'Y', width>>;
 static_assert(fft::plan.count(op::all_to_all) == 1 && fft::plan.collectives() == 1);
 
 void run(const gs::cluster<mesh>& cluster) {
-  // A wave with 3 periods along the columns and 5 along the rows, and something else.
+  // A wave with 3 periods along the columns and 5 along the rows, plus another pattern.
   const double turn = 2 * std::acos(-1.0);
   std::vector<std::complex<double>> wave(height * width);
   for (int i = 0; i < height; ++i)

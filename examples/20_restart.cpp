@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A restart on another number of devices. The checkpoint has the parameters, the optimizer's state, and a note of the application.
+// A restart on another number of devices. The checkpoint contains the parameters, the optimizer's state, and a note of the application.
 //
 //   20_restart                saved on 4 simulated devices, continued on 3
 //   mpirun -n 4 20_restart    saved on 4 ranks, continued on 3 of them
@@ -25,12 +25,12 @@ inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {
   return loss;
 };
 using training = gs::program<training_step, mesh, in<"BM", P<"data", none>, double>, in<"BO", P<"data", none>, double>, in<"", P<>, double>,
-                             gs::element<double>>;  // of the parameters
+                             gs::element<double>>;  // the element type of the parameters
 
 constexpr const char* file = "20_restart.safetensors";
 const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
 
-// Trains until 20 steps are done and saves after 10, or continues there. Returns the last loss.
+// Trains until 20 steps are done and saves after 10, or resumes from that checkpoint. Returns the last loss.
 double train(const gs::cluster<mesh>& cluster, bool continues) {
   const gs::parameter_store store(cluster, 42);
   gs::executable<training> step(cluster, {{'B', 24}, {'M', 6}, {'H', 16}, {'O', 1}}, store);
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (ranks > 1) {
     const double without_stop = train(gs::on_mpi<mesh>(MPI_COMM_WORLD), false);
-    const bool is_left = rank < ranks - 1;  // the last rank is not there after the restart
+    const bool is_left = rank < ranks - 1;  // the restart does not use the last rank
     MPI_Comm fewer = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, is_left ? 0 : MPI_UNDEFINED, rank, &fewer);
     const double after_restart = is_left ? train(gs::on_mpi<mesh>(fewer), true) : 0;

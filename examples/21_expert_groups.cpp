@@ -15,7 +15,7 @@ using mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
 
 constexpr int number_of_experts = 32, experts_per_token = 8;
 
-// A group is the experts of one node. It has as many rows as uniform routing needs, and a tenth more.
+// A group has the experts of one node. It has a tenth more rows than uniform routing needs.
 template <int Groups>
 inline constexpr auto layer = [](auto& m, auto x, auto mask) {
   const double rows = Groups == 1 ? 0 : 1.1 * gs::expected_expert_groups(number_of_experts, Groups, experts_per_token);
@@ -31,7 +31,7 @@ static_assert(flat::plan.count(op::all_to_all) == 2 && grouped::plan.count(op::a
 
 template <class Program>
 std::vector<float> run(const char* what, const std::vector<float>& x, const std::vector<float>& mask, const gs::dims& sizes) {
-  constexpr std::array node{0, 0, 1, 1, 2, 2, 3, 3};  // of each device
+  constexpr std::array node{0, 0, 1, 1, 2, 2, 3, 3};  // the node of each device
   const gs::extents e = Program::plan.bind(sizes, std::array{4, 2});
   std::cout << what << ": " << gs::bytes_between_nodes(Program::plan, e, node) / 1024 << " KiB between nodes\n";
   gs::executable<Program> layer_on_devices(gs::simulate<mesh>({4, 2}), sizes);

@@ -40,7 +40,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto logits, auto rate
 template <bool Replicas>
 using program = gs::program<training_step<Replicas>, mesh, gs::in<"GSM", P<"expert", none, none>>,
                             gs::in<"GSE", P<"expert", none, none>>, gs::in<"">>;
-// The sums of gradients over replicas: an all_reduce for each of the two weights.
+// Gradients are summed over replicas: one more all_reduce for each of the two weights.
 static_assert(program<true>::plan.count(op::all_reduce) == program<false>::plan.count(op::all_reduce) + 2);
 static_assert(program<true>::plan.count(op::all_to_all) == program<false>::plan.count(op::all_to_all));
 

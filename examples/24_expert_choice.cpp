@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Expert choice (arXiv 2202.09368): every expert chooses its tokens. So all have equal loads, and a token has as many experts as want it.
+// Expert choice (arXiv 2202.09368): every expert chooses its tokens. All have equal loads, and a token may have any number of experts.
 #include <gshard/gshard.hpp>
 
 #include <cmath>
@@ -21,7 +21,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
   return std::tuple{loss, r.load};
 };
 using program = gs::program<training_step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
-// As if tokens chose experts: two exchanges forward and one in the gradients, and no dense one-hot tensor.
+// As with token choice: two exchanges forward and one in the gradients, and no dense one-hot tensor.
 static_assert(program::plan.count(op::all_to_all) == 3 && program::plan.count(op::all_gather) == 0);
 static_assert(program::plan.count(op::one_hot) == 0);
 

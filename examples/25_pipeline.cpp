@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pipeline: eight layers in four stages, each on a device of its own. Microbatches pass the stages one after the other.
+// A pipeline: eight layers in four stages, each on its own device. Microbatches pass the stages one after the other.
 #include <gshard/gshard.hpp>
 
 #include <cmath>
@@ -41,8 +41,8 @@ template <auto Model>
 using step = gs::program<Model, mesh, gs::in<"MBF", P<none, none, none>>, gs::in<"MBF", P<none, none, none>>, gs::in<"">,
                          extent<'M', microbatches>, extent<'S', stages>, extent<'R', rounds>>;
 
-// The plan has one tick of the loop, and one of its gradient, however many microbatches there are. A tick has one permute. The results of
-// the last stage arrive in one reduction. No gathers.
+// The plan has one tick of the loop, and one tick of its gradient, for any number of microbatches. A tick has one permute. The results of
+// the last stage arrive in one reduction. Nothing is gathered.
 static_assert(schedule.ticks(stages, microbatches) == 19);
 static_assert(step<pipelined>::plan.count(op::loop_begin) == 2);
 static_assert(step<pipelined>::plan.count(op::collective_permute) == 2);

@@ -28,7 +28,7 @@ using forward = gs::program<around, ring, sharded, sharded, sharded>;
 using training = gs::program<gradients, ring, sharded, sharded, sharded>;
 using on_one_device = gs::program<attend, one, replicated, replicated, replicated>;
 
-// The only communication: k and v move on three times, and backward their gradients.
+// The only communication: k and v move on three times, and their gradients in the backward pass.
 static_assert(forward::plan.count(op::collective_permute) == 2 * 3 && forward::plan.collectives() == 2 * 3);
 static_assert(training::plan.count(op::collective_permute) == 4 * 3 && training::plan.collectives() == 4 * 3);
 

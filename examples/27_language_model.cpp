@@ -42,7 +42,7 @@ using tokens = in<"GB", P<devices, none>, std::int32_t>;
 using decoding = gs::program<decoding_step, mesh, tokens, in<"", void, std::int32_t>>;
 using beams = gs::program<beam_step, mesh, tokens, in<"", void, std::int32_t>, tokens>;
 
-// Tokens go to the experts and back, in the gradients too. Nothing is gathered. Decoding sends nothing else.
+// Tokens go to the experts and back, also in the gradients. Nothing is gathered. Decoding sends nothing else.
 static_assert(training::plan.count(op::all_to_all) == 4 && training::plan.count(op::all_gather) == 0);
 static_assert(decoding::plan.count(op::all_to_all) == 2 && decoding::plan.collectives() == 2);
 static_assert(beams::plan.count(op::all_to_all) == 2 && beams::plan.collectives() == 2);
@@ -64,7 +64,7 @@ int main() {
       for (std::size_t t = 0; t < T; ++t) {
         const std::size_t start = i * 7 + row * 11, step = 1 + (i + row) % 3;
         ids[row * T + t] = token(start, step, t);
-        if (t > 0) labels[row * T + t] = token(start, step, t + 1);  // nothing tells the second token
+        if (t > 0) labels[row * T + t] = token(start, step, t + 1);  // the second token cannot be predicted
       }
     last = train(ids, labels, std::array{3e-3f}).item();
     if (i == 0) first = last;

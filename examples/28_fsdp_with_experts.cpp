@@ -12,7 +12,7 @@ using gs::axes, gs::none, gs::op, gs::P;
 
 using mesh = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 2>, gs::axis<"tensor", 2>>;
 
-// A dense feed-forward layer, then experts. F is sharded over "tensor". Fsdp: the M of every weight is sharded over "data" besides.
+// A dense feed-forward layer, then experts. F is sharded over "tensor". Fsdp: the M of every weight is also sharded over "data".
 template <bool Fsdp>
 inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
   const auto weight = [&](const char* name, const char* letters, auto by_data, auto whole) {
@@ -39,13 +39,13 @@ template <bool Fsdp>
 using step = gs::program<train<Fsdp>, mesh, tokens, tokens, gs::in<"">, gs::extent<'G', 8>, gs::extent<'S', 256>, gs::extent<'M', 128>,
                          gs::extent<'F', 512>, gs::extent<'E', 8>, gs::combine_up_to<0>>;
 
-// All collectives of a step without FSDP: nothing is gathered.
+// All collectives of a step without FSDP. Nothing is gathered.
 constexpr auto& fsdp = step<true>::plan;
 constexpr auto& replicated = step<false>::plan;
 static_assert(replicated.count(op::all_gather) == 0 && replicated.count(op::reduce_scatter) == 2);
 static_assert(replicated.count(op::all_reduce) == 7 && replicated.collectives() == 13);
-// What FSDP adds: each of the four weights is gathered where it is used, and its gradient is reduce-scattered to the devices that keep it.
-// Small ones would go together, but for combine_up_to<0>.
+// FSDP adds two collectives for each of the four weights: an all_gather where it is used, and a reduce_scatter of its gradient.
+// combine_up_to<0> keeps small collectives apart.
 static_assert(fsdp.count(op::all_gather) == replicated.count(op::all_gather) + 4);
 static_assert(fsdp.count(op::reduce_scatter) == replicated.count(op::reduce_scatter) + 4);
 static_assert(fsdp.count(op::all_reduce) == 5 && fsdp.collectives() == 19);
@@ -72,7 +72,7 @@ int main() {
     target[i] = std::cos(0.11f * float(i)) * x[i];
   }
   const std::vector<float> a = losses<false>(x, target), b = losses<true>(x, target);
-  // Sums are rounded in another order, so a token near the border between two experts may take the other one.
+  // Sums are rounded in another order, so a token near the border between two experts may choose the other one.
   bool agree = a.front() == b.front();
   for (std::size_t i = 0; i < a.size(); ++i) agree = agree && std::abs(a[i] - b[i]) < 0.01f * a[i];
   std::printf("the losses agree: %s\n", agree ? "yes" : "no");

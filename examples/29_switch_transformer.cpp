@@ -25,7 +25,7 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   return std::tuple{h + y, balance.refused, balance.busiest};
 };
 
-// The paper's auxiliary loss, 0.01 * E * sum of f_e P_e, is 0.01 * E^2 times the one of Algorithm 1, which `moe` adds.
+// The paper's auxiliary loss, 0.01 * E * sum of f_e P_e, is 0.01 * E^2 times the loss of Algorithm 1, which `moe` adds.
 template <bool Balanced>
 inline constexpr auto training_step = [](auto& m, auto x, auto target, auto mask, auto rate) {
   const auto [y, refused, busiest] = model(m, x, mask);
@@ -44,7 +44,7 @@ using training = gs::program<training_step<Balanced>, mesh, tokens, tokens, mask
 static_assert(forward::plan.count(op::all_to_all) == 2 && forward::plan.count(op::all_gather) == 0);
 static_assert(training<true>::plan.count(op::all_to_all) == 4 && training<true>::plan.count(op::all_gather) == 0);
 
-/// Of the last steps of a training.
+/// The results of the last steps of a training.
 struct outcome {
   double loss = 0, refused = 0, busiest = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Experts without slots, as in MegaBlocks (arXiv 2211.15841): no expert drops a token, however many choose it. The same layer with slots,
-// which holds as many rows, drops some.
+// Experts without slots, as in MegaBlocks (arXiv 2211.15841): no expert drops a token, for any number of choices. The same layer with
+// slots, for as many rows, drops some.
 #include <gshard/gshard.hpp>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 
 template <bool Dropless>
 constexpr gs::nn::moe_options options() {
-  constexpr double spare = 2, k = 2;  // rows or slots for twice as many choices as there are
+  constexpr double spare = 2, k = 2;  // rows or slots for twice the number of choices
   if (Dropless) return {.expert_groups = 4, .rows = {spare * k}, .dropless = true};
   return {.slots = {spare * k}};
 }
@@ -29,7 +29,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
 };
 template <bool Dropless>
 using program = gs::program<training_step<Dropless>, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
-// Two exchanges forward, and one in the gradients: as with slots. Of rows, only those in use travel, after their number.
+// Two exchanges forward, and one in the gradients, as with slots. The number of used rows is sent first, then only those rows.
 static_assert(program<true>::plan.count(op::ragged_all_to_all) == 3 && program<false>::plan.count(op::all_to_all) == 3);
 static_assert(program<true>::plan.collectives() == program<false>::plan.collectives());
 // Products of rows and matrices: two forward, and one for the gradient of rows. Each matrix has a gradient.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Trains and tries the translation model, or plans the training of large ones; installs what it needs where that is possible. See --help.
+# Trains and tries the translation model, or plans the training of large ones. Installs missing packages if possible. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
       shift 2 ;;
     --plan)
       if [[ ${2:--} != -* ]]; then plan=yes args+=("$@"); break; fi
-      args+=("$1"); shift ;;  # of the translation model
+      args+=("$1"); shift ;;  # an option of the translation model
     --plan=* | --config | --config=*) plan=yes args+=("$@"); break ;;
     --help | -h) usage; exit 0 ;;
     --) shift; args+=("$@"); break ;;
@@ -60,14 +60,15 @@ echo "Building $target in $build ($jobs at a time; the first time takes $takes)"
 quietly "$build/configure.log" cmake --preset release
 quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel "$jobs"
 
-# File names among the options are meant from where the user stands.
+# File names in the options are relative to the user's directory.
 cd "$called_from"
 if [ -n "$plan" ]; then
   [[ " ${args[*]} " = *" --html"* ]] || args+=(--html plan-run.html)
   exec "$build/examples/gshard-plan-run" "${args[@]}"
 fi
 program=("$build/examples/translate" ${args[@]+"${args[@]}"})
-# The cores are shared by the ranks, unbound: these may well be more. Simulated devices give the same bits with the same setting.
+# The ranks share the cores without being bound to them, as there may be more ranks than cores. Simulated devices give the same bits with
+# the same setting.
 cores=$(nproc 2>/dev/null || echo 1)
 threads=$((cores / ${simulate:-$ranks}))
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))} OMPI_MCA_btl_vader_single_copy_mechanism=none
@@ -75,12 +76,12 @@ if [ -n "$simulate" ] || [[ " ${args[*]-} " = *" --help "* ]]; then
   exec "${program[@]}"
 fi
 
-# A launcher gives every rank a terminal of its own, so the ranks cannot see where their output goes.
+# mpirun gives every rank its own terminal, so the ranks cannot see where their output goes.
 [ -t 1 ] || program+=(--plain)
 
 launcher=(mpirun -n "$ranks")
 if mpirun --version 2>&1 | grep -qiE 'open.?mpi|openrte'; then
-  # Quiet: what goes wrong is said by the program, and is not to be buried under what mpirun adds.
+  # Quiet: the program reports errors itself. mpirun's messages would bury them.
   launcher+=(--quiet --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
   [ "$(id -u)" -ne 0 ] || launcher+=(--allow-run-as-root)
 fi

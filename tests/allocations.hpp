@@ -9,12 +9,12 @@
 
 #include <malloc.h>
 
-// Counts what a program allocates, and how much of it it holds: replaces operator new, so one file of a program includes this.
+// Counts the allocations of a program and the bytes that it holds. It replaces operator new, so only one file of a program includes it.
 namespace allocations {
 
-inline std::atomic<bool> counts{false};  // else nothing is counted: all other tests of the program allocate through this, too
+inline std::atomic<bool> counts{false};  // false: nothing is counted, because all other tests of the program allocate through this as well
 inline std::atomic<std::int64_t> made{0};
-inline std::atomic<std::int64_t> held{0}, most_held{0};  // bytes beyond those that were held before
+inline std::atomic<std::int64_t> held{0}, most_held{0};  // bytes in addition to those held before
 
 template <class F>
 void count_during(F f) {
@@ -24,14 +24,14 @@ void count_during(F f) {
   counts = false;
 }
 
-/// Allocations while f runs, by any thread.
+/// The number of allocations while f runs, by any thread.
 template <class F>
 std::int64_t during(F f) {
   count_during(f);
   return made;
 }
 
-/// The most bytes that are held at once while f runs, by any thread, beyond those that were held before.
+/// The largest number of bytes held at once while f runs, by any thread, in addition to those held before.
 template <class F>
 std::int64_t bytes_during(F f) {
   count_during(f);
@@ -56,12 +56,12 @@ inline void give_back(void* p) {
 
 }  // namespace allocations
 
-// The other forms call these. g++ warns where it inlines but one of a pair.
+// The other overloads call these. g++ warns if it inlines only one function of a pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocations::take(bytes, std::size_t(alignment));
 }
-// Sanitizers have forms of their own for those that do not throw.
+// Sanitizers have their own overloads of those that do not throw.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept try {
   return allocations::take(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 } catch (const std::bad_alloc&) {

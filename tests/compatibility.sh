@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Compiles tests/compatibility/smoke.cpp with several compilers and versions of the libraries; prints a table of the results. See --help.
+# Compiles tests/compatibility/smoke.cpp with several compilers and versions of the libraries. Prints a table of the results. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
@@ -50,7 +50,7 @@ extra_flag() {
   fi
 }
 
-# compute <name> <compiler> <eigen> <xtensor> <mpi>: <name>.txt gets what the program prints. Empty: as installed.
+# compute <name> <compiler> <eigen> <xtensor> <mpi>: writes the program's output to <name>.txt. Empty: the installed version.
 compute() {
   local limits='-fconstexpr-ops-limit=100000000000 -fconstexpr-loop-limit=100000000' includes=("-I$top/include")
   case $2 in *clang*) limits="-fconstexpr-steps=2000000000 $(extra_flag "$2" "$4")" ;; esac
@@ -61,7 +61,7 @@ compute() {
     "${5:+$5/}mpirun" -n 2 "$build/$1" >"$build/$1.txt"
 }
 
-# version <name> <of what>: as the program knows it.
+# version <name> <of what>: the version in the program's output.
 version() {
   local text
   text=$(sed -n "s/^# $2:[[:space:]]*//p" "$build/$1.txt")
@@ -91,7 +91,7 @@ difference() {
       else print "equal" }' "$1" "$2"
 }
 
-# try <compiler> <eigen> <xtensor> <mpi>: a row of the table.
+# try <compiler> <eigen> <xtensor> <mpi>: prints a row of the table.
 reference=''
 failures=0
 rows=0

@@ -5,7 +5,7 @@
 
 #include <string>
 
-/// What f complains about: the text of the error that it throws, or nothing.
+/// The text of the error that f throws, or nothing.
 template <class F>
 std::string complaint(F f) {
   try {

@@ -5,7 +5,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-# Folders that mostly the compiler runs.
+# Folders that are mostly executed by the compiler.
 PLANNER = ("base", "ir", "trace", "grad", "nn", "optim", "pass")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Which lines and branches of include/ the tests have run in a build with coverage. See --help.
+# Lines and branches of include/ that the tests have run in a build with coverage. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
@@ -25,7 +25,8 @@ cd "$top"
 llvm-profdata-16 merge -sparse -o "$1/coverage.profdata" "$1"/profiles/*.profraw
 rm -rf "$1/coverage"
 mkdir "$1/coverage"
-# Program by program, and last what no program calls: llvm-cov mixes up functions that one program calls and another one does not.
+# One program at a time, and last the headers that no program uses: llvm-cov confuses functions that one program calls and another one does
+# not.
 for file in "$1"/tests/test_* "$1/tests/CMakeFiles/gshard_coverage_headers.dir/all_headers.cpp.o"; do
   [ -f "$file" ] || continue
   for format in text lcov; do

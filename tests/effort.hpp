@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, else a share of them. With
-/// GSHARD_EFFORT=little, which runs under sanitizers set, a third of the share.
+/// The number of random cases of a test: `most` with GSHARD_EFFORT=all, which tests/run.sh --long sets, otherwise a share of them. With
+/// GSHARD_EFFORT=little, which sanitizer runs set, a third of that share.
 template <class Count>
 Count repetitions(Count most, Count share = 5) {
   const char* const set = std::getenv("GSHARD_EFFORT");

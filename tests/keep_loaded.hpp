@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Under the address sanitizer, nothing is unloaded. Open MPI unloads its parts before the leak sanitizer looks, which then cannot tell whose a
-// leak is. For one source of a program that starts MPI.
+// Prevents unloading under the address sanitizer. Open MPI unloads its components before the leak sanitizer runs, which then cannot
+// attribute leaks. Include it in one source of a program that starts MPI.
 #if defined(__has_feature)  // clang's way to tell
 #if __has_feature(address_sanitizer)
 #define GSHARD_TEST_KEEPS_LOADED

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs the same doctest cases on every rank. Rank 0 reports as usual, with a summary of all ranks: a case
-// fails if it fails anywhere, assertions are added up. Other ranks print only their failures, as they happen,
-// so that they are seen even if the others then wait for ever. `--ranks=N` makes the run fail unless there
-// are N ranks. `--threads=multiple` asks MPI for MPI_THREAD_MULTIPLE.
+// Runs the same doctest cases on every rank. Rank 0 reports as usual, with a summary of all ranks: a case fails if it fails on any rank,
+// and assertions are added up. Other ranks print only their failures, immediately, so that they are visible even if the others then wait
+// forever. `--ranks=N` makes the run fail unless there are N ranks. `--threads=multiple` asks MPI for MPI_THREAD_MULTIPLE.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -58,7 +57,7 @@ class all_ranks_reporter : public doctest::ConsoleReporter {
 
   void test_run_end(const doctest::TestRunStats& mine) override {
     if (crashed_)
-      return ConsoleReporter::test_run_end(mine);  // in a signal handler; the others are elsewhere
+      return ConsoleReporter::test_run_end(mine);  // in a signal handler; the others do not take part
     doctest::TestRunStats all = mine;
     MPI_Allreduce(MPI_IN_PLACE, failed_.data(), int(failed_.size()), MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &all.numAsserts, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Puts small faults into a copy of the sources, one active at a time, and looks which test finds each. See --help.
+# Puts small faults into a copy of the sources, activates one at a time, and reports which test finds each. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"

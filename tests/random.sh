@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Runs random programs, which are built, on all cores: see tests/run.sh --random.
+# Runs random programs, already built, on all cores: see tests/run.sh --random.
 set -euo pipefail
 [ $# -eq 2 ] || { echo "usage: tests/run.sh --random SEEDS" >&2; exit 2; }
 build=$1 seeds=$2
@@ -11,7 +11,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 
-# one_batch <name> <first seed> <number of seeds> <command>...: prints one line, or all that was found.
+# one_batch <name> <first seed> <number of seeds> <command>...: prints one line, or everything that it found.
 one_batch() {
   local name=$1 from=$2 count=$3 seconds=600 code=0
   local log=$logs/$name-$from

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds and runs the tests; installs what they need where that is possible. See --help.
+# Builds and runs the tests; installs missing packages if possible. See --help.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../cmake/packages.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
@@ -42,7 +42,7 @@ build/no-mpi, build/no-mpi-clang, build/tsan).
 TXT
 }
 
-# run_all [options]: this script once per configuration.
+# run_all [options]: runs this script once per configuration.
 run_all() {
   local configuration failed=() took=()
   for configuration in --long "--asan --clang" "--asan-mpi --clang" --tsan --faults --mutations "--random 2000" "--kills 8"; do
@@ -62,7 +62,7 @@ all=
 long=
 werror=OFF
 target=gshard_tests
-others=()  # all options but --all
+others=()  # all options except --all
 for_ctest=()
 random_seeds=
 kills=
@@ -143,7 +143,7 @@ elif [ -n "$compiler" ]; then
 fi
 need_packages ${more[@]+"${more[@]}"}
 
-if symbolizer=$(command -v llvm-symbolizer-16); then export ASAN_SYMBOLIZER_PATH=$symbolizer; fi  # clang's looks for no such name
+if symbolizer=$(command -v llvm-symbolizer-16); then export ASAN_SYMBOLIZER_PATH=$symbolizer; fi  # clang does not search this name
 jobs=$(jobs_at_once)
 build=$top/build/$preset
 cd "$top"
@@ -161,7 +161,7 @@ fi
 if [ "$preset" = coverage ]; then
   tests_failed=
   rm -rf "$build/profiles"
-  export LLVM_PROFILE_FILE=$build/profiles/%4m.profraw  # processes of a program add to one of 4 files
+  export LLVM_PROFILE_FILE=$build/profiles/%4m.profraw  # the processes of a program share 4 files
   ctest --test-dir "$build" --output-on-failure --parallel "$jobs" ${for_ctest[@]+"${for_ctest[@]}"} || tests_failed=yes
   "$top/tests/coverage.sh" "$build"
   [ -z "$tests_failed" ] || die "Tests failed: see above"

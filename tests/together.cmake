@@ -5,7 +5,7 @@ option(GSHARD_TESTS_APART "Compile every test source alone" OFF)
 mark_as_advanced(GSHARD_TESTS_APART)
 
 # gshard_together(<variable> <unit> <source>...): sets the variable to one generated source that compiles these. It includes their headers,
-# and then each source in a namespace of its own, in which its includes find nothing new.
+# and then each source in its own namespace, where its includes have no effect.
 function(gshard_together variable unit)
   set(headers)
   set(bodies)
@@ -33,9 +33,9 @@ function(gshard_together variable unit)
   set(${variable} "${generated}" PARENT_SCOPE)
 endfunction()
 
-# gshard_compile_together(<variable> <target> <source>...): sets the variable to what is compiled in place of these sources: many at a time.
-# Four fifths of what a unit of twelve emits are the library's inline functions, which the linker then drops.
-# Alone stay sources with macros or conditions on what they include, and those that define what another namespace declares.
+# gshard_compile_together(<variable> <target> <source>...): sets the variable to generated sources, each of which compiles many of these.
+# Four fifths of the code of a unit of twelve are the library's inline functions, which the linker then drops. Sources with macros or
+# conditional includes, and sources that define declarations of another namespace, are compiled alone.
 function(gshard_compile_together variable target)
   if(GSHARD_TESTS_APART)
     set(${variable} ${ARGN} PARENT_SCOPE)
@@ -45,7 +45,7 @@ function(gshard_compile_together variable target)
   set(group)
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" own REGEX "^(#(if|define|include)|template <>|namespace (gshard|std)|extern \"C\")|^[a-z:]+ [a-z_]+::[a-z_]+[(]")
-    string(REGEX REPLACE "^(#include [^;]*;?)+" "" own "${own}")  # the includes that nothing stands before
+    string(REGEX REPLACE "^(#include [^;]*;?)+" "" own "${own}")  # the includes at the top
     list(FILTER own EXCLUDE REGEX "^#if")
     if(own)
       list(APPEND units "${source}")
@@ -53,7 +53,7 @@ function(gshard_compile_together variable target)
       list(APPEND group "${source}")
     endif()
   endforeach()
-  set(most 40)  # the largest units take 2 GB then
+  set(most 40)  # then the largest units take 2 GB
   list(LENGTH group count)
   math(EXPR together "(${count} + ${most} - 1) / ${most}")
   set(begin 0)
@@ -69,8 +69,8 @@ function(gshard_compile_together variable target)
   set(${variable} ${units} PARENT_SCOPE)
 endfunction()
 
-# gshard_programs_together(<target> <source>...): adds an executable that contains these programs. Its first argument names the one that it
-# runs, as its source without folder and ending. A source without a main is compiled only.
+# gshard_programs_together(<target> <source>...): adds an executable that contains these programs. Its first argument is the name of the
+# program to run: its source without folder and extension. A source without a main is only compiled.
 function(gshard_programs_together target)
   set(functions)
   set(choices)
@@ -81,7 +81,7 @@ function(gshard_programs_together target)
     file(READ "${source}" text)
     string(FIND "${text}" "int main(" main)
     if(NOT main EQUAL -1)
-      # As another function than main, it returns its status.
+      # A function other than main must return its status explicitly.
       string(SUBSTRING "${text}" 0 ${main} head)
       string(SUBSTRING "${text}" ${main} -1 tail)
       string(REGEX REPLACE "^int main\\(" "int run_it(" tail "${tail}")

@@ -17,7 +17,7 @@ HERE = "bench/compile"
 BUDGET = TOP / HERE / "budget.txt"
 LIMIT = 1.10
 REFERENCE = "Eigen/Core"
-# Measure -> the compiler that counts it, and what it counts.
+# Measure -> its compiler and its description.
 MEASURES = {
     "templates": ("g++ 12", "specializations of templates"),
     "allocated": ("g++ 12", "bytes for types, declarations and constant expressions, without garbage collection"),
@@ -46,7 +46,7 @@ class Case:
     name: str
     source: str            # a file, or text of several lines
     flags: tuple = ()
-    code: bool = False     # seconds and peak memory with -O2 and an object file, not of the front end alone
+    code: bool = False     # True: measures seconds and peak memory with -O2 and an object file. False: of the front end alone
     budget: bool = True
     in_tests: bool = True  # counted by the test, which may take a minute of CPU time
 
@@ -228,7 +228,7 @@ def parse():
 
 
 def check_counts(compiler, budget):
-    why = why_not_comparable(budget, compiler.name)  # others print other reports, or lack an option
+    why = why_not_comparable(budget, compiler.name)  # other compilers print other reports, or lack an option
     if not why:
         reference = compiler.count(reference_case())
         why = why_not_comparable(budget, compiler.name, reference)

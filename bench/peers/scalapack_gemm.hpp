@@ -20,7 +20,7 @@ class scalapack_gemm {
   ~scalapack_gemm();
 
   void run();
-  /// f(row, column, element of C) for those that this process holds.
+  /// Calls f(row, column, element of C) for the elements on this process.
   void for_each(const std::function<void(std::int64_t, std::int64_t, T)>& f) const;
 
  private:

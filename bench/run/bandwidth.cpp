@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kernels that do little arithmetic per byte, on arrays of 64 MiB, each beside a plain loop that copies: what it reads and writes is as
-// much as the kernel reads and writes, so the ratio of the times is that of the bandwidths.
+// Kernels that do little arithmetic per byte, on arrays of 64 MiB, compared with a plain loop that copies. Each copies as many bytes as the
+// kernel reads and writes, so the ratio of the times is the ratio of the bandwidths.
 // usage: bench_bandwidth [rounds]
 #include <gshard/kernel/elementwise/adam.hpp>
 #include <gshard/kernel/move/fill.hpp>
@@ -25,10 +25,10 @@ namespace {
 
 namespace ks = gshard::kernel;
 
-constexpr std::int64_t count = 1 << 24;  // floats of an array
+constexpr std::int64_t count = 1 << 24;  // floats per array
 constexpr double array_bytes = 4.0 * double(count);
 
-// A loop of loads and stores, as in STREAM: compilers would call memcpy, which is another matter.
+// A loop of loads and stores, as in STREAM. Without the attribute, compilers would call memcpy.
 #if defined(__clang__)
 [[clang::no_builtin("memcpy", "memmove")]]
 #else
@@ -38,7 +38,7 @@ void copy(const float* __restrict from, float* __restrict to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
-/// Memory as an executor's: on the boundary of a cache line.
+/// Memory as an executor allocates it, aligned to a cache line.
 struct array {
   gshard::buffer memory;
 
@@ -53,7 +53,7 @@ struct arrays {
   std::vector<std::int32_t> labels = std::vector<std::int32_t>(std::size_t(count / 8192), 3);
 };
 
-/// `halves`: what the kernel reads and writes, in arrays.
+/// `halves`: the number of arrays that the kernel reads and writes.
 void measure(arrays& a, const std::string& what, int halves, std::function<void()> kernel, int rounds) {
   const auto copies = [&a, halves] {
     for (int left = halves; left > 0; left -= 2)

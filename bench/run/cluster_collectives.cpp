@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Collectives of programs on several nodes: in two levels, in one level, and by MPI's own calls, beside their bound: the bytes that a node must
-// receive from others, over the rate of its link.
+// Collectives of programs on several nodes: in two levels, in one level, and by MPI's own calls. They are compared with a bound: the bytes
+// that a node must receive from others, divided by the rate of its link.
 // usage: mpirun ... bench_cluster_collectives BIT_PER_SECOND [rounds]
 #include <gshard/comm/mpi.hpp>
 #include <gshard/gshard.hpp>
@@ -48,7 +48,7 @@ class contest {
     const int part = int(n / ranks_);
     const std::vector<float> from(std::size_t(n), 1.0f);
     std::vector<float> to(from.size());
-    const double others = double(nodes_ - 1) / nodes_;  // of a tensor, on nodes with equal numbers of ranks
+    const double others = double(nodes_ - 1) / nodes_;  // the share of a tensor on other nodes, if all nodes have as many ranks
     compare<all_reduce>("all_reduce of " + text(bytes), {{'A', n}}, 2 * others * double(bytes),
                         [&] { MPI_Allreduce(from.data(), to.data(), int(n), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
     compare<reduce_scatter>("reduce_scatter of " + text(bytes), {{'A', n}}, others * double(bytes),
@@ -56,7 +56,7 @@ class contest {
     compare<all_gather>("all_gather of " + text(bytes), {{'A', n}}, others * double(bytes),
                         [&] { MPI_Allgather(from.data(), part, MPI_FLOAT, to.data(), part, MPI_FLOAT, MPI_COMM_WORLD); });
   }
-  /// `block`: the elements that a rank sends to each other one.
+  /// `block`: the number of elements that a rank sends to each other rank.
   void blocks(std::int64_t block) {
     const std::vector<float> from(std::size_t(block * ranks_), 1.0f);
     std::vector<float> to(from.size());
@@ -110,7 +110,7 @@ class contest {
                 slowest[1] / slowest[0], slowest[2] / slowest[0], least > 0 ? double(most) / least : 1.0);
     std::fflush(stdout);
   }
-  /// What the node with the most has received from others.
+  /// The largest number of bytes that a node has received from others.
   std::int64_t between_nodes() {
     std::vector<std::int64_t> received(node_.size(), 0);  // by node
     received[std::size_t(node_[std::size_t(rank_)])] = levels_.on().received()[0].between_nodes;

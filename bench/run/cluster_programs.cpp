@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs on several nodes: training steps of Transformers with and without experts, a mixture-of-experts layer with its gradients, and
-// a product of matrices that are sharded along both dims, beside ScaLAPACK's. Each time is compared with the bytes between nodes over the
-// rate of a link, with the local steps alone, and with one device. usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds]
-// [transformer | moe | product]
+// Programs on several nodes: training steps of Transformers with and without experts, a mixture-of-experts layer with its gradients, and a
+// product of matrices that are sharded along both dims. The product is compared with ScaLAPACK's. Each time is compared with the bytes
+// between nodes divided by the rate of a link, with the local steps alone, and with one device.
+// usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds] [transformer | moe | product]
 #include <gshard/comm/mpi.hpp>
 #include <gshard/gshard.hpp>
 
@@ -45,7 +45,7 @@ double slowest(double mine) {
   MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return all;
 }
-/// The median of the times of all ranks together.
+/// The median over rounds of the slowest rank's time.
 double median_together(int rounds, const std::function<double()>& once) {
   std::vector<double> all;
   for (int round = 0; round < rounds; ++round) {
@@ -142,7 +142,7 @@ class contest {
   double rate_;
   int rounds_, ranks_ = 1, rank_ = 0;
 
-  /// What the node with the most receives from others. `node`: of each rank.
+  /// The largest number of bytes that a node receives from others. `node`: the node of each rank.
   std::int64_t most_of_a_node(const std::vector<int>& node, std::int64_t mine) const {
     std::vector<std::int64_t> received(std::size_t(ranks_), 0);  // by node
     if (!node.empty()) received[std::size_t(node[std::size_t(rank_)])] = mine;
@@ -184,7 +184,7 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
   all.peer("no overlap", time, with(gs::overlap_mode::off), step);
 }
 
-// Slots for 1.25 times the choices, in one or two chunks, or without slots: rows for twice the choices, of which those in use travel.
+// Slots for 1.25 times the choices, in one or two chunks. Or no slots: rows for twice the choices, of which only the used ones are sent.
 template <int Chunks>
 inline constexpr gs::nn::moe_options slots{.slots = {1.25}, .second = gs::second_expert::always, .chunks = Chunks};
 inline constexpr gs::nn::moe_options without_slots{.second = gs::second_expert::always, .expert_groups = 8, .rows = {4}, .dropless = true};
@@ -217,7 +217,8 @@ void moe(contest& all) {
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks, %.2fx dropless\n", "", whole / two, whole / dropless);
 }
 
-// Eight experts per token, once with a row per expert, and once with one per node: the experts of a node are a group; that in chunks, too.
+// Eight experts per token: with a row per expert, and with a row per node, where the experts of a node are a group. The latter in two
+// chunks as well.
 using node_mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
 template <int Groups, int Chunks>
 inline constexpr auto eight_experts_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
@@ -243,13 +244,13 @@ double eight_experts(contest& all, const std::string& what, int nodes) {
                  });
 }
 void expert_groups(contest& all) {
-  const std::vector<int> node = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD).on().nodes().node;  // of each rank
+  const std::vector<int> node = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD).on().nodes().node;  // the node of each rank
   const int nodes = int(std::set<int>(node.begin(), node.end()).size());
   if (nodes != 2 && nodes != 4) return;
   const double rows = eight_experts<1>(all, "MoE, row per expert", nodes);
   const double once = nodes == 2 ? eight_experts<2>(all, "MoE, row per node", nodes) : eight_experts<4>(all, "MoE, row per node", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast with a row per node\n", "", rows / once);
-  if (all.ranks() > 4) return;  // then a rank has no multiple of two of the token groups
+  if (all.ranks() > 4) return;  // otherwise no rank has a multiple of two token groups
   const double chunks = nodes == 2 ? eight_experts<2, 2>(all, "row per node, 2 chunks", nodes)
                                    : eight_experts<4, 2>(all, "row per node, 2 chunks", nodes);
   if (all.rank() == 0) std::printf("%-22s %9.2fx as fast in 2 chunks\n", "", once / chunks);

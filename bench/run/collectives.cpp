@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a program's communication costs beside MPI's own calls for the same bytes, on the ranks that mpirun starts.
+// The communication of programs, compared with MPI's own calls for the same bytes, on the ranks that mpirun starts.
 // usage: mpirun -n 2 bench_collectives [rounds]
 #include <gshard/comm/mpi.hpp>
 #include <gshard/gshard.hpp>
@@ -33,7 +33,7 @@ static_assert(reshard::plan.count(gs::op::all_to_all) == 1 && reduce_scatter::pl
 
 constexpr std::int64_t MiB = 1 << 20;
 
-/// A program that is run again and again on what it was given first: element i of every rank's shard is i.
+/// Runs a program repeatedly on its first input: element i of every rank's shard is i % 1000.
 template <class Program>
 class runner {
  public:
@@ -54,7 +54,8 @@ class contest {
       : ranks_(ranks), rank_(rank), rounds_(rounds), messages_(gs::on_mpi<mesh>(MPI_COMM_WORLD)),
         shared_(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.shared_memory = true})) {}
 
-  /// Rows become columns: of an n x n matrix, rank r has rows r n / ranks on, and then columns r n / ranks on.
+  /// Reshards an n x n matrix from rows to columns. Rank r has the n / ranks rows from r n / ranks on, and then the columns with these
+  /// indices.
   void rows_to_columns(std::int64_t n) {
     const std::int64_t part = n / ranks_, block = part * part;
     std::vector<float> from(std::size_t(part * n), 1.0f), to(from.size()), packed(from.size()), received(from.size());
@@ -123,7 +124,7 @@ class contest {
             times(bytes));
   }
 
-  /// Row blocks of an application, of 1, 2, ... shares of the rows, and equal row blocks of a tensor, in both directions.
+  /// Copies in both directions between row blocks of an application, with 1, 2, ... shares of the rows, and equal row blocks of a tensor.
   void local_blocks(std::int64_t bytes) {
     const std::int64_t width = 1024, n = bytes / width / std::int64_t(sizeof(float)), shares = ranks_ * (ranks_ + 1) / 2;
     const auto given = [&](std::int64_t r) { return n * (r * (r + 1) / 2) / shares; };  // the first row of rank r

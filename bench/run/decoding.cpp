@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Greedy decoding of a language model with experts on one device: with a cache of keys and values, and without one, where each token costs a
-// run over all positions before it. Then the decoded text as a prompt: in one step, and token by token. All decode the same tokens, or the
-// program fails.
+// Greedy decoding of a language model with experts on one device: with a cache of keys and values, and without one, where each token costs
+// a run over all positions before it. Then the decoded text as a prompt: in one step, and token by token. The program fails if the decoded
+// tokens differ.
 // usage: bench_decoding [rounds]
 #include <gshard/gshard.hpp>
 
@@ -24,7 +24,7 @@ namespace {
 using mesh = gs::mesh<gs::axis<"expert">>;
 constexpr std::size_t sequences = 4, tokens = 64;
 
-// With a slot for each token, both compute the same.
+// With a slot for each token, both models compute the same logits.
 inline constexpr nn::language_model_options options{
     .layers = 4, .moe = {.slots = gs::capacity{8}, .second = gs::second_expert::always, .swiglu = true}};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// C = A B of square matrices whose rows are spread over the ranks: gshard's plans, a ring of messages by hand, ScaLAPACK, and the local
-// products alone, which nobody beats. A run of a side ends when all ranks are done.
+// C = A B of square matrices whose rows are sharded over the ranks: gshard's plans, a ring of messages by hand, ScaLAPACK, and the local
+// products alone as the lower bound. A run of a side ends when all ranks are done.
 // usage: mpirun -n 2 bench_distributed_gemm [rounds] [extent]
 #include <gshard/gshard.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
@@ -61,7 +61,7 @@ T b_at(std::int64_t i, std::int64_t j) {
   return number<T>(2, i, j);
 }
 
-/// The rows of the three matrices that this rank has.
+/// The rows of the three matrices on this rank.
 template <class T>
 struct rows_of_ranks {
   int ranks = 1, rank = 0;
@@ -74,7 +74,7 @@ struct rows_of_ranks {
   std::int64_t count() const { return count(rank); }
 };
 
-/// The next block of B travels while the one that is here is multiplied.
+/// Sends the current block of B on and receives the next one while it is multiplied.
 template <class T>
 class ring_by_hand {
  public:
@@ -110,7 +110,7 @@ class ring_by_hand {
   std::vector<T> c;
 };
 
-/// This rank's rows of C, all operands at hand.
+/// This rank's rows of C. The rank has all of B.
 template <class T>
 class local_product {
  public:
@@ -130,7 +130,7 @@ class local_product {
   std::vector<T> c;
 };
 
-/// A side, and how to see its result: f(row, column, element) for those that this rank holds.
+/// A side of the comparison. `for_each` calls f(row, column, element) for the elements of the result on this rank.
 template <class T>
 struct competitor {
   using visitor = std::function<void(std::int64_t, std::int64_t, T)>;
@@ -139,7 +139,7 @@ struct competitor {
   std::function<void(const visitor&)> for_each;
 };
 
-/// C w is to be A (B w), for a vector w.
+/// Checks C w = A (B w) for a vector w.
 template <class T>
 void verify(const competitor<T>& side, std::int64_t n, int rank) {
   const auto w = [](std::int64_t j) { return number<double>(3, j, j); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What it takes to simulate: a training step of 600 billion weights on 2048 cores, its plan made at run time, one point of a sweep over
-// meshes, and what 4096 cores that all exchange data put on every link.
+// The time to simulate a training step of 600 billion weights on 2048 cores: its plan made at run time, one point of a sweep over meshes,
+// and the load of every link. The last case has 4096 cores that all exchange data.
 // usage: bench_dry_run [rounds]
 #include <gshard/sim/dry_run.hpp>
 #include <gshard/sim/network/link_loads.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Training steps of a mixture of experts under the workloads W1 and W2, before and after experts are placed by their load, beside the
-// improvement that a dry run predicts from a hardware file: rows of a table in Markdown. No choice of an expert is lost in either.
+// Training steps of a mixture of experts under the workloads W1 and W2, before and after experts are placed by their load. Prints rows of a
+// Markdown table, with the improvement that a dry run predicts from a hardware file. No token loses a choice in either case.
 // usage: mpirun -n 4 bench_expert_balance HARDWARE.json CLUSTER [runs]
 #include <gshard/gshard.hpp>
 #include <gshard/io/hardware_file.hpp>
@@ -34,7 +34,7 @@ using mesh = gs::mesh<gs::axis<"x">>;
 constexpr int experts = 16, replicas = 24, ranks = 4;
 constexpr std::int64_t groups = 4, tokens = 2048, model = 256, hidden = 128;
 
-/// The routing is an input. `Slots`: of an expert, or of a replica, in percent of the tokens of a group.
+/// The routing is an input. `Slots`: the slots of an expert or a replica, in percent of the tokens of a group.
 template <int Slots, bool Replicas>
 inline constexpr auto layer = [](auto& m, auto x, auto logits, auto rate) {
   constexpr double whole = Replicas ? experts : Slots * experts / 100.0;
@@ -72,8 +72,8 @@ struct contest {
   gs::cluster<mesh> ranks_ = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   std::vector<float> x = std::vector<float>(std::size_t(groups * tokens * model));
 
-  /// Steps of a program. `move`: called after the first step, with the demand of experts; returns the share of slots that the busiest device
-  /// fills.
+  /// Runs the steps of a program. `move` is called after the first step with the demand of the experts. It returns the share of slots that
+  /// the busiest device fills.
   template <class Program>
   result run(const gs::routing_workload& w, const std::function<double(gs::executable<Program>&, const std::vector<double>&)>& move) {
     gs::executable<Program> train(ranks_, sizes);

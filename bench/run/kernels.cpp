@@ -152,7 +152,7 @@ void copy(benchmark::State& state) {
   count_bytes(state, 8.0 * static_cast<double>(large));
 }
 
-/// Routing of 2048 tokens in one group to 2 experts each, or more: args experts, model.
+/// Routing of 2048 tokens in one group to `choices` experts each. Arguments: experts, model.
 struct routing {
   ks::gating_sizes n;
   std::int64_t model;
@@ -174,7 +174,7 @@ struct routing {
   void route() {
     float aux, overflow;
     ks::top_k_gating<float>(gates.data(), nullptr, slot.data(), weight.data(), &aux, nullptr, &overflow, nullptr, n,
-                           n.choices == 2, {1, 2, 3}, 0);  // the second of two is drawn
+                           n.choices == 2, {1, 2, 3}, 0);  // the second of two experts is drawn
   }
   double kept_bytes() const { return 4.0 * static_cast<double>(n.experts * n.capacity * model); }
 };
@@ -193,7 +193,7 @@ void top_8_gating(benchmark::State& state) {
   for (auto _ : state) r.route();
   count_tokens(state);
 }
-/// The same by std::partial_sort of the experts of each token.
+/// The same gating by std::partial_sort of the experts of each token.
 void top_8_gating_by_sort(benchmark::State& state) {
   const routing r(state, 8);
   const std::int64_t choices = r.n.choices, experts = r.n.experts;
@@ -267,7 +267,7 @@ void attention(benchmark::State& state, bool causal, bool gradient) {
   const double products = static_cast<double>(s.heads * s.depth * s.queries * s.keys) / (causal ? 2 : 1);
   count_flops(state, (gradient ? 10 : 4) * products);
 }
-/// The same by two products and a softmax, with all scores in memory.
+/// The same attention by two products and a softmax, with all scores in memory.
 void attention_of_scores(benchmark::State& state) {
   const extents sizes{{'D', 64}, {'H', 8}, {'K', state.range(0)}, {'Q', state.range(0)}};
   const ks::operand_dims q = operand("QHD", sizes), k = operand("KHD", sizes), w = operand("HQK", sizes);
@@ -306,8 +306,7 @@ void register_contractions() {
     const char* name;
     extents sizes;
   };
-  // The MoE layers and the transformer step of the measured baselines: 8 groups of 256 tokens, 32 sequences
-  // of 32.
+  // The extents of the measured baselines, MoE layers and a Transformer step: 8 groups of 256 tokens, 32 sequences of 32.
   const model models[] = {
       {"M512", {{'G', 8}, {'S', 256}, {'M', 512}, {'E', 8}, {'C', 64}, {'H', 2048}}},
       {"M128", {{'G', 8}, {'S', 256}, {'M', 128}, {'E', 16}, {'C', 32}, {'H', 512}}},

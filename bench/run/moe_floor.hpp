@@ -13,8 +13,8 @@
 namespace bench {
 
 /// The mixture-of-experts layer of arXiv 2006.16668 as one would write it by hand for one device: top-2 gating with capacity 2S/E, tokens
-/// sorted by expert, one pair of products per expert over just its tokens, no allocation while it runs. What gshard is compared with; by the
-/// same gemm, and on several threads in the same way: experts and rows are shared among them.
+/// sorted by expert, one pair of products per expert over just its tokens, no allocation while it runs. The baseline of gshard's layer. It
+/// uses the same gemm, and divides experts and rows among threads in the same way.
 class moe_floor {
  public:
   std::vector<float> x, wg, wi, wo, dy;              // [T,M] [M,E] [E,M,F] [E,F,M] [T,M]
@@ -91,7 +91,7 @@ class moe_floor {
  private:
   std::int64_t T_, M_, F_, E_, C_;
   std::vector<float> gates_, weight_;
-  std::vector<std::int64_t> expert_, row_, start_, source_;  // by choice: expert, row in the sorted tokens or -1; by row: choice
+  std::vector<std::int64_t> expert_, row_, start_, source_;  // by choice: expert, sorted row or -1; by expert: first row; by row: choice
   std::vector<float> in_, h_, out_, din_, dh_, dout_, dweight_, dgates_;
 
   template <class F>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The mixture-of-experts layer, forward and with all gradients, on one device: gshard's plans with slots and without (dropless), and that
-// with slots by hand, in turn.
+// The mixture-of-experts layer on one device, forward and with all gradients, in turn: gshard's plans with slots and without (dropless),
+// and a layer with slots by hand.
 // usage: bench_moe_layer [rounds]
 #include <gshard/base/build_options.hpp>
 #include <gshard/gshard.hpp>
@@ -36,7 +36,7 @@ constexpr layer moe(const gs::parameter_scope& m, gs::symbol x) {
   const gs::symbol h = gs::relu(gs::einsum<"EGCM,EMF->EGCF">(gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x), wi));
   return {gs::einsum<"GSEC,GECM->GSM">(route.combine, gs::einsum<"EGCF,EFM->GECM">(h, wo)), wg, wi, wo};
 }
-/// The same without slots: experts get all choices.
+/// The same layer without slots: experts get all choices.
 constexpr layer dropless(const gs::parameter_scope& m, gs::symbol x) {
   const gs::symbol wg = m.param("wg", "ME", gs::init::fan_in("M")), gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
   const gs::gating_result route = gs::top2_gating(gates, gs::capacity::unlimited(), gs::second_expert::always);
@@ -58,7 +58,7 @@ using forward_program = gs::program<forward<Layer>, mesh, gs::in<"GSM">>;
 template <auto Layer>
 using training_program = gs::program<with_gradients<Layer>, mesh, gs::in<"GSM">, gs::in<"GSM">>;
 
-/// A program whose inputs are written and whose steps run, and nothing else: results stay where they are.
+/// Writes the inputs of a program and runs its steps. The results are not copied.
 template <class Program>
 struct prepared {
   gs::executable<Program> program;

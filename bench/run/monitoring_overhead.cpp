@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the watch of waits with a run_scope costs, and telemetry: training steps of about 10 ms with and without them.
+// The cost of the watch of waits with a run_scope, and of telemetry: training steps of about 10 ms with and without them.
 // usage: mpirun -n 2 bench_monitoring_overhead [rounds]
 #include <gshard/gshard.hpp>
 #include <gshard/run/telemetry.hpp>
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
                                         })},
                                        {"without again", step_without}},
                                       rounds, false, [] { MPI_Barrier(MPI_COMM_WORLD); });
-    const auto ratio = [&](std::size_t side) {  // of neighbours in time
+    const auto ratio = [&](std::size_t side) {  // the median ratio to the runs without monitoring in the same round
       std::vector<double> all;
       for (std::size_t i = 0; i < sides[0].seconds.size(); ++i)
         all.push_back(2 * sides[side].seconds[i] / (sides[0].seconds[i] + sides[3].seconds[i]));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What gshard adds to its kernels: a step of a plan, the call of a program, and an operation outside of programs, on data so small that
-// little else is left.
+// The overhead of gshard around its kernels: a step of a plan, the call of a program, and an operation outside of programs, on tiny data.
 // usage: bench_overhead [rounds]
 #include <gshard/gshard.hpp>
 
@@ -18,10 +17,10 @@ using gs::none, gs::P;
 namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
-constexpr int calls = 20000;      // of what takes less than a microsecond
-constexpr std::int64_t edge = 8;  // of the matrices
+constexpr int calls = 20000;      // calls per run, as one call takes less than a microsecond
+constexpr std::int64_t edge = 8;  // the extent of the matrices' dims
 
-/// Steps of two kinds in turn, which no compiler makes one of.
+/// Two kinds of steps in turn, so that no compiler can merge them.
 inline constexpr auto chain = [](auto&, auto x) {
   for (int i = 0; i < 100; ++i) x = gs::softmax(gs::map<[](auto v) { return v + 1; }>(x));
   return x;

@@ -27,7 +27,7 @@ using program = calibrate::transformer_program<model<Saved>>;
 
 constexpr std::int64_t vocabulary = 4096, sequences = 16, length = 128;
 
-/// A training step with a policy, on parameters of its own.
+/// A training step with a policy, with its own parameters.
 template <gs::remat_policy Saved>
 class trainer {
  public:
@@ -39,7 +39,7 @@ class trainer {
   void run() { losses_.push_back(step_(tokens_[0], tokens_[1], tokens_[2], rate_).local_shard(0).data[0]); }
   const std::vector<float>& losses() const { return losses_; }
   std::int64_t activations() const { return step_.engine().arena_bytes(); }
-  /// Of parameters and optimizer state.
+  /// The bytes of parameters and optimizer state.
   std::int64_t parameters() const {
     std::int64_t bytes = 0;
     for (const gs::parameter& p : step_.engine().plan().parameters) bytes += step_.engine().value(p.value).bytes(0);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// Side by side: every side of a comparison runs once in every round, so that what disturbs the machine disturbs all of them.
+// Every side of a comparison runs once in every round, so that disturbances of the machine affect all of them.
 namespace bench {
 
 struct side {
@@ -18,8 +18,8 @@ struct side {
   std::vector<double> seconds{};
 };
 
-/// Runs all sides, in turn, `rounds` times after one that is not counted, calling `before` each time; one process prints a line of JSON for
-/// each. Returns the sides with their seconds.
+/// Runs all sides in turn for `rounds` rounds, after one that is not counted. Calls `before` before each run. Prints a line of JSON for
+/// each side if `prints`. Returns the sides with their seconds.
 inline std::vector<side> compare(const std::string& what, std::vector<side> sides, int rounds, bool prints = true,
                                  const std::function<void()>& before = [] {}) {
   for (int round = -1; round < rounds; ++round)

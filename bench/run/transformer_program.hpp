@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-// The training step of the benchmarks, tokens for it, and the cluster that it runs on.
+// The training step of the benchmarks, its tokens, and its cluster.
 namespace bench {
 
 using calibrate::expert_mesh;

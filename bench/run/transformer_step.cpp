@@ -50,7 +50,7 @@ void run(const char* side, const gs::cluster<mesh>& on, int steps, bool prints, 
   if (!prints) return;
   std::printf("{\"case\": \"transformer loss, %d ranks\", \"side\": \"%s\", \"first\": %.4f, \"last\": %.4f}\n", int(groups), side,
               losses.front(), losses.back());
-  if (is_first)  // what runs later in this process holds at least as much
+  if (is_first)  // the peak of later runs in this process cannot be smaller
     std::printf("{\"case\": \"transformer memory, %d ranks\", \"side\": \"%s\", \"peak MiB\": %.0f}\n", int(groups), side,
                 double(used.ru_maxrss) / 1024);
 }

@@ -25,8 +25,8 @@ inline void write_inputs(const gs::executor& run) {
   }
 }
 
-/// Runs on inputs of its own until the program has chosen whether its collectives overlap. Communicates: as the program, as often on every
-/// rank.
+/// Runs with generated inputs until the program has chosen whether its collectives overlap. Communicates: as the program, equally often on
+/// every rank.
 inline void choose_overlap(gs::executor& run) {
   do {
     write_inputs(run);
@@ -34,7 +34,7 @@ inline void choose_overlap(gs::executor& run) {
   } while (run.measures_overlap());
 }
 
-/// A program whose steps run alone: the ranks do not compare their calls. It has not run, and has no inputs.
+/// A program whose steps run alone: the ranks do not compare their calls. It has not run yet, and has no inputs.
 template <class Program>
 std::shared_ptr<gs::executor> unprepared_program(const gs::any_cluster& on, const gs::dims& sizes, int threads) {
   auto run = std::make_shared<gs::executor>(Program::plan, gs::kernels_of<Program>, on, sizes, gs::parameter_store(on));

@@ -18,13 +18,13 @@
 #include <tuple>
 #include <vector>
 
-// The collectives of programs: over the devices of a node, over one device of each node, and over all.
+// The collectives of programs: within a node, between one device of each node, and over all devices.
 namespace calibrate {
 
 using cluster_mesh = gs::mesh<gs::axis<"node">, gs::axis<"rank">>;
 
-/// A collective beside a small step that does not need it: it is in flight, as in most programs. The other axis of the mesh shards R, so
-/// groups move different data: of equal data, nodes receive less.
+/// A collective together with a small step that does not need it, so that it is in flight, as in most programs. The other axis of the mesh
+/// shards R, so groups move different data. Nodes receive fewer bytes of equal data.
 template <class To>
 inline constexpr auto reshard_to = [](auto&, auto x, auto beside) { return std::tuple{gs::annotate<To>(x), beside * beside}; };
 template <gs::label Other, gs::label Axes>
@@ -62,8 +62,8 @@ class collective_points {
     std::size_t sample = 0;
   };
   sampler& samples_;
-  gs::any_cluster on_;         // chooses in twelve runs whether a short collective overlaps
-  gs::any_cluster in_flight_;  // long ones always do
+  gs::any_cluster on_;         // decides in the first twelve runs whether a short collective overlaps
+  gs::any_cluster in_flight_;  // long collectives always overlap
   gs::machine machine_;
   int threads_;
   double link_bytes_;

@@ -35,7 +35,7 @@ struct options {
   int rounds = 5;
 };
 
-/// Nodes, and ranks per node. Throws if the nodes have different numbers of ranks.
+/// The number of nodes, and of ranks per node. Throws if the nodes have different numbers of ranks.
 std::pair<int, int> shape_of(const std::vector<int>& node) {
   const int nodes = int(std::set<int>(node.begin(), node.end()).size()), ranks = int(node.size()) / nodes;
   for (const int n : node)
@@ -43,7 +43,7 @@ std::pair<int, int> shape_of(const std::vector<int>& node) {
   return {nodes, ranks};
 }
 
-/// The start and the rate of a network: the times of its shortest exchange, and between its longest two.
+/// The start and the rate of a network: the time of its shortest exchange, and the slope between its two longest ones.
 void fit(const gs::measured_curve& c, double& start, double& rate) {
   if (!c.known()) return;
   start = c.value[0];
@@ -77,7 +77,7 @@ gs::hardware measured_cluster(const options& o, std::vector<summary>& spreads, s
   m.memory_bytes = 12.0 * double(elements) / local.of(memory).typical;
 
   sampler samples;
-  double link_bytes = 0;  // per second, of a probe
+  double link_bytes = 0;  // bytes per second, as a probe measures them
   if (nodes > 1) {
     const auto probe = bound_program<gather<"rank", "node">>(on, {{'R', ranks}, {'A', 1 << 16}, {'I', 8}}, mine);
     sampler s;

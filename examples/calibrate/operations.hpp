@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-// Products of matrices by their smallest extent; and all other operations, in a training step that all ranks run at once, each alone.
+// Measures matrix products by their smallest extent, and all other operations in a training step. All ranks run it at once, each on its
+// own.
 namespace calibrate {
 
 using one_axis = expert_mesh;
@@ -107,8 +108,8 @@ class operation_times {
         for (std::size_t k = 0; k < now_.size(); ++k) seconds_[r][k].push_back(now_[k]);
       }
   }
-  /// A line through the times of both sizes; or through the larger one and 0, if one of its numbers were below 0. The times of products are
-  /// scaled by the seconds that they take in the larger training step, in which their operands are in other layouts, too.
+  /// A line through the times of both sizes. If its start or slope would be negative: a line through the larger size and 0. The times of
+  /// products are scaled by their seconds in the larger training step, in which their operands have other layouts.
   void store(gs::measured_times& times, int processes) const {
     std::array<std::array<double, kinds>, 2> steps{}, bytes{};
     double expected = 0;
@@ -142,7 +143,7 @@ class operation_times {
  private:
   static constexpr std::size_t kinds = std::size_t(gs::op::count_);
   std::array<std::shared_ptr<gs::executor>, 2> runs_;
-  std::array<std::array<std::vector<double>, kinds>, 2> seconds_;  // by size and kind: of all ranks together, in each round
+  std::array<std::array<std::vector<double>, kinds>, 2> seconds_;  // by size and kind: the sum over all ranks, in each round
   std::array<double, kinds> now_{};
   std::chrono::steady_clock::time_point begun_;
 

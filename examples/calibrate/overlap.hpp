@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <tuple>
 
-// How much of a collective passes while products run that do not need it.
+// The share of a collective that overlaps with products that do not need it.
 namespace calibrate {
 
 inline constexpr auto chain = [](auto x, auto w) {
@@ -30,7 +30,7 @@ using both_program = gs::program<both_at_once, cluster_mesh, partial_sum, gs::in
 
 class overlap_points {
  public:
-  /// `bytes` and `rows`: of the sum and of the products, so that they take about as long.
+  /// `bytes` of the sum and `rows` of the products: chosen so that both take about as long.
   overlap_points(sampler& samples, const gs::any_cluster& on, int threads, std::int64_t bytes, std::int64_t rows) : samples_(samples) {
     const gs::dims products{{'N', rows}, {'M', 256}, {'H', 256}};
     gs::dims both = products;
@@ -40,7 +40,7 @@ class overlap_points {
     products_ = add("products", bound_program<products_program>(on, products, threads));
     both_ = add("both", bound_program<both_program>(on, both, threads));
   }
-  /// Below 0 if products and collectives slow each other down, as on cores that all ranks share.
+  /// Negative if products and collectives slow each other down, as on cores that all ranks share.
   double hidden() const {
     const double a = samples_.of(sum_).typical, b = samples_.of(products_).typical, c = samples_.of(both_).typical;
     return std::clamp((a + b - c) / std::min(a, b), -1.0, 1.0);

@@ -13,20 +13,20 @@
 #include <utility>
 #include <vector>
 
-// Measures what all ranks do at once: interleaved rounds, and more of them where times differ.
+// Measures functions that all ranks run at once, in interleaved rounds. Takes more rounds of samples that differ.
 namespace calibrate {
 
 class sampler {
  public:
-  /// Measures `run`, which all ranks call together. It runs so often in a row that a sample takes at least `least` seconds.
+  /// Measures `run`, which all ranks call together. A sample repeats it until it takes at least `least` seconds.
   std::size_t add(std::string name, std::function<void()> run, double least = 4e-3) {
     const double once = timed(run, 1);
     const int times = int(std::clamp(least / std::max(once, 1e-7), 1.0, 2000.0));
     points_.push_back({std::move(name), std::move(run), times, {}, 0});
     return points_.size() - 1;
   }
-  /// Takes `rounds` samples of each point in turn. Then up to twice as many of those that spread by more than a tenth. A point has no
-  /// further sample after three of them and `longest` seconds.
+  /// Takes `rounds` samples of each point in turn. Points that spread by more than a tenth get up to twice as many further samples. A point
+  /// with three samples and `longest` seconds gets no further one.
   void measure(int rounds, double longest = 0.5) {
     for (int round = 0; round < 3 * rounds; ++round)
       for (point& p : points_) {
@@ -46,12 +46,12 @@ class sampler {
     std::string name;
     std::function<void()> run;
     int times = 1;
-    std::vector<double> seconds;  // of a run, in each sample; the same on all ranks
-    double sampled = 0;           // seconds of all samples
+    std::vector<double> seconds;  // seconds per run in each sample; the same on all ranks
+    double sampled = 0;           // the total seconds of all samples
   };
   std::vector<point> points_;
 
-  /// Seconds of the slowest rank.
+  /// The seconds of the slowest rank.
   static double timed(const std::function<void()>& run, int times) {
     MPI_Barrier(MPI_COMM_WORLD);
     const auto begin = std::chrono::steady_clock::now();

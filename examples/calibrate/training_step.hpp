@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-// The training step that is calibrated and measured: an encoder-decoder Transformer with a mixture of experts in every second layer, or
+// The training step for calibration and measurement: an encoder-decoder Transformer, with a mixture of experts in every second layer or
 // without experts; loss, gradients, Adam.
 namespace calibrate {
 

@@ -16,12 +16,12 @@
 #include <random>
 #include <vector>
 
-// Runs a plan on simulated devices and on one, with the same numbers.
+// Runs a plan on simulated devices and on one device, with the same inputs.
 namespace planning {
 
 namespace detail {
 
-/// More than this is not simulated: bytes of all shards together, operations, and devices.
+/// The limits of a simulation: bytes of all shards together, operations, and devices.
 inline constexpr double most_bytes = 4e9, most_flops = 2e11, most_devices = 512;
 
 inline void check_affordable(const planned& p) {
@@ -39,7 +39,7 @@ using whole_tensors = gs::testing::arrays;
 
 struct outcome {
   whole_tensors results;
-  std::int64_t received = 0;  // bytes, by the device that receives most in each step
+  std::int64_t received = 0;  // bytes, for the device that receives most in each step
 };
 
 /// Runs a plan once.
@@ -65,7 +65,7 @@ inline request on_one_device(request r) {
   return r;
 }
 
-/// Multiples of 1/4, whose sums are exact in any order; or, where products shall be, powers of 2, mostly 1 and -1; or indices.
+/// Multiples of 1/4, whose sums are exact in any order. If `multiplies`: powers of 2, mostly 1 and -1. For int32: indices.
 inline whole_tensors random_inputs(const request& r, std::uint32_t seed) {
   std::mt19937 gen(seed);
   const auto below = [&](std::int64_t n) { return std::int64_t(gen() % std::uint64_t(n)); };
@@ -84,17 +84,17 @@ inline whole_tensors random_inputs(const request& r, std::uint32_t seed) {
 
 }  // namespace detail
 
-/// How far apart are what a plan computes on its mesh and what one device computes.
+/// The difference between the results on the mesh and on one device.
 struct comparison {
-  double largest_error = 0;   // infinite where devices disagree
-  double allowed = 0;         // 0 where the numbers make every order of computing exact
+  double largest_error = 0;   // infinite if a difference is NaN
+  double allowed = 0;         // 0 if the inputs make every order of computation exact
   std::int64_t received = 0;  // bytes that the simulated devices received, as in plan_facts
 
   bool equal() const { return largest_error <= allowed; }
 };
 
-/// Runs a plan on simulated devices and on one, with random numbers whose sums and products are exact in any order. Where results depend
-/// on roundings all the same, as those of exp, 1e-12 (of float 1e-5) of the largest number that goes in or comes out is allowed.
+/// Runs a plan on simulated devices and on one device. The inputs are random numbers whose sums and products are exact in any order. If
+/// results depend on rounding, as for exp, errors up to 1e-12 (1e-5 for float) of the largest input or output are allowed.
 inline comparison compare(const request& r, const planned& p, std::uint32_t seed = 1) {
   detail::check_affordable(p);
   const detail::whole_tensors inputs = detail::random_inputs(r, seed);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-// What is typed, for the program and for those who write requests as it is typed.
+// Parses the command line, for the program and for code that writes requests as command lines.
 namespace planning {
 
 namespace detail {
@@ -32,7 +32,7 @@ inline const std::string about_one =
 
 }  // namespace detail
 
-/// A command line that was understood.
+/// A parsed command line.
 struct command_line {
   std::string mesh, type = "f32";
   bool json = false, check = false, draw = false, passes = false, keep_partial = false;
@@ -70,7 +70,7 @@ class command_parser {
   command_parser(const command_parser&) = delete;
   command_parser& operator=(const command_parser&) = delete;
 
-  /// Throws CLI::Error: CLI::Success where help was asked for, CLI::ParseError where the words make no sense.
+  /// Throws CLI::Success if help was requested, and CLI::ParseError if the words are invalid.
   const command_line& parse(std::vector<std::string> words) {
     // "-inf" is a number, not options.
     for (std::size_t i = words.size(); i-- > 1;)
@@ -78,12 +78,12 @@ class command_parser {
         words[i - 1] += "=" + words[i];
         words.erase(words.begin() + std::ptrdiff_t(i));
       }
-    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    std::reverse(words.begin(), words.end());  // the order that CLI11 expects
     line_ = {};
     app_.parse(std::move(words));
     return line_;
   }
-  /// Prints what such an error says, and returns the exit status.
+  /// Prints the message of such an error, and returns the exit status.
   int exit(const CLI::Error& e) const { return app_.exit(e); }
 
  private:
@@ -106,7 +106,7 @@ class command_parser {
     if (added->get_positional()) return;
     added->allow_extra_args(false);
   }
-  /// A subcommand with its options, and at the end of its help the example.
+  /// Adds a subcommand with its options. Its help ends with the example.
   void add(const command& c) {
     CLI::App* sub = app_.add_subcommand(c.name, c.what);
     for (const option& o : c.options) add(*sub, o);

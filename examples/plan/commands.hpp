@@ -12,7 +12,7 @@
 
 namespace planning {
 
-/// All subcommands: a new one is a function like these and its name here.
+/// All subcommands. To add one, write a function like these and add its name here.
 inline std::vector<command> commands() {
   return {einsum_command(), reshard_command(), map_command(),     reduce_command(),     softmax_command(),   layer_norm_command(),
           conv_command(),   pool_command(),    pad_command(),     slice_command(),      reverse_command(),   roll_command(),

@@ -16,7 +16,7 @@ namespace planning {
 
 namespace detail {
 
-/// Colors of the blocks in turn; nothing where the terminal shall stay as it is.
+/// Colors the blocks in turn, or leaves the text unchanged.
 class palette {
  public:
   explicit palette(bool colors) : on_(colors) {}
@@ -41,7 +41,7 @@ inline int holder_of(const gs::short_list& axes, std::int64_t index, std::span<c
   return device;
 }
 
-/// All the devices that hold the same block as `holder`: those that differ from it in other axes alone.
+/// The devices that hold the same block as `holder`: they differ from it only in other axes.
 inline std::string holders_text(const gs::short_list& axes, int holder, std::span<const int> mesh, const std::vector<int>& order) {
   const gs::device_group same(mesh, ~axes.mask(), holder);
   if (gs::device_count(mesh) > most_listed) return std::to_string(same.size()) + (same.size() == 1 ? " device" : " devices");
@@ -53,7 +53,7 @@ inline std::string holders_text(const gs::short_list& axes, int holder, std::spa
   return s + "}";
 }
 
-/// One row per block of a dim that is sharded: its indices, how full it is, who has it. The middle of a long list is left out.
+/// One row per block of a sharded dim: its indices, how full it is, and its devices. The middle of a long list is omitted.
 inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh, const palette& colors) {
   constexpr std::int64_t most_rows = 16, ends = 4, cells = 16;
   const std::span<const int> extents = extents_of(mesh);
@@ -85,8 +85,8 @@ inline std::string draw_blocks(const shape& s, int d, const gs::mesh_shape& mesh
 
 }  // namespace detail
 
-/// The layout of a tensor: for every sharded dim its blocks and the devices that hold them. A block that is short shows '.'. The last
-/// line says how many copies of every element there are.
+/// The layout of a tensor: the blocks of every sharded dim, and the devices that hold them. '.' marks the missing part of a short block.
+/// The last line has the number of copies of every element.
 inline std::string draw(const std::string& title, const tensor_facts& t, const gs::mesh_shape& mesh, bool colors) {
   const shape& s = t.whole;
   std::string text = title + "  " + text_of(s, mesh) + "  local " + text_of(t.local) + "\n";

@@ -14,31 +14,31 @@
 
 namespace planning {
 
-/// A tensor of a plan: its shape, and that of its largest shard.
+/// A tensor of a plan: its shape, and the shape of its largest shard.
 struct tensor_facts {
   shape whole;
   std::vector<std::int64_t> local;
 };
 
-/// Where an axis is before and after a step: it shards a dim, holds copies, or holds the addends of a partial sum.
+/// The use of an axis before and after a step: it shards a dim, holds copies, or holds the addends of a partial sum.
 struct axis_move {
   static constexpr int copies = -1, sums = -2;
   int axis = 0, from = copies, to = copies;
-  bool halo = false;  // devices have more or other indices of the dim than their block: what windows read
+  bool halo = false;  // devices hold more or other indices of the dim than their block, as windows read them
 
   bool operator==(const axis_move&) const = default;
 };
 
-/// What one step of a plan does, for printing.
+/// A step of a plan, for printing.
 struct step_facts {
   std::string called;            // its kinds: "all_to_all", "all_gather+all_to_all"
-  std::vector<int> axes;         // between whose devices data move
-  std::vector<axis_move> moves;  // of all its tensors
+  std::vector<int> axes;         // the axes over which devices exchange data
+  std::vector<axis_move> moves;  // the moves of all its tensors
   std::vector<tensor_facts> in, out;
-  std::int64_t bytes = 0;  // received by the device that receives most
-  std::int64_t flops = 0;  // of the device that computes most
+  std::int64_t bytes = 0;  // bytes that the device with the most receives
+  std::int64_t flops = 0;  // flops of the device with the most
   int groups = 0, group_size = 1;
-  std::vector<std::vector<int>> members;  // of the groups; left out for more than 16 devices
+  std::vector<std::vector<int>> members;  // the devices of the groups; empty for more than 16 devices
 };
 
 struct plan_facts {
@@ -48,7 +48,7 @@ struct plan_facts {
   std::int64_t bytes = 0, flops = 0;
 };
 
-/// Devices are listed one by one up to this many.
+/// The largest number of devices that are listed one by one.
 inline constexpr int most_listed = 16;
 
 namespace detail {
@@ -57,7 +57,7 @@ inline tensor_facts facts_of(const planned& p, std::int32_t v) {
   const gs::value& value = p.at(v);
   tensor_facts t{shape_of(value, p.sizes, p.tables.orders), {}};
   std::int64_t most = -1;
-  gs::value in_mesh_order = value;  // in which the first device has the largest blocks
+  gs::value in_mesh_order = value;  // its first device has the largest blocks
   in_mesh_order.layout.order = 0;
   const gs::device_group different(extents_of(p.tables.mesh), axes_of_halos(value), 0);
   for (int m = 0; m < different.size(); ++m) {
@@ -76,13 +76,13 @@ inline int place_of(int axis, const gs::sharding& s) {
   return s.is_partial(axis) ? axis_move::sums : s.dim_of(axis);  // -1: copies
 }
 
-/// Multiplies, and refuses what cannot be counted.
+/// Multiplies. Refuses an overflow.
 inline std::int64_t times(std::int64_t a, std::int64_t b) {
   if (__builtin_mul_overflow(a, b, &a)) throw refusal("the operations of a step are too many to count: make the extents smaller");
   return a;
 }
 
-/// The product of the extents of all loops: those of the result, and of the operands that are not read through windows.
+/// The product of the extents of all factors of the result, and of the operands that are not read through windows.
 inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
   std::uint32_t seen = 0;
   std::int64_t count = 1;
@@ -93,7 +93,7 @@ inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
       seen |= factor;
     }
   };
-  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::ring_operand(n) : -1;  // the others are sharded as the work is
+  const std::int32_t last = n.kind == gs::op::looped_einsum ? gs::ring_operand(n) : -1;  // the other tensors are sharded like the work
   for (const bool now : {false, true}) {
     if ((n.output() == last) == now) look(n.rule.out[0], s.out[0]);
     for (std::size_t i = 0; i < s.in.size(); ++i)
@@ -102,7 +102,7 @@ inline std::int64_t iterations(const gs::node& n, const step_facts& s) {
   return count;
 }
 
-/// The taps of all windows of a convolution or pool that no second operand has.
+/// The number of taps of all windows of a convolution or pool without a second operand.
 inline std::int64_t taps(const planned& p, const gs::node& n) {
   std::int64_t count = 1;
   for (int d = 0; d < n.rule.windows.size(); ++d)
@@ -110,8 +110,9 @@ inline std::int64_t taps(const planned& p, const gs::node& n) {
   return count;
 }
 
-/// Of an einsum or a convolution: a multiplication and an addition for every product, an addition alone with one operand. Of a pool: one
-/// for every tap. Of the others that compute: one for every element of the largest tensor. What moves elements computes nothing.
+/// An einsum or a convolution has a multiplication and an addition for every product, with one operand an addition alone. A pool has one
+/// operation for every tap. Other operations that compute have one for every element of the largest tensor. Operations that only move
+/// elements have none.
 inline std::int64_t flops_of(const planned& p, const gs::node& n, const step_facts& s) {
   switch (n.kind) {
     case gs::op::einsum:
@@ -155,7 +156,7 @@ inline void add_groups(step_facts& s, std::uint32_t axes, const gs::mesh_shape& 
   }
 }
 
-/// How a tensor's move goes along each axis, if no tensor before goes so.
+/// Adds the move of a tensor along each axis, without duplicates.
 inline void add_moves(step_facts& s, std::uint32_t axes, const gs::value& before, const gs::value& after, const gs::mesh_shape& mesh) {
   const std::uint32_t halos = axes_of_halos(before) | axes_of_halos(after);
   for (int a = 0; a < mesh.rank(); ++a) {
@@ -199,7 +200,7 @@ inline plan_facts facts_of(const planned& p) {
   for (const gs::port& i : p.tables.inputs) f.inputs.push_back(detail::facts_of(p, i.value));
   for (const gs::port& o : p.tables.outputs) f.outputs.push_back(detail::facts_of(p, o.value));
   for (const gs::node& n : p.tables.steps) {
-    if (n.kind == gs::op::annotate) continue;  // a second name, nothing is done
+    if (n.kind == gs::op::annotate) continue;  // only a second name: there is nothing to run
     f.steps.push_back(detail::facts_of(p, n));
     f.bytes += f.steps.back().bytes;
     f.flops += f.steps.back().flops;

@@ -15,10 +15,10 @@
 // The indices of a tensor's dims that each device holds.
 namespace planning { namespace detail {
 
-/// What a device holds of every dim.
+/// The interval of indices that a device holds, for every dim.
 using holding = std::array<gs::interval, gs::max_rank>;
 
-/// The axes over which a tensor has halos: devices have other indices of a dim than their block, as windows read them.
+/// The axes over which a tensor has halos: devices hold other indices of a dim than their block, as windows read them.
 inline std::uint32_t axes_of_halos(const gs::value& v) {
   std::uint32_t axes = 0;
   for (int d = 0; d < v.windows.size(); ++d)
@@ -26,7 +26,7 @@ inline std::uint32_t axes_of_halos(const gs::value& v) {
   return axes;
 }
 
-/// What a device holds of a tensor: its blocks, or what its blocks of other dims read through windows.
+/// The indices of a tensor on a device: its blocks, or the indices that windows read for its blocks of other dims.
 inline holding held(const planned& p, const gs::value& v, int device) {
   const std::span<const int> mesh = extents_of(p.tables.mesh);
   const gs::device_orders orders{p.tables.orders, gs::device_count(mesh)};
@@ -42,7 +42,7 @@ inline holding held(const planned& p, const gs::value& v, int device) {
   return h;
 }
 
-/// How many indices `has` and `wanted` share; `wanted` may go beyond the end of the dim, where it begins anew.
+/// The number of common indices of `has` and `wanted`. `wanted` may go beyond the end of the dim and continue at its begin.
 inline std::int64_t overlap(const gs::interval& has, const gs::interval& wanted, std::int64_t extent) {
   const std::int64_t n = has.common(wanted).size();
   return wanted.end > extent ? n + has.shifted(extent).common(wanted).size() : n;

@@ -43,7 +43,7 @@ inline nlohmann::ordered_json json_of(const step_facts& s, const gs::mesh_shape&
 
 }  // namespace detail
 
-/// The same as to_text, for programs. A dim is null where the axis shards none; "output" is the first of "outputs".
+/// The content of to_text as JSON. A dim is null if the axis shards none. "output" is the first of "outputs".
 inline nlohmann::ordered_json to_json(const plan_facts& f) {
   nlohmann::ordered_json j;
   auto& mesh = j["mesh"] = nlohmann::ordered_json::array();

@@ -16,7 +16,7 @@ namespace planning {
 
 inline std::span<const int> extents_of(const gs::mesh_shape& mesh) { return {mesh.extents.data(), std::size_t(mesh.rank())}; }
 
-/// A mesh as it is written on the command line: `x=2,y=4`, major to minor.
+/// Parses a mesh from the command line: `x=2,y=4`, major to minor.
 inline gs::mesh_shape parse_mesh(std::string_view text) {
   gs::mesh_shape mesh;
   scanner in("mesh", text, "x=2,y=4");

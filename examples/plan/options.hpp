@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-// What subcommands are told: their options, and the texts that were given for them.
+// The options of subcommands, and their values.
 namespace planning {
 
-/// What all subcommands share.
+/// The settings that all subcommands share.
 struct setting {
   gs::mesh_shape mesh;
   gs::dtype type = gs::dtype::f32;
@@ -29,11 +29,11 @@ struct setting {
   std::int64_t loop_above = gs::compile_options{}.loop_bytes;
 };
 
-/// An option of a subcommand. It is asked for by its first name, without the dashes.
+/// An option of a subcommand. Its key is its first name, without the dashes.
 struct option {
   enum class takes { nothing, text, texts };
 
-  std::string names;  // "--dims,--axis"; without dashes: an argument by its place
+  std::string names;  // "--dims,--axis"; without dashes: a positional argument
   std::string what;
   takes kind = takes::text;
   bool required = false;
@@ -54,7 +54,7 @@ inline std::vector<std::int64_t> parse_numbers(std::string_view what, std::strin
   return list;
 }
 
-/// The texts that were given for the options of a subcommand.
+/// The values of the options of a subcommand.
 class arguments {
  public:
   setting on;
@@ -94,7 +94,7 @@ class arguments {
       throw refusal("malformed --" + key + " \"" + t + "\": expected a number, as in 0.5 or -inf");
     return value;
   }
-  /// One of some words.
+  /// The index of the value in `words`.
   std::size_t choice(const std::string& key, const std::vector<std::string>& words, std::size_t otherwise) const {
     if (!has(key)) return otherwise;
     const auto at = std::find(words.begin(), words.end(), text(key));
@@ -102,7 +102,7 @@ class arguments {
     return std::size_t(at - words.begin());
   }
 
-  /// The dims that --key names, negative ones from the back; without it, all.
+  /// The dims of --key; negative ones count from the back. Without --key: all dims.
   std::vector<int> dims(const std::string& key, int rank) const {
     std::vector<int> list;
     if (!has(key))
@@ -126,14 +126,14 @@ class arguments {
     return list[0];
   }
 
-  /// Refuses one number where it is not clear which of several dims it is for.
+  /// Refuses a single number if it could apply to several dims.
   void check_dims_said(const std::string& key, int rank) const {
     if (has(key) && !has("dims") && rank > 1 && numbers(key).size() == 1)
       throw refusal("--" + key + " " + text(key) + ": give one number per dim, or say with --dims which dim it is for");
   }
 
-  /// One number of --key for every dim: with --dims for these, in their order, else for all. One number alone is for each of --dims, or
-  /// for each of `alone`, if there are any.
+  /// The values of --key for every dim. They apply to --dims, in that order, or without it to all dims. A single number applies to each of
+  /// --dims, or without it to each of `alone`, unless that is empty.
   std::vector<std::int64_t> per_dim(const std::string& key, std::vector<std::int64_t> otherwise, std::int64_t least, std::int64_t most,
                                     const std::vector<int>& alone = {}) const {
     if (!has(key)) return otherwise;
@@ -167,10 +167,10 @@ class arguments {
   }
 };
 
-/// A subcommand: what it is called, what it takes, and the request that its arguments make.
+/// A subcommand: its name, its options, and the request that it makes of its arguments.
 struct command {
   std::string name, what;
-  std::string example;  // its arguments, as they are typed
+  std::string example;  // its arguments as on the command line
   std::vector<option> options;
   request (*make)(const arguments&);
 };
@@ -192,11 +192,11 @@ inline option dims_option(const std::string& what) {
   return {"--dims,--dim,--axis,--axes", what + "; negative ones count from the back"};
 }
 
-/// Where windows may be asked to begin, how far to step, ...: no more than the planner's 32 bits hold.
+/// The limit of window offsets, strides and so on: the planner stores them in 32 bits.
 inline constexpr std::int64_t most_of_window = 1'000'000'000;
 
 namespace detail {
-/// A request for operands of the element type that was asked for.
+/// A request for operands of the requested element type.
 inline request start(const arguments& a, const std::vector<shape>& inputs) {
   request r;
   r.mesh = a.on.mesh;

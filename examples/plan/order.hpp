@@ -85,7 +85,7 @@ inline option ids_option() {
 struct indexed {
   shape table, ids;
   int at = 0;
-  std::vector<std::int64_t> rows;  // the extents of what the ids pick
+  std::vector<std::int64_t> rows;  // the extents of what each id picks
 };
 inline indexed read_indexed(const arguments& a) {
   indexed r{a.tensor("in"), a.tensor("ids"), 0, {}};

@@ -28,9 +28,9 @@ inline std::string place_text(int at) {
   return at == axis_move::copies ? "copies" : at == axis_move::sums ? "sums" : "dim " + std::to_string(at);
 }
 
-/// "dim 0 -> dim 1", "dim 0 halo"; with the axes before it where axes move differently.
+/// "dim 0 -> dim 1", "dim 0 halo"; prefixed with the axes if they move differently.
 inline std::string moves_text(const std::vector<axis_move>& moves, const gs::mesh_shape& mesh) {
-  std::vector<std::pair<std::string, std::string>> ways;  // where from and to, and the axes that go that way
+  std::vector<std::pair<std::string, std::string>> ways;  // the move, and its axes
   for (const axis_move& m : moves) {
     const std::string way = (m.halo && m.from == m.to ? "" : place_text(m.from) + " -> ") + place_text(m.to) + (m.halo ? " halo" : "");
     const auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.first == way; });
@@ -84,7 +84,7 @@ inline line line_of(const step_facts& s, const gs::mesh_shape& mesh) {
 
 }  // namespace detail
 
-/// A plan, one line per step, its columns two spaces apart, then what comes out and the totals of a device.
+/// Prints a plan: one line per step, with columns two spaces apart, then the outputs and the totals per device.
 inline std::string to_text(const plan_facts& f) {
   std::vector<detail::line> lines;
   for (const step_facts& s : f.steps) lines.push_back(detail::line_of(s, f.mesh));

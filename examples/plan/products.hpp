@@ -63,7 +63,7 @@ inline option equation_option(const std::string& example) {
   return {"equation", "such as \"" + example + "\"", option::takes::text, true};
 }
 
-/// What may be said of windows, per spatial dim.
+/// The options of windows, per spatial dim.
 inline std::vector<option> window_options() {
   return {{"--stride,--strides", "how far windows are apart, one number or one per spatial dim (1)"},
           {"--pad,--padding", "padding on both sides, one number or one per spatial dim; or same, or valid (0)"},
@@ -76,7 +76,7 @@ inline std::vector<option> window_options() {
 /// Windows of `taps` over dims of these extents, from the options above.
 inline std::vector<gs::conv_window> read_windows(const arguments& a, const std::vector<std::int64_t>& extents,
                                                    const std::vector<std::int64_t>& taps) {
-  std::vector<int> wide;  // what one number is for
+  std::vector<int> wide;  // the dims to which a single number applies
   for (std::size_t d = 0; d < taps.size(); ++d)
     if (taps[d] > 1) wide.push_back(int(d));
   const auto per_dim = [&](const char* key, const std::vector<std::int64_t>& otherwise, std::int64_t least) {

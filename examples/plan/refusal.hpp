@@ -12,7 +12,7 @@ namespace planning {
 
 namespace gs = gshard;
 
-/// What the command line asks for cannot be planned: one sentence that says what to do instead.
+/// The request cannot be planned. The message is one sentence with a remedy.
 struct refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -42,10 +42,10 @@ inline std::string remedy(gs::fault what, const gs::mesh_shape& mesh) {
 }
 }  // namespace detail
 
-/// Throws if something was reported.
+/// Throws if a problem was reported.
 inline void refuse(const gs::diagnostic& problem, const gs::mesh_shape& mesh) {
   if (!problem) return;
-  gs::diagnostic without_line = problem;  // it is one of this program's own
+  gs::diagnostic without_line = problem;  // the line is in this program
   without_line.line = 0;
   throw refusal(gs::describe(without_line) + "; " + detail::remedy(problem.what, mesh));
 }

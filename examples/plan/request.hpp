@@ -18,30 +18,30 @@
 
 namespace planning {
 
-/// What is to be planned: tensors, and the operation between them as the verbs of the library.
+/// A request to plan: tensors, and an operation between them, written with the verbs of the library.
 struct request {
   struct operand {
     shape is;
     gs::dtype type = gs::dtype::f32;
-    /// Of int32: the ids are below this.
+    /// For int32: the ids are less than this.
     std::int64_t below = 0;
   };
   gs::mesh_shape mesh;
   std::vector<operand> inputs;
-  /// How all results shall lie. Without it they lie as comes cheapest.
+  /// The sharding of all results. Without it, the planner chooses the cheapest.
   std::optional<shape> output;
   /// Without `output`: a partial sum may stay pending.
   bool keep_partial = false;
   /// Einsums loop over operands and sums of more bytes per device.
   std::int64_t loop_above = gs::compile_options{}.loop_bytes;
-  /// For a check: the result depends on the order of its roundings, whatever numbers are taken.
+  /// For a check: the result depends on the order of rounding, for any inputs.
   bool rounds = false;
-  /// For a check: numbers whose products are exact, in place of those whose sums are.
+  /// For a check: inputs whose products are exact, instead of inputs whose sums are exact.
   bool multiplies = false;
   std::function<std::vector<gs::symbol>(gs::builder&, std::span<const gs::symbol>)> body;
 };
 
-/// A plan that was made at run time, and the extents that it was made for.
+/// A plan that was made at run time, and its extents.
 struct planned {
   gs::plan_tables tables;
   gs::extents sizes;
@@ -58,7 +58,7 @@ inline std::int64_t elements_of(const std::vector<std::int64_t>& extents) {
   return n;
 }
 
-/// Refuses tensors whose bytes could not be counted.
+/// Refuses tensors whose bytes cannot be counted.
 inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
   gs::byte_count bytes(gs::size_of(gs::dtype::f64));
   for (const std::int64_t e : s.extents) bytes.times(e);
@@ -66,13 +66,13 @@ inline void check_size(const shape& s, const gs::mesh_shape& mesh) {
     throw refusal("the shape \"" + text_of(s, mesh) + "\" is too large to count its bytes: make its extents smaller");
 }
 
-/// How a tensor lies, as a layout of a program.
+/// The sharding of a shape, as a layout of a program.
 inline gs::sharding layout_in(gs::builder& b, const shape& s) {
   gs::sharding layout = s.layout;
   layout.order = s.order.empty() ? std::uint8_t(0) : b.order_of(s.order);
   return layout;
 }
-/// The result under a second name that lies as `wanted` says; what makes it leaves the same sums pending.
+/// Annotates the result with the sharding `wanted`. Its producer leaves the same partial sums pending.
 inline gs::symbol lay_out(gs::symbol x, const shape& wanted) {
   gs::value& made = x.owner->program.at(x.id);
   if (made.producer >= 0) made.layout.partial = wanted.layout.partial;
@@ -81,11 +81,11 @@ inline gs::symbol lay_out(gs::symbol x, const shape& wanted) {
   for (int d = 0; d < wanted.rank(); ++d)
     for (int i = 0; i < wanted.layout[d].size(); ++i) named.add(b.mesh.name(wanted.layout[d][i]), d);
   const gs::symbol y = gs::annotate(x, named);
-  if (wanted.layout.partial && !b.failed()) b.program.at(y.id).layout = layout_in(b, wanted);  // annotate takes complete tensors alone
+  if (wanted.layout.partial && !b.failed()) b.program.at(y.id).layout = layout_in(b, wanted);  // annotate accepts only complete tensors
   return y;
 }
 
-/// "ac->a": the equation by which the dims of a tensor become these, in this order. All others are reduced.
+/// "ac->a": the equation that keeps these dims of a tensor, in this order, and reduces all others.
 inline std::string equation_of(int rank, const std::vector<int>& kept) {
   std::string text;
   for (int d = 0; d < rank; ++d) text += char('a' + d);
@@ -94,7 +94,7 @@ inline std::string equation_of(int rank, const std::vector<int>& kept) {
   return text;
 }
 
-/// --out must have the extents that the inputs give.
+/// Checks that --out has the extents that the inputs give.
 inline void check_output(const shape& output, const shape& made, const gs::mesh_shape& mesh) {
   gs::diagnostic problem;
   const std::string text = text_of(output, mesh);
@@ -124,7 +124,7 @@ inline gs::extents bind(gs::list_view<gs::dim> dims, const gs::mesh_shape& mesh)
   return p.bind({}, extents_of(mesh));
 }
 
-/// An operand whose dims are known by their extents, whatever tensor they belong to.
+/// An operand whose dims are identified by their extents, across all tensors.
 inline gs::symbol add_input(gs::builder& b, const request::operand& o, const gs::mesh_shape& mesh) {
   check_size(o.is, mesh);
   gs::dim_list dims;
@@ -135,7 +135,7 @@ inline gs::symbol add_input(gs::builder& b, const request::operand& o, const gs:
   return {&b, id};
 }
 
-/// The shape that a program makes; refused if it is empty or too large.
+/// The shape of the result. Refuses an empty or too large one.
 inline shape shape_made(const gs::builder& b, gs::symbol x) {
   shape made = shape_of(x.get(), bind(b.program.dims, b.mesh), b.program.orders);
   for (int d = 0; d < made.rank(); ++d)
@@ -147,8 +147,8 @@ inline shape shape_made(const gs::builder& b, gs::symbol x) {
 
 }  // namespace detail
 
-/// Traces, propagates, partitions and schedules, all at run time. Extents need not be multiples of the axes that shard them.
-/// `observer`: as of `gshard::compile`. Throws `refusal` for a request that has no plan.
+/// Traces, propagates, partitions and schedules, all at run time. Extents need not be multiples of the axes that shard them. `observer`: as
+/// for `gshard::compile`. Throws `refusal` if the request has no plan.
 template <class Observer = decltype(gs::no_observer)>
 planned make_plan(const request& r, const Observer& observer = gs::no_observer) {
   gs::builder b;

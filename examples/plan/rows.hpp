@@ -21,7 +21,7 @@ namespace planning {
 
 namespace detail {
 
-/// The extents of a result in which dims of extent 1, and those that a tensor lacks at the front, are repeated.
+/// The extents of a broadcast result: dims of extent 1, and leading dims that an operand lacks, are repeated.
 inline std::vector<std::int64_t> broadcast(const std::vector<shape>& operands, const gs::mesh_shape& mesh) {
   std::size_t rank = 0;
   for (const shape& s : operands) rank = std::max(rank, s.extents.size());
@@ -40,7 +40,7 @@ inline std::vector<std::int64_t> broadcast(const std::vector<shape>& operands, c
 /// The sum of all operands, element by element.
 inline gs::symbol sum_of(std::span<const gs::symbol> operands, const std::vector<shape>& shapes, const std::vector<std::int64_t>& result) {
   std::vector<gs::symbol> x(operands.begin(), operands.end());
-  std::vector<std::string> letters(x.size());  // of the dims of the result, from 'a'
+  std::vector<std::string> letters(x.size());  // letters of the result's dims, from 'a'
   std::string all;
   for (std::size_t d = 0; d < result.size(); ++d) all += char('a' + int(d));
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -52,7 +52,7 @@ inline gs::symbol sum_of(std::span<const gs::symbol> operands, const std::vector
     }
   }
   gs::symbol sum;
-  for (std::size_t i = 0; i < x.size(); ++i) {  // the others lend their dims
+  for (std::size_t i = 0; i < x.size(); ++i) {  // the other operands give the dims that it lacks
     std::vector<gs::symbol> with{x[i]};
     std::string text = letters[i];
     for (std::size_t other = 0; other < x.size(); ++other)
@@ -75,7 +75,7 @@ inline command map_command() {
           {operands_option("shape of an operand; once per operand"), output_option()},
           [](const arguments& a) {
             const std::vector<shape> operands = a.tensors("in");
-            constexpr std::size_t most = gs::equation::most_operands;  // a broadcast is an equation with one operand and all others
+            constexpr std::size_t most = gs::equation::most_operands;  // a broadcast is an equation of one operand and all others
             if (operands.size() > most)
               throw refusal("map takes at most " + std::to_string(most) + " operands, not " + std::to_string(operands.size()));
             request r = detail::start(a, operands);

@@ -13,10 +13,10 @@
 
 namespace planning {
 
-/// Reads a text from left to right; refuses what it does not expect, with the column (from 0).
+/// Reads a text from left to right. Refuses unexpected text, with the column (from 0).
 class scanner {
  public:
-  /// what: such as "mesh"; example: how one is written.
+  /// what: the kind of text, such as "mesh"; example: a valid text.
   scanner(std::string_view what, std::string_view text, std::string_view example) : what_(what), text_(text), example_(example) {}
 
   bool done() const { return at_ == text_.size(); }
@@ -49,7 +49,7 @@ class scanner {
     at_ = std::size_t(next - text_.data());
     return value;
   }
-  /// Of at most so many, and at least minus so many.
+  /// An integer of absolute value `most` or less.
   std::int64_t integer(std::int64_t most = 1'000'000'000'000) {
     std::int64_t value = 0;
     accept("+");

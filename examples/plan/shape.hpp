@@ -20,20 +20,20 @@
 
 namespace planning {
 
-/// A tensor as it is written on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100, its dims sharded over the axes behind
-/// '@', major to minor, its sum over w still pending; `+max(w)`, `+min(w)`, `+prod(w)`: its maximum, ... . `8@x+order(1,0)` is
-/// on the devices in this order instead of the mesh's. A tensor without dims is a `scalar`.
+/// A tensor on the command line: `4@x,24,100@(y,z)+partial(w)` is 4 x 24 x 100. Its dims are sharded over the axes after '@', major to
+/// minor, and its sum over w is pending. `+max(w)`, `+min(w)` and `+prod(w)` are other pending reductions. `8@x+order(1,0)` is on the
+/// devices in this order instead of the mesh's. A tensor without dims is a `scalar`.
 struct shape {
   std::vector<std::int64_t> extents;
-  gs::sharding layout;            // in the mesh's order
-  std::vector<int> order{};       // of the devices; empty: the mesh's
+  gs::sharding layout;            // on the mesh's device order
+  std::vector<int> order{};       // device order; empty: the mesh's
 
   int rank() const { return int(extents.size()); }
   bool operator==(const shape&) const = default;
 };
 
 namespace detail {
-/// How a pending reduction is written, in the order of gs::reduction.
+/// The text of each pending reduction, in the order of gs::reduction.
 inline constexpr std::array<std::string_view, 4> pending_words{"+partial(", "+max(", "+min(", "+prod("};
 }  // namespace detail
 
@@ -97,7 +97,7 @@ inline std::string list_of(const std::vector<std::string>& words) {
 }
 }  // namespace detail
 
-/// What parse_shape reads.
+/// The inverse of parse_shape.
 inline std::string text_of(const shape& s, const gs::mesh_shape& mesh) {
   std::vector<std::string> dims, sums;
   for (int d = 0; d < s.rank(); ++d) {

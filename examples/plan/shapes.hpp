@@ -56,8 +56,8 @@ inline command transpose_command() {
 
 namespace detail {
 
-/// From the first dim to the last: a dim that is too short takes from the next one, one that is too long gives to it. Dims that are the
-/// same before and after, and blocks of the first dims, stay where they are.
+/// Reshapes from the first dim to the last. A dim that is too short is merged with the next one. A dim that is too long is split. Dims that
+/// do not change, and blocks of the first dims, are not moved.
 class reshaping {
  public:
   reshaping(gs::symbol x, std::vector<std::int64_t> from) : x_(x), now_(std::move(from)) {}
@@ -75,7 +75,7 @@ class reshaping {
 
   int at() const { return int(at_); }
 
-  /// Makes dim at_ as long as this.
+  /// Makes dim at_ as long as `wanted`.
   void make(std::int64_t wanted) {
     while (at_ < now_.size() && now_[at_] == 1 && wanted != 1) squeeze();
     if (wanted == 1 && (at_ == now_.size() || now_[at_] != 1)) return expand();
@@ -96,7 +96,7 @@ class reshaping {
     x_ = gs::squeeze(x_, at());
     now_.erase(now_.begin() + at());
   }
-  /// A tensor has so many dims at most: before one more comes, two go.
+  /// If the rank is at its limit, reduces it by one, so that another dim can be added.
   void make_room() {
     if (now_.size() < std::size_t(gs::max_rank)) return;
     const std::size_t here = at_;
@@ -149,7 +149,7 @@ inline command reshape_command() {
             else if (a.text("to") != "scalar")
               wanted = parse_numbers("--to", a.text("to"));
             std::int64_t* open = nullptr;
-            double given = 1;  // may be more than can be counted
+            double given = 1;  // double, because the product may overflow an integer
             for (std::int64_t& e : wanted) {
               if (e == -1 && !open)
                 open = &e;

@@ -23,7 +23,7 @@
 
 namespace plan_run {
 
-/// What the program is asked for.
+/// The parsed command line.
 struct command_line {
   std::string plan = "600B", mesh = "tpu-v3:32x32", axes, snake;
   translation_model model;
@@ -32,8 +32,8 @@ struct command_line {
   std::string json, html, timeline, links_svg, links_csv;
   bool sweep = true, by_index = false;
 
-  /// The axes that were asked for, or as many devices along "expert" as there are experts, the others along "data". Throws gshard::error
-  /// that names what was read, where it makes no mesh of so many devices.
+  /// The axes of --axes. Without it: as many devices along "expert" as there are experts, the others along "data". Throws gshard::error if
+  /// the axes make no mesh of `devices` devices. The message quotes the option.
   mesh_axes axes_on(int devices) const {
     mesh_axes m = axes.empty() ? default_axes(model, devices) : asked_axes(devices);
     if (snake.empty()) return m;
@@ -65,7 +65,7 @@ struct command_line {
   }
 };
 
-/// What a number must be.
+/// The range of a number.
 struct range {
   std::string words;
   double least = 0, most = std::numeric_limits<double>::max();
@@ -159,7 +159,7 @@ class command_parser {
   command_parser(const command_parser&) = delete;
   command_parser& operator=(const command_parser&) = delete;
 
-  /// Throws CLI::ParseError, and CLI::Success where help was asked for.
+  /// Throws CLI::ParseError, or CLI::Success if help was requested.
   void parse(int argc, const char* const* argv) {
     app_.parse(argc, argv);
     const auto known = find_model(c_.plan);
@@ -197,13 +197,13 @@ class command_parser {
  private:
   command_line& c_;
   CLI::App app_{"Plans a training step of a mixture-of-experts Transformer for a TPU mesh, and says what it takes and holds."};
-  std::vector<std::function<void(translation_model&)>> changes_;  // of the model that --plan names
+  std::vector<std::function<void(translation_model&)>> changes_;  // applied to the model that --plan names
   std::vector<std::string> stragglers_, dead_, slow_links_;
 
   CLI::Option* text(const std::string& group, const std::string& name, std::string& to, const std::string& what) {
     return app_.add_option(name, to, what)->group(group.empty() ? "Options" : group);
   }
-  /// An option of one value: `read` takes it, or says no.
+  /// Adds an option with one value. `read` returns false if it rejects the value.
   CLI::Option* value(const std::string& group, const std::string& name, const std::string& what, const std::string& wanted,
                      std::function<bool(const std::string&)> read) {
     const auto take = [name, wanted, read](const std::string& s) {

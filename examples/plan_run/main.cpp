@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans a training step of a mixture-of-experts Transformer for a mesh of TPU cores: how long it takes, where the time goes, what a core
-// holds, what the training costs, and which meshes are cheaper. Nothing is computed; the plan is what MPI ranks would run. See --help.
+// Plans a training step of a mixture-of-experts Transformer on a mesh of TPU cores: its time and where it is spent, the memory of a core,
+// the cost of the training, and cheaper meshes. Nothing is computed. MPI ranks would run the same plan. See --help.
 
 #include "command_line.hpp"
 #include "print.hpp"

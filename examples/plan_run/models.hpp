@@ -20,7 +20,7 @@ struct named_model {
   std::string_view name;
   int layers;
   std::int64_t experts, tokens;
-  double steps_a_second;  // as measured, on as many cores as experts; 0: not reported
+  double steps_a_second;  // as measured, with one core per expert; 0: not reported
 };
 inline constexpr std::array<named_model, 7> models{{{"1T", 60, 2048, 4 << 20, 0},
                                                     {"600B", 36, 2048, 4 << 20, 0.72},
@@ -48,8 +48,8 @@ inline std::optional<translation_model> find_model(std::string_view name) {
   return std::nullopt;
 }
 
-/// The same model with a group for each of so many devices at least, sentences no longer than a group has tokens. Throws gshard::error
-/// where there are not so many tokens.
+/// The same model with at least one group per device, and sentences no longer than the tokens of a group. Throws gshard::error if there are
+/// too few tokens.
 inline translation_model with_groups(translation_model m, std::int64_t devices) {
   m.groups = std::max(m.groups, devices);
   if (m.tokens < 2 * m.groups)

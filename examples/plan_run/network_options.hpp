@@ -13,15 +13,15 @@
 
 namespace plan_run {
 
-/// What is changed of the network that a preset has.
+/// Changes to the network of a preset.
 struct network_options {
   std::optional<double> link_bytes, hop, launch;
   std::optional<gs::tie_policy> ties;
   std::optional<gs::gather_scheme> gather;
   std::optional<gs::all_to_all_scheme> exchange;
-  std::string rings;  // "all", "none" or dimensions; empty: as the preset has it
+  std::string rings;  // "all", "none" or dimensions; empty: as in the preset
 
-  /// Throws gshard::error where a cluster is asked for what only a torus has, or rings for dimensions that are not there.
+  /// Throws gshard::error for torus options on a cluster, or rings of dimensions that do not exist.
   gs::hardware of(gs::hardware h) const {
     if (!h.is_torus() && (hop || ties || gather || exchange || !rings.empty()))
       throw gs::error(h.name + " is a cluster: --hop, --ties, --gather, --exchange and --rings are for a torus");

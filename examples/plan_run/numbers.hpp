@@ -14,7 +14,7 @@
 
 namespace plan_run {
 
-/// The number that a whole text is, if it is one, and finite.
+/// Parses the whole text as a finite number. Returns nothing if it is none.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T n{};
@@ -25,7 +25,7 @@ std::optional<T> parse_number(std::string_view text) {
   return n;
 }
 
-/// "a,b," as "a", "b" and "".
+/// "a,b," gives "a", "b" and "".
 inline std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {

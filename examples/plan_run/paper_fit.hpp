@@ -10,13 +10,13 @@
 
 namespace plan_run {
 
-/// How far simulated steps are from those that arXiv 2006.16668 measured (table 3).
+/// The ratio of simulated steps to the steps that arXiv 2006.16668 measured (table 3).
 struct paper_fit {
   double factor = 1;           // simulated over measured, the geometric mean of its models
-  double least = 1, most = 1;  // of a model, after that factor
+  double least = 1, most = 1;  // the extremes of single models, divided by that factor
 };
 
-/// Of the same options, faults apart.
+/// Simulates with the same options, but without faults.
 inline paper_fit fit_to_paper(planner& plans, gs::dry_run_options options) {
   options.faults = {};
   options.links = false;
@@ -25,7 +25,7 @@ inline paper_fit fit_to_paper(planner& plans, gs::dry_run_options options) {
   for (const named_model& m : models) {
     if (m.steps_a_second == 0) continue;
     const auto cores = int(m.experts);
-    int rows = 1, columns = cores / 2;  // as square as can be
+    int rows = 1, columns = cores / 2;  // as square as possible
     while (rows < columns) rows *= 2, columns /= 2;
     const bound_plan plan = plans.plan(*find_model(m.name), make_axes(1, cores, 1));
     const gs::hardware on = gs::make_hardware(gs::find_preset("tpu-v3"), {rows, columns});

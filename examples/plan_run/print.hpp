@@ -32,7 +32,7 @@ inline std::string about(const translation_model& m) {
          detail::format("%.2f million tokens a step in %lld groups", 1e-6 * double(m.tokens), (long long)m.groups);
 }
 
-/// What is fitted among the shares of `used`, besides that of the links in all-to-alls, which is said of the hardware.
+/// Names the fitted values of `used`, except the share of the links in all-to-alls, which is printed with the hardware.
 inline std::string fitted(const gs::efficiency& used) {
   return std::string("how often routing goes over its tensors") +
          (used.memory == gs::efficiency{}.memory ? ", and the share of the memory's rate: both" : ":") + " fitted, not physical";
@@ -45,7 +45,7 @@ inline std::string what_a_core_is(const gs::hardware& on) {
   return on.topology.cores == 1 ? "a chip of " + of : "one of the " + std::to_string(on.topology.cores) + " cores of a chip of " + of;
 }
 
-/// What the whole training takes, as simulated and by the fit to what the paper measured.
+/// Time and cost of the whole training, as simulated, and scaled by the fit to the paper's measurements.
 inline std::string training(const gs::run_record& r, const translation_model& m, const gs::hardware& on, const paper_fit& fit) {
   const double steps = training_tokens / double(m.tokens), days = steps * r.seconds / 86400;
   const double years = core_years(r.seconds, m, on.devices());
@@ -56,7 +56,7 @@ inline std::string training(const gs::run_record& r, const translation_model& m,
          detail::format("  by this fit %.2f days, %.2f core-years", days / fit.factor, years / fit.factor);
 }
 
-/// A table of the best rows, and of those that cannot run.
+/// A table of the best rows, and of meshes that cannot run.
 inline std::string table(const std::vector<gs::sweep_row>& rows, std::size_t most) {
   const std::size_t running = std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& r) { return r.problem.empty(); }));
   const std::size_t shown = std::min(running, most) + std::min(rows.size() - running, most);

@@ -38,7 +38,7 @@ struct mesh_axes {
     return s;
   }
 };
-/// Axes of more than one device; of an only one at least "expert".
+/// The axes with more than one device, and always "expert".
 inline mesh_axes make_axes(int data, int expert, int model) {
   mesh_axes m;
   if (data > 1) m.list.emplace_back("data", data);
@@ -47,7 +47,7 @@ inline mesh_axes make_axes(int data, int expert, int model) {
   return m;
 }
 
-/// As many devices along "expert" as there are experts, or a part of them, the others along "data".
+/// As many devices along "expert" as there are experts, or a divisor of that number, and the others along "data".
 inline mesh_axes default_axes(const translation_model& model, int devices) {
   int expert = devices;
   while (expert > model.experts && expert % 2 == 0) expert /= 2;
@@ -62,7 +62,7 @@ struct bound_plan {
   gs::plan_view view() const { return tables->view(); }
 };
 
-/// Plans of models, each made once: they are the same for all extents of a mesh, and for any number of experts.
+/// Plans of models, each made once. A plan is the same for all extents of a mesh, and for any number of experts.
 class planner {
  public:
   bound_plan plan(const translation_model& model, const mesh_axes& axes) {
@@ -96,7 +96,7 @@ class planner {
   }
 };
 
-/// A run of a plan on hardware, over whose torus, if it is one, the axes lie row-major, or as snakes.
+/// Runs a plan on hardware. On a torus, the axes are mapped in row-major order, or as snakes.
 inline gs::run_record simulate(const bound_plan& plan, const gs::hardware& on, const mesh_axes& axes, const gs::dry_run_options& options) {
   if (!on.is_torus()) return gs::dry_run(plan.view(), plan.sizes, on, options);
   gs::torus_mesh mesh = on.lay(axes.extents());
@@ -105,7 +105,7 @@ inline gs::run_record simulate(const bound_plan& plan, const gs::hardware& on, c
   return gs::dry_run(plan.view(), plan.sizes, on, mesh, options);
 }
 
-inline constexpr double training_tokens = 1e12;  // as the paper's models saw
+inline constexpr double training_tokens = 1e12;  // as for the paper's models
 
 /// Years of one core for the whole training.
 inline double core_years(double seconds, const translation_model& model, int cores) {

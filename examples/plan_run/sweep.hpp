@@ -13,9 +13,9 @@
 
 namespace plan_run {
 
-/// Runs a model on other meshes of the same devices; on the mesh that was asked for in other ways, with its axes in the other order, and on
-/// a torus of the same chips in another shape; and on halves and quarters of the hardware: the cheapest that fit first, last what cannot
-/// run. A mesh that cannot be mapped to a torus is no row.
+/// Runs a model on other meshes of the same devices, and on halves and quarters of the hardware. Runs it on the given mesh with other
+/// options, with its axes in the other order, and on a torus of the same chips in another shape. The cheapest meshes that fit come first,
+/// meshes that cannot run come last. A mesh that cannot be mapped to a torus gets no row.
 class mesh_sweep {
  public:
   mesh_sweep(planner& plans, const translation_model& model, const gs::dry_run_options& options)
@@ -67,7 +67,7 @@ class mesh_sweep {
   gs::dry_run_options options_;
   std::vector<gs::sweep_row> rows_;
 
-  /// A half or a quarter of one dimension, and another so many times as long.
+  /// One dimension divided by 2 or 4, and another one multiplied by the same number.
   static std::vector<std::vector<int>> other_shapes(const std::vector<int>& chips) {
     std::vector<std::vector<int>> shapes;
     for (std::size_t from = 0; from < chips.size(); ++from)

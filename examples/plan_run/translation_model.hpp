@@ -18,18 +18,18 @@ namespace plan_run {
 
 namespace gs = gshard;
 
-/// The translation models of arXiv 2006.16668 (section 4, appendix A.2): a Transformer with as many encoder as decoder layers, whose every
-/// second feed-forward layer is a mixture of experts. As it stands: the model of 600 billion weights.
+/// The translation models of arXiv 2006.16668 (section 4, appendix A.2): a Transformer with as many encoder as decoder layers, in which
+/// every second feed-forward layer is a mixture of experts. The defaults are the model of 600 billion weights.
 struct translation_model {
-  int layers = 36;  ///< half of them in the encoder; of an odd number the decoder has one more
+  int layers = 36;  ///< half of them in the encoder; if odd, the decoder has one more
   std::int64_t experts = 2048;
-  std::int64_t groups = 2048;      ///< of tokens, each of which goes to the experts by itself
-  std::int64_t tokens = 4 << 20;   ///< of a step, half of them source
-  std::int64_t sequence = 1024;    ///< tokens of a sentence, or of several in a row; the paper does not say
+  std::int64_t groups = 2048;      ///< token groups; each is dispatched to the experts independently
+  std::int64_t tokens = 4 << 20;   ///< tokens per step, half of them source
+  std::int64_t sequence = 1024;    ///< tokens of a sentence, or of several in a row; not in the paper
   std::int64_t width = 1024, hidden = 8192, heads = 16, head_width = 128;
   std::int64_t source_words = 64000, target_words = 32000;
   double dropout = 0.1, capacity_factor = 2, balance_weight = 0.01, label_smoothing = 0.1;
-  /// Tokens go to experts by products with one-hot matrices, as in the paper; else by index.
+  /// True: tokens are dispatched by products with one-hot matrices, as in the paper. False: by index.
   bool one_hot_products = true;
 
   constexpr bool operator==(const translation_model&) const = default;
@@ -38,16 +38,16 @@ struct translation_model {
     return {{'G', groups},     {'B', sentences()}, {'S', sequence}, {'T', sequence}, {'M', width},        {'F', hidden},      {'H', heads},
             {'D', head_width}, {'E', experts},     {'L', sequence}, {'V', source_words}, {'W', target_words}};
   }
-  /// Sentences of a group, source or target.
+  /// The number of source or target sentences per group.
   constexpr std::int64_t sentences() const {
     const std::int64_t n = tokens / 2 / groups / sequence;
     return n > 0 ? n : 1;
   }
   constexpr int encoder_layers() const { return layers / 2; }
   constexpr int decoder_layers() const { return layers - layers / 2; }
-  /// Layers with experts: every second of either half.
+  /// The number of layers with experts: every second layer of encoder and decoder.
   constexpr int expert_layers() const { return encoder_layers() / 2 + decoder_layers() / 2; }
-  /// Weights of all experts and of all else, in numbers; biases, norms and gates are not counted.
+  /// The numbers of weights in all experts, and in all other layers. Biases, norms and gates are not counted.
   constexpr std::int64_t expert_weights() const { return expert_layers() * experts * 2 * width * hidden; }
   constexpr std::int64_t dense_weights() const {
     const std::int64_t attention = 4 * width * heads * head_width, feed_forward = 2 * width * hidden;
@@ -70,15 +70,15 @@ constexpr gs::symbol training_step(const gs::parameter_scope& m, gs::symbol sour
   return loss;
 }
 
-/// What a mesh may shard in the translation model: groups of tokens over all axes but "model"; experts over "expert", as nn::moe says; heads,
-/// hidden units and words over "model", if there is such an axis.
+/// The annotations of the translation model. Groups of tokens are sharded over all axes except "model", experts over "expert" (by nn::moe).
+/// Heads, hidden units and words are sharded over "model", if there is such an axis.
 class translation_layout {
  public:
   explicit translation_layout(const gs::mesh_shape& mesh) : model_(mesh.find("model")) {
     for (int a = 0; a < mesh.rank(); ++a)
       if (a != model_) groups_.push_back(a);
   }
-  /// Sharded by groups, its first dim.
+  /// Sharded along dim 0, the groups.
   gs::sharding tokens(int rank) const {
     gs::sharding s = gs::sharding::replicated(rank);
     s[0] = groups_;
@@ -98,7 +98,7 @@ class translation_layout {
         }
     }
   }
-  /// As the paper's users do: gating stays where the tokens are.
+  /// Keeps gating where the tokens are, as the paper's users do.
   void keep_gating(gs::graph& g) const {
     for (const gs::node& n : g.nodes)
       if (n.kind == gs::op::one_hot) g.at(n.output()).layout = tokens(4);
@@ -110,10 +110,10 @@ class translation_layout {
 };
 
 /// The plan of a training step of the model, made when it is called. Experts are sharded over the mesh axis "expert", which must exist.
-/// Heads, hidden units and words are sharded over an axis "model", if there is one. Groups are sharded over all other axes. The plan is
-/// the same for any number of experts. It is the same for any number of groups and devices if a group keeps its number of sentences: dynamic
+/// Heads, hidden units and words are sharded over an axis "model", if there is one. Groups are sharded over all other axes. The plan is the
+/// same for any number of experts. It is the same for any number of groups and devices if a group keeps its number of sentences: dynamic
 /// extents of the mesh are bound later.
-// Not constexpr, so that it costs only its callers; what it calls is.
+// Not constexpr, so that only its callers pay for it. The functions that it calls are constexpr.
 inline gs::plan_tables plan_of(const translation_model& model, const gs::mesh_shape& mesh) {
   gs::builder b;
   b.mesh = mesh;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// gshard-run-report DIR > page.html: the page of a run, from the files that telemetry and event logs wrote to a directory.
+// gshard-run-report DIR > page.html: writes the page of a run, from the telemetry and event logs in a directory.
 
 #include <gshard/run/run_page.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The runs of the scaling experiment: which model each one trains, on which task.
+// The runs of the scaling experiment: the model and the task of each.
 
 #include <gshard/nn/transformer.hpp>
 
@@ -19,9 +19,9 @@ namespace gs = gshard;
 enum class task : std::uint8_t { iso_codes, catalogues };
 constexpr const char* name_of(task t) { return t == task::iso_codes ? "iso-codes" : "catalogues"; }
 
-/// How a token chooses its two experts. random, always, threshold and sampled are uses of the second one, @see gs::second_expert. bias:
-/// balanced by a bias of the choice, in place of the auxiliary loss (arXiv 2408.15664). Experts do not choose tokens here: those of the
-/// decoder would see later tokens.
+/// How a token chooses its two experts. random, always, threshold and sampled are rules for the second one, @see gs::second_expert. bias:
+/// balanced by a bias of the choice, instead of the auxiliary loss (arXiv 2408.15664). Experts do not choose tokens here, because experts
+/// of the decoder would see later tokens.
 enum class policy : std::uint8_t { random, always, threshold, sampled, bias };
 constexpr const char* name_of(policy p) {
   constexpr const char* names[] = {"random", "always", "threshold", "sampled", "bias"};
@@ -31,15 +31,15 @@ constexpr const char* name_of(policy p) {
 /// One run: a model, a task and a seed. All models compute equally many operations per token.
 struct configuration {
   task data = task::iso_codes;
-  int layers = 2;            ///< of the encoder, and as many of the decoder; every second one has experts
+  int layers = 2;            ///< layers of the encoder, and of the decoder; every second one has experts
   std::int64_t experts = 0;  ///< per layer; 0: the dense model
-  double capacity = 2;       ///< factor: slots per expert, in equal shares of the tokens
+  double capacity = 2;       ///< capacity factor: slots per expert, in equal shares of the tokens
   double balance = 0.1;      ///< weight of the auxiliary loss, which is 1 when all experts have equal loads
   policy choice = policy::random;
   std::uint64_t seed = 1;
 
   bool is_dense() const { return experts == 0; }
-  /// The weight on the paper's scale, on which the loss of equal loads is 1 / E^2.
+  /// The weight on the paper's scale, on which equal loads have the loss 1 / E^2.
   double auxiliary_weight() const { return balance * double(experts * experts); }
 
   /// "catalogues-2x2-E32-c1.25-b0.1-random-s1": the name of its files.
@@ -53,7 +53,7 @@ struct configuration {
     return text;
   }
 
-  /// In training; else without dropout and noise, with every second expert.
+  /// The options of training, or of validation: without dropout and noise, and always with the second expert.
   gs::nn::transformer_options options(bool training) const {
     using gs::second_expert;
     gs::nn::transformer_options o{.encoder_layers = layers, .decoder_layers = layers, .dropout = training ? 0.1 : 0, .moe = {}};
@@ -76,7 +76,7 @@ inline void add(std::vector<configuration>& runs, const configuration& c) {
   runs.push_back(c);
 }
 
-/// All runs of a task, the most telling first: experts, then depths, then one setting after another with 32 experts.
+/// All runs of a task, the most important first: experts, then depths, then other settings one at a time with 32 experts.
 inline std::vector<configuration> runs_of(task data, int seeds = 3) {
   constexpr std::int64_t experts[] = {0, 2, 8, 32, 128};
   std::vector<configuration> runs;
@@ -90,7 +90,7 @@ inline std::vector<configuration> runs_of(task data, int seeds = 3) {
   return runs;
 }
 
-/// The runs of both tasks; with `only`, those whose name has one of these texts. Throws if no run has one of them.
+/// The runs of both tasks. With `only`: the runs whose name contains one of its texts. Throws if a text is in no name.
 inline std::vector<configuration> select_runs(int seeds, const std::vector<std::string>& only = {}) {
   std::vector<configuration> all = runs_of(task::iso_codes, seeds);
   for (const configuration& r : runs_of(task::catalogues, seeds)) all.push_back(r);

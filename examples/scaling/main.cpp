@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trains translation models with more and more experts at equal operations per token. Several of these processes share the runs of one
-// directory: each takes the next run that nobody has finished or is at. See --help.
+// directory. Each takes the next run that no process has finished or started. See --help.
 
 #include "configuration.hpp"
 #include "results.hpp"
@@ -27,7 +27,7 @@ namespace {
 
 using namespace scaling;
 
-/// The right to do a run: as long as this lives, no other process on this host has it.
+/// The lock of a run: while it exists, no other process on this host can take the run.
 class claim {
  public:
   explicit claim(const std::filesystem::path& file) : file_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {}

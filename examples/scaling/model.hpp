@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The model of a run as plans that are made when the program runs: one for training steps, one for validation.
+// The model of a run, as two plans made at run time: for training steps and for validation.
 
 #include "configuration.hpp"
 
@@ -23,11 +23,11 @@ namespace scaling {
 
 inline constexpr double label_smoothing = 0.1;
 
-/// What the outputs of the training plan are, in their order. A dense model has only the first two.
+/// The outputs of the training plan, in order. A dense model has only the first two.
 struct training_output {
   static constexpr std::size_t loss = 0, tokens = 1, load = 2, refused = 3;
 };
-/// What the outputs of the validation plan are.
+/// The outputs of the validation plan.
 struct validation_output {
   static constexpr std::size_t nats = 0, tokens = 1;
 };
@@ -45,7 +45,7 @@ struct traced_model {
 
   gs::symbol input(std::string_view name, std::string_view letters, gs::dtype type) {
     const gs::symbol s{&b, b.add_value(b.dims_of(letters, letters), type)};
-    if (s.rank() > 0) {  // groups are sharded over the devices, as the experts are
+    if (s.rank() > 0) {  // groups are sharded over the devices, like the experts
       gs::sharding by_group = gs::sharding::replicated(s.rank());
       by_group[0].push_back(0);
       b.program.at(s.id).layout = by_group;
@@ -63,7 +63,7 @@ struct traced_model {
   }
 };
 
-/// Losses per target position [G,B,T] and the mask of the real ones.
+/// The losses per target position [G,B,T], and the mask of real tokens.
 struct prediction {
   gs::symbol logits, mask;
 };
@@ -97,7 +97,7 @@ inline gs::plan_tables training_plan(const configuration& c) {
   return t.plan();
 }
 
-/// The negative log-likelihood of all target tokens, in nats, without dropout and smoothing. Inputs: as those of training, without the rate.
+/// The negative log-likelihood of all target tokens, in nats, without dropout and smoothing. Inputs: as for training, without the rate.
 inline gs::plan_tables validation_plan(const configuration& c) {
   detail::traced_model t;
   const gs::symbol source = t.input("source", "GBS", gs::dtype::i32), in = t.input("target_in", "GBT", gs::dtype::i32),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The files of results of a directory: which are finished, and whether they can be compared with further runs.
+// The result files of a directory: which are finished, and whether they can be compared with further runs.
 
 #include "task_data.hpp"
 
@@ -22,7 +22,7 @@ struct run_length {
   std::int64_t validate_every = 100;
 };
 
-/// What runs that are compared have in common, beside their task, as the first line of a file of results says it.
+/// The common sizes of runs that can be compared. The first line of a result file contains them, in addition to the task.
 inline nlohmann::json size_of_runs(const sizes& s) {
   return {{"model", s.model}, {"hidden", s.hidden}, {"batch_tokens", s.batch_tokens}, {"groups", s.groups}};
 }
@@ -42,10 +42,10 @@ inline outer_lines read_outer_lines(const std::filesystem::path& results) {
 inline bool is_finished(const outer_lines& l) { return l.last.is_object() && l.last.value("finished", false); }
 }  // namespace detail
 
-/// True if the file of results is complete.
+/// True if the result file is complete.
 inline bool is_finished(const std::filesystem::path& results) { return detail::is_finished(detail::read_outer_lines(results)); }
 
-/// Throws if the directory has a finished run of another size or length: the page would not compare it with a new one.
+/// Throws if the directory has a finished run of another size or length: the page could not compare it with a new one.
 inline void check_results(const std::filesystem::path& directory, const sizes& s, const run_length& length) {
   if (!std::filesystem::is_directory(directory)) return;
   std::vector<std::filesystem::path> files;

@@ -30,14 +30,14 @@ namespace {
 
 using translate::batch;
 
-/// Copies an input of one device.
+/// Sets an input of a program on one device.
 template <class T>
 void set_input(const gs::executor& e, std::size_t i, std::span<const T> values) {
   std::copy(values.begin(), values.end(), e.input(i).as<T>(0));
 }
 double scalar(const gs::executor& e, std::size_t output) { return double(e.output(output).as<float>(0)[0]); }
 
-/// A plan on batches of one shape.
+/// The executor of a plan for batches of one shape.
 gs::executor& executor_for(std::map<std::size_t, std::unique_ptr<gs::executor>>& bound, std::size_t shape, const gs::plan_tables& plan,
                    const gs::any_cluster& on, const gs::dims& dims, const gs::parameter_store& store) {
   std::unique_ptr<gs::executor>& e = bound[shape];
@@ -93,7 +93,7 @@ class training {
     refused_ += scalar(e, training_output::refused);
   }
 
-  /// Nats per target token.
+  /// The validation loss in nats per target token.
   double validate(const validation_set& set) {
     gs::executor& e = executor_for(validate_, 0, validate_plan_, on_, dims(data_.validation_shape), store_);
     double nats = 0, tokens = 0;
@@ -108,7 +108,7 @@ class training {
     return tokens > 0 ? nats / tokens : 0;
   }
 
-  /// The state since the last call, and the validation losses.
+  /// The training loss, loads and step times since the last call, and the validation losses.
   nlohmann::json report() {
     nlohmann::json line{{"step", store_.steps()}, {"training_loss", loss_}, {"step_seconds", median(step_seconds_)}};
     for (const validation_set& v : data_.validation) line["validation"][v.name] = validate(v);
@@ -125,7 +125,7 @@ class training {
     return line;
   }
 
-  /// Of the steps with the shortest sequences since the last call of `forget_times`.
+  /// The times of the steps with the shortest sequences since the last call of `forget_times`.
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   const std::vector<double>& clock_seconds() const { return clock_seconds_; }
   void forget_times() {
@@ -151,7 +151,7 @@ class training {
   gs::parameter_store store_;
   gs::inverse_square_root rate_;
   std::map<std::size_t, std::unique_ptr<gs::executor>> train_, validate_;
-  std::vector<double> step_seconds_;  // of this process on its core: other programs do not count
+  std::vector<double> step_seconds_;  // CPU time of this process, without other programs
   std::vector<double> clock_seconds_;
   std::vector<double> load_;
   double loss_ = 0, refused_ = 0;

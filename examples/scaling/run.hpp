@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Trains one configuration, and writes what the page shows: a line of JSON at every validation. Measures the time of a step.
+// Trains one configuration. Writes a line of JSON for the page at every validation. Measures the time of a step.
 
 #include "configuration.hpp"
 #include "results.hpp"
@@ -14,10 +14,10 @@
 
 namespace scaling {
 
-/// Trains on one device. Writes `results` anew; its last line says that it is complete. Prints a line at every validation.
+/// Trains on one device. Overwrites `results`; its last line marks it as complete. Prints a line at every validation.
 void run(const configuration& c, const task_data& data, const sizes& s, const run_length& length, const std::filesystem::path& results);
 
-/// Trains the models in turn, 10 steps each in a round, and prints the median time of a step of each: of its core, and on the clock. The
+/// Trains the models in turn, 10 steps each in a round. Prints the median time of a step of each, as CPU time and as wall-clock time. The
 /// first round does not count.
 void print_step_times(std::span<const configuration> models, const task_data& data, const sizes& s, int rounds, std::ostream& out);
 

@@ -70,13 +70,13 @@ if [[ " ${args[*]-} " =~ " --time"[\ =] ]]; then
   OMP_NUM_THREADS=1 exec "${program[@]}"
 fi
 mkdir -p "$out"
-if command -v flock >/dev/null; then  # the workers hold it too, as long as one of them runs
+if command -v flock >/dev/null; then  # the workers inherit the lock and hold it while they run
   exec 9>"$out/running"
   flock --nonblock 9 || die "$out: this experiment runs in this directory already. Wait until it ends, or name another directory with --out."
 fi
 "${program[@]}" --check
 workers=()
-trap 'kill "${workers[@]}" 2>/dev/null || true' EXIT  # whoever stops this script stops the runs
+trap 'kill "${workers[@]}" 2>/dev/null || true' EXIT  # stopping this script stops the runs
 for ((i = 0; i < $(nproc); ++i)); do
   OMP_NUM_THREADS=1 "${program[@]}" &
   workers+=($!)

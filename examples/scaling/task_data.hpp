@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What all runs of a task share: word pieces, training pairs, and validation pairs of languages with many and with few training pairs.
+// Shared by all runs of a task: word pieces, training pairs, and validation pairs of languages with many and with few training pairs.
 
 #include "catalogues.hpp"
 #include "configuration.hpp"
@@ -26,13 +26,13 @@
 
 namespace scaling {
 
-/// Sizes that all models of a task have.
+/// The common sizes of all models of a task.
 struct sizes {
   std::int64_t model = 128, heads = 4, head = 32, hidden = 256, groups = 4, positions = 64;
   std::int32_t pieces = 4000;
   std::int64_t batch_tokens = 3072;
   double peak_rate = 4e-3, warmup = 150;
-  std::size_t most_pairs = 400'000;  // training pairs that are kept, by a hash of each
+  std::size_t most_pairs = 400'000;  // the approximate number of training pairs, selected by the hash of each
   std::size_t validation_pairs = 512;
 
   static sizes quick() {
@@ -41,7 +41,7 @@ struct sizes {
     s.most_pairs = 10'000, s.validation_pairs = 64;
     return s;
   }
-  /// Models that train in about a minute of a core, on batches too small for several groups.
+  /// Models that train in about a minute on one core. Their batches are too small for several groups.
   static sizes small() {
     sizes s;
     s.model = 64, s.head = 16, s.hidden = 128, s.groups = 1, s.pieces = 2000, s.batch_tokens = 6144;
@@ -55,7 +55,7 @@ struct sizes {
   }
 };
 
-/// Pairs whose term was trained on in other languages, and whose source occurs in no training pair.
+/// Pairs whose term is in the training data of other languages, and whose source is in no training pair.
 struct validation_set {
   std::string name;
   std::vector<translate::batch> batches;
@@ -80,7 +80,7 @@ inline std::vector<std::string> languages_by_size(std::span<const pair> train) {
   return order;
 }
 
-/// Those of the pairs whose language is among these.
+/// The pairs whose language is in the list.
 inline std::vector<pair> of_languages(std::span<const pair> pairs, std::span<const std::string> languages) {
   const std::set<std::string> wanted(languages.begin(), languages.end());
   std::vector<pair> some;
@@ -89,7 +89,7 @@ inline std::vector<pair> of_languages(std::span<const pair> pairs, std::span<con
   return some;
 }
 
-/// At most `most` of the pairs: those whose hash is small. A pair stays when others come or go.
+/// Keeps about `most` of the pairs, selected by the hash of each.
 inline std::vector<pair> keep_some(std::vector<pair> pairs, std::size_t most) {
   if (pairs.size() <= most) return pairs;
   const double share = double(most) / double(pairs.size());
@@ -131,7 +131,7 @@ inline task_data prepare(task which, const sizes& s, const std::filesystem::path
       if (d.validation_shape.fits(p)) fitting.push_back(p);
     }
     const auto rows = std::size_t(d.validation_shape.sequences);
-    fitting.resize(fitting.size() / rows * rows);  // whole batches: no pair counts twice
+    fitting.resize(fitting.size() / rows * rows);  // whole batches, so that no pair counts twice
     d.validation.push_back({name, translate::evaluation_batches(fitting, d.validation_shape)});
   };
   const std::vector<pair>& held_out = parts.pairs.clean;

@@ -15,13 +15,13 @@
 
 namespace translate {
 
-/// A number of steps, or of seconds: what is not 0.
+/// A number of steps or of seconds. The other one is 0.
 struct interval {
   std::uint32_t steps = 0;
   double seconds = 0;
 };
 
-/// "100": steps, "30s": seconds. Nothing: neither.
+/// Parses "100" as steps and "30s" as seconds. Returns nothing for other texts.
 inline std::optional<interval> interval_of(const std::string& text) {
   interval i;
   const bool is_time = text.ends_with('s');
@@ -31,7 +31,7 @@ inline std::optional<interval> interval_of(const std::string& text) {
   return problem == std::errc() && end == last && is_positive ? std::optional(i) : std::nullopt;
 }
 
-/// What the program is asked for.
+/// The parsed command line.
 struct command_line {
   bool quick = false;
   int simulate = 0;
@@ -44,11 +44,11 @@ struct command_line {
   bool plan = false, plain = false;
 
   bool with_mpi = true;
-  std::string help;     // what --help wants to see, and nothing else is to be done
-  std::string problem;  // what is wrong with the arguments, in a line
+  std::string help;     // the text of --help, if it was requested
+  std::string problem;  // a sentence about invalid arguments, if there are any
 };
 
-/// Lets pass the numbers of this type from `least` on; of others it says that what it wants is `wanted`.
+/// Accepts numbers of this type of at least `least`. For others, the message asks for `wanted`.
 template <class Number>
 CLI::Validator number(Number least, const std::string& wanted) {
   return CLI::Validator(
@@ -62,7 +62,7 @@ CLI::Validator number(Number least, const std::string& wanted) {
       "");
 }
 
-/// Reads the arguments. Prints nothing: of many ranks that are started alike one is to speak.
+/// Parses the arguments. Prints nothing, because all ranks parse the same arguments and only one prints.
 inline command_line parse(int argc, const char* const* argv) {
   command_line c;
   CLI::App app("Trains a multilingual to English Mixture-of-Experts Transformer, sharded by gshard, and translates with it.");

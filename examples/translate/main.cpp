@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Trains a multilingual to English mixture-of-experts Transformer on the names that the package iso-codes translates into 150
-// languages, and translates with it. See --help.
+// Trains a multilingual to English mixture-of-experts Transformer, and translates with it. The data are names that the package iso-codes
+// translates into 150 languages. See --help.
 
 #include "command_line.hpp"
 #include "data/corpus.hpp"
@@ -45,7 +45,7 @@ namespace {
 
 using namespace translate;
 
-/// MPI for as long as the program runs; not started for a simulation.
+/// MPI during the program. It is not started for a simulation.
 class mpi_session {
  public:
   mpi_session([[maybe_unused]] int& argc, [[maybe_unused]] char**& argv, [[maybe_unused]] bool wanted) {
@@ -66,8 +66,8 @@ class mpi_session {
 
   bool leader() const { return rank_ == 0; }
 
-  /// Says what went wrong, and returns the status to end with. Ranks that fail together end together, and the first one speaks. A
-  /// rank whose fellows do not come ends them too, as they wait for it; then it speaks for itself.
+  /// Prints the error, and returns the exit status. If all ranks fail, they end together, and rank 0 prints. If the others do not arrive, a
+  /// rank aborts all and prints its own error.
   int fail(const std::string& what) const {
     if (leader()) say(what);
     if (!all_come(std::chrono::seconds(leader() ? 5 : 7))) {
@@ -111,7 +111,7 @@ class mpi_session {
   }
 };
 
-/// The shape in which held-out pairs and users' texts are translated: the longest of the training's.
+/// The shape for translating held-out pairs and users' texts: the longest one of the training.
 bucket translation_shape(const settings& s, const std::vector<bucket>& buckets, std::int64_t beam) {
   bucket shape = buckets.back();
   shape.sequences = std::max<std::int64_t>(1, 256 / (s.groups * beam)) * s.groups * beam;
@@ -142,7 +142,7 @@ void use(const gs::cluster<mesh>& on, const command_line& c) {
   translate_text(on, c, *words, translate);
 }
 
-/// Keeps the losses of a file up to a step: the steps behind it are computed again. Returns the file, open at its end.
+/// Keeps the losses of a file up to a step. Later steps are computed again. Returns the file, open at its end.
 std::ofstream continue_losses(const std::string& path, std::uint32_t step) {
   std::string kept;
   std::ifstream before(path);
@@ -164,7 +164,7 @@ std::string directory_here(std::string path) {
   return path;
 }
 
-/// Returns the program's status: that of a run that can be started again if a signal has stopped it.
+/// Returns the exit status. If a signal has stopped the run, the status asks for a restart.
 int train(const gs::cluster<mesh>& on, const command_line& c) {
   const bool tell = on.on().leader();
   settings s = c.quick ? settings::quick() : settings{};
@@ -174,7 +174,7 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
     std::cout << "--quick: a small model, and a training too short to learn to translate; it shows that everything runs" << std::endl;
 
   gs::on_leader(on, [&] {
-    if (!c.save.empty()) const gs::atomic_file can_be_made(c.save);  // what cannot be written is known before the training
+    if (!c.save.empty()) const gs::atomic_file can_be_made(c.save);  // report an unwritable file before the training
   });
 
   corpus_options where;
@@ -207,7 +207,7 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
     if (c.plan) std::cout << gs::describe(training.engine(0).plan());
   }
 
-  // A launcher gives its processes terminals of its own, so that being on one says little: --plain does.
+  // mpirun gives each process its own terminal, so isatty alone is not enough: --plain turns the bar off.
   const training_length length{60 * s.minutes, c.steps};
   std::optional<gs::stop_request> stop;
   std::optional<gs::event_log> events;
@@ -307,7 +307,7 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
   return 0;
 }
 
-/// Shows how the training with checkpoints in this directory goes, until it has finished.
+/// Shows the progress of the training with checkpoints in this directory, until it has finished.
 void watch(const std::string& path) {
   std::string shown;
   for (bool more = true; more;) {

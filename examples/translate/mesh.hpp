@@ -7,7 +7,7 @@ namespace translate {
 
 namespace gs = gshard;
 
-/// What the model is sharded over: experts and groups alike.
+/// The mesh of the model. Experts and groups are sharded over its axis.
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 }  // namespace translate

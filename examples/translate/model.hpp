@@ -18,22 +18,22 @@ using gs::none;
 using gs::P;
 
 inline constexpr gs::nn::transformer_options training{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
-/// The same model without chance in it.
+/// The same model without random numbers.
 inline constexpr gs::nn::transformer_options inference{
     .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{2}, gs::second_expert::always}};
 
-/// Of the decoder, one position at a time: there, each of up to 8 experts has room for all tokens.
+/// The decoder for one position at a time. Each of up to 8 experts has slots for all tokens.
 inline constexpr gs::nn::transformer_options step_by_step{
     .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{8}, gs::second_expert::always}};
 
 inline constexpr double label_smoothing = 0.1;
-/// Weight of the auxiliary loss, on the paper's scale (1 / E^2 of the one that most later systems use).
+/// Weight of the auxiliary loss, on the paper's scale (1 / E^2 of the scale in most later systems).
 inline constexpr double balance_weight = 0.3;
 
 constexpr gs::symbol embedding_table(const gs::parameter_scope& m) { return m.param("embedding", "VM", gs::init::fan_in("M")); }
 
-/// One training step: loss, gradients and update. Returns loss per token, tokens, auxiliary loss, tokens per expert [E], and
-/// choices refused by full experts.
+/// One training step: loss, gradients and update. Returns loss per token, tokens, auxiliary loss, tokens per expert [E], and choices that
+/// full experts refused.
 inline constexpr auto training_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {
   gs::nn::routing_summary routing;
   const auto table = embedding_table(m);
@@ -48,7 +48,7 @@ inline constexpr auto training_step = [](auto& m, auto source, auto target_in, a
   return std::tuple{loss, tokens, balance, gs::nn::routing_summary::total(routing.load), gs::nn::routing_summary::total(routing.overflow)};
 };
 
-/// Source ids to what the decoder attends to, whose keys and values it caches.
+/// Encodes source ids. Caches keys and values for the decoder's attention to them.
 inline constexpr auto encoding = [](auto& m, auto source) {
   gs::nn::routing_summary routing;
   const auto mask = gs::nn::real_tokens(m, source);
@@ -57,7 +57,7 @@ inline constexpr auto encoding = [](auto& m, auto source) {
   return memory;
 };
 
-/// Log-probabilities [G,B,V] of the token that follows the one at `position`. Row b of a group continues what row order[g,b] was before.
+/// Log-probabilities [G,B,V] of the token after the one at `position`. Row b of a group continues the former row order[g,b].
 inline constexpr auto next_token = [](auto& m, auto source, auto last, auto position, auto order) {
   const auto table = embedding_table(m);
   const auto mask = gs::nn::real_tokens(m, source);

@@ -11,28 +11,28 @@
 
 namespace translate {
 
-/// How long a training is: so many steps, or, where these are 0, so many seconds.
+/// The length of a training in steps, or in seconds if steps is 0.
 struct training_length {
   double seconds = 0;
   std::int64_t steps = 0;
 
-  /// What is done of it, from 0 to 1, after `step` steps in `elapsed` seconds.
+  /// The share that is done, from 0 to 1, after `step` steps in `elapsed` seconds.
   double share(std::int64_t step, double elapsed) const {
     return std::min(1.0, steps > 0 ? double(step) / double(steps) : elapsed / seconds);
   }
-  /// The seconds that are left; of a number of steps, if they go on at the rate so far.
+  /// The remaining seconds. If the length is in steps, the rate so far is extrapolated.
   double seconds_left(std::int64_t step, double elapsed) const {
     if (steps > 0) return step > 0 ? std::max(0.0, elapsed / double(step) * double(steps - step)) : 0;
     return std::max(0.0, seconds - elapsed);
   }
 };
 
-/// Tells how the training goes: a bar that is redrawn on a terminal, a line every few seconds in a log.
+/// Shows the progress of the training: a bar that is redrawn on a terminal, or a line every few seconds in a log.
 class progress {
  public:
   progress(training_length length, bool bar) : on_terminal_(bar), length_(length), start_(clock::now()), shown_(start_) {}
 
-  /// Seconds of training, with those before a restart.
+  /// Seconds of training, including those before a restart.
   double elapsed() const { return before_ + std::chrono::duration<double>(clock::now() - start_).count(); }
   void continue_at(double seconds) {
     before_ = seconds;

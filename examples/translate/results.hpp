@@ -22,7 +22,7 @@
 
 namespace translate {
 
-/// At most `most` pairs, spread over the whole list by a fixed shuffle.
+/// At most `most` pairs from the whole list, selected by a fixed shuffle.
 inline std::vector<pair> sample(std::vector<pair> pairs, std::size_t most) {
   stable_shuffle(std::span(pairs), 17);
   pairs.resize(std::min(pairs.size(), most));
@@ -34,7 +34,7 @@ inline std::vector<std::string> sources(std::span<const pair> pairs) {
   return texts;
 }
 
-/// The columns in a terminal that UTF-8 text takes, more or less: code points without combining marks, wide ones twice.
+/// The approximate number of terminal columns of UTF-8 text: code points without combining marks, wide ones count twice.
 inline std::size_t columns(std::string_view text) {
   std::size_t n = 0;
   for (char32_t c : code_points(text)) {
@@ -45,13 +45,13 @@ inline std::size_t columns(std::string_view text) {
   }
   return n;
 }
-/// The text as a cell of a table: with spaces up to this width, and one at least.
+/// The text as a cell of a table: padded to this width, with at least one space.
 inline std::string fill(std::string text, std::size_t width) {
   const std::size_t used = columns(text);
   return text + std::string(used < width ? width - used : 1, ' ');
 }
 
-/// The model beside copying and the nearest neighbor, on clean held-out pairs; for the first set also script by script.
+/// Compares the model with copying and the nearest neighbor, on clean held-out pairs; for the first set also by script.
 class scoreboard {
  public:
   explicit scoreboard(std::span<const pair> train) : neighbor_(train) {}
@@ -103,13 +103,13 @@ inline std::vector<pair> showcase(std::span<const pair> pairs, std::size_t most)
   for (const pair& p : pairs)
     if (seen.insert(p.script).second) chosen.push_back(p);
   std::stable_sort(chosen.begin(), chosen.end(), [&](const pair& x, const pair& y) { return count[x.script] > count[y.script]; });
-  for (const pair& p : pairs)  // fewer scripts than lines: more of what there is
+  for (const pair& p : pairs)  // there are fewer scripts than lines: add further pairs
     if (chosen.size() < most && std::find(chosen.begin(), chosen.end(), p) == chosen.end()) chosen.push_back(p);
   chosen.resize(std::min(chosen.size(), most));
   return chosen;
 }
 
-/// The collectives of a training step with the bytes that a device receives, and what was really received in the whole training.
+/// The collectives of a training step with the bytes that a device receives, and the bytes received in the whole training.
 inline std::string communication_report(const trainer& t) {
   const gs::executor& e = t.engine(0);
   std::string s = "a training step (" + std::to_string(e.plan().steps.size()) +

@@ -15,7 +15,7 @@
 
 namespace translate {
 
-/// A count of at least 1 that a model file keeps under this name. Throws std::runtime_error when there is none.
+/// Reads a count of at least 1 from the metadata of a model file. Throws std::runtime_error if there is none.
 inline std::int64_t kept_count(const std::map<std::string, std::string>& metadata, const std::string& name) {
   const auto it = metadata.find(name);
   if (it == metadata.end()) throw std::runtime_error("the model file has no setting '" + name + "': it is none of this program's");
@@ -27,7 +27,7 @@ inline std::int64_t kept_count(const std::map<std::string, std::string>& metadat
   return count;
 }
 
-/// What shapes the model and its training. None of it depends on the number of devices.
+/// The settings of the model and its training. None depends on the number of devices.
 struct settings {
   std::int64_t model = 128, heads = 4, head = 32, hidden = 256, experts = 8, positions = 64;
   std::int64_t groups = 8;
@@ -37,7 +37,7 @@ struct settings {
   double minutes = 5.5;
   std::uint64_t seed = 1;
 
-  /// Small enough to be trained a little within a minute.
+  /// A model that is small enough to learn something within a minute.
   static settings quick() {
     settings s;
     s.model = 64, s.heads = 2, s.hidden = 128, s.experts = 4, s.pieces = 1000;
@@ -46,14 +46,14 @@ struct settings {
     return s;
   }
 
-  /// The dims of a program on batches of this shape.
+  /// The dims of a program for batches of this shape.
   gs::dims dims(const bucket& b, std::int64_t vocabulary) const {
     return {{'G', groups}, {'B', b.sequences / groups}, {'S', b.source_length}, {'T', b.target_length}, {'M', model},
             {'H', heads},  {'D', head},                 {'F', hidden},          {'E', experts},         {'V', vocabulary},
             {'L', positions}};
   }
 
-  /// The part that a model file has to keep.
+  /// The settings that a model file must contain.
   std::map<std::string, std::string> to_metadata() const {
     std::map<std::string, std::string> m;
     for (const auto& [name, field] : shape_fields) m[name] = std::to_string(this->*field);

@@ -16,14 +16,14 @@
 
 namespace translate {
 
-/// What one training step tells.
+/// The results of one training step.
 struct step_report {
   double loss = 0, balance_loss = 0;
-  double tokens = 0;          // target tokens that count
+  double tokens = 0;          // target tokens without padding
   std::vector<float> load;    // tokens per expert
-  double refused = 0;         // choices that found their expert full
+  double refused = 0;         // choices of experts that were full
 
-  /// The busiest expert's share over an equal share: 1 is perfect balance.
+  /// The busiest expert's load divided by an equal share: 1 is perfect balance.
   double imbalance() const {
     const double total = std::accumulate(load.begin(), load.end(), 0.0);
     return total > 0 ? double(*std::max_element(load.begin(), load.end())) * double(load.size()) / total : 1;
@@ -34,7 +34,7 @@ struct step_report {
   }
 };
 
-/// Runs the training program, bound once for every shape of batch, on one set of parameters.
+/// Runs the training program on one set of parameters. The program is bound once for every shape of batch.
 class trainer {
  public:
   trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary,
@@ -46,7 +46,7 @@ class trainer {
   step_report step(const batch& b);
   std::uint32_t steps() const { return store_.steps(); }
 
-  /// Of one kind of collective over the whole training: how often it ran, and the bytes that a device should have received and did.
+  /// One kind of collective in the whole training: its number of calls, and the planned and received bytes per device.
   struct traffic {
     std::int64_t calls = 0, planned = 0, received = 0;
   };

@@ -15,19 +15,19 @@
 
 namespace translate {
 
-/// Translates batches of texts with the parameters of a store, by beam search. The hypotheses of a text are rows of the batch like
-/// any others; every process sees all log-probabilities and takes the same decisions. Each token is one position of the decoder: keys and
-/// values of those before are caches of the store while there is a translator. A store has one at a time.
+/// Translates batches of texts by beam search, with the parameters of a store. Hypotheses of a text are rows of the batch. Every process
+/// sees all log-probabilities and makes the same decisions. Each step decodes one position. The store caches the keys and values of earlier
+/// positions while the translator exists. A store can have one translator at a time.
 class translator {
  public:
-  /// shape: of a batch; `beam` rows of it go to each text. `words` must outlive the translator.
+  /// shape: of a batch; each text uses `beam` rows of it. `words` must outlive the translator.
   translator(const gs::any_cluster& on, const settings& s, const bucket& shape, std::int64_t beam, const vocabulary& words,
              const gs::parameter_store& store);
   ~translator();
   translator(const translator&) = delete;
   translator& operator=(const translator&) = delete;
 
-  /// One translation per text. Of a text with more pieces than `source_length()` the first ones are read.
+  /// One translation per text. If a text has more than `source_length()` pieces, only the first ones are read.
   std::vector<std::string> operator()(std::span<const std::string> texts);
   std::int64_t source_length() const { return shape_.source_length; }
 

@@ -18,7 +18,7 @@
 
 namespace translate {
 
-/// The last complete record of a step in a file of telemetry; nothing if there is none.
+/// The last complete record of a step in a file of telemetry, or nothing.
 inline std::optional<nlohmann::json> last_step(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   file.seekg(0, std::ios::end);
@@ -52,7 +52,7 @@ inline std::int64_t newest_checkpoint(const std::filesystem::path& directory) {
   return newest;
 }
 
-/// How a training goes, in a line: what its ranks wrote last to this directory. Empty if they wrote nothing yet.
+/// The state of a training as a line: the latest records that its ranks wrote to this directory. Empty if there are none yet.
 inline std::string state_of_run(const std::filesystem::path& directory) {
   std::vector<nlohmann::json> ranks;
   std::error_code ignored;

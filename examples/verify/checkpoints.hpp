@@ -16,14 +16,14 @@ namespace verify {
 
 namespace gs = gshard;
 
-/// The checkpoints to check, each with its directories: one, or one per host.
+/// The checkpoints to check. Each has one directory, or one per host.
 struct chosen_checkpoints {
   std::vector<std::vector<std::string>> all;  // the newest first
-  std::vector<std::string> notes;             // sentences about what is not checked, and why
+  std::vector<std::string> notes;             // sentences about checkpoints that are not checked, with the reason
 };
 
-/// `given`: directories of a run, or of one checkpoint. `every`: all checkpoints, or else the newest.
-/// Throws gs::error if a directory cannot be read or has no checkpoint.
+/// `given`: directories of a run, or of one checkpoint. `every`: checks all checkpoints, not only the newest. Throws gs::error if a
+/// directory cannot be read or has no checkpoint.
 inline chosen_checkpoints choose_checkpoints(const std::vector<std::string>& given, bool every) {
   std::vector<std::string> single;
   std::map<gs::detail::step_name, std::vector<std::string>> finished, unfinished;
@@ -47,7 +47,7 @@ inline chosen_checkpoints choose_checkpoints(const std::vector<std::string>& giv
   return chosen;
 }
 
-/// The logs in these directories that the heads seal, as paths.
+/// The paths of the logs in these directories that are sealed by the heads.
 inline std::vector<std::string> logs_beside(const std::vector<std::string>& directories, const std::vector<gs::event_log_head>& seals) {
   std::vector<std::string> logs;
   for (const std::string& path : directories) {

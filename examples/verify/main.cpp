@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// gshard-verify checks the hash chains of event logs, the seals of them in manifests, and whole checkpoints.
+// gshard-verify checks the hash chains of event logs, the seals of these logs in manifests, and whole checkpoints.
 
 #include "checkpoints.hpp"
 #include "seals.hpp"
@@ -26,7 +26,7 @@ struct options {
   std::string key, public_key;
 };
 
-/// The key of --key or --public-key; a private key of Ed25519 is one of --key.
+/// The key of --key or --public-key. --key also accepts a private key of Ed25519.
 std::optional<gshard::signing_key> key_of(const options& o) {
   if (!o.public_key.empty()) return gshard::signing_key::ed25519_public(o.public_key);
   if (o.key.empty()) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<gshard::signing_key> key_of(const options& o) {
   return is_pem ? gshard::signing_key::ed25519(o.key) : gshard::signing_key::hmac(o.key);
 }
 
-/// Prints a sentence for each checkpoint, or one for each fault. Adds what the manifests seal.
+/// Prints a sentence for each checkpoint, or for each of its faults. Adds the sealed heads of event logs in the manifests.
 bool check_checkpoints(const options& o, const gshard::signing_key* key, std::vector<gshard::event_log_head>& seals) {
   bool holds = true;
   const verify::chosen_checkpoints chosen = verify::choose_checkpoints(o.checkpoints, o.all);
@@ -49,8 +49,8 @@ bool check_checkpoints(const options& o, const gshard::signing_key* key, std::ve
   return holds;
 }
 
-/// Prints the findings about altered logs, and about sealed ones that are not there. If there are none: the sentence of a single log, or
-/// one with the number of logs. Returns the exit status.
+/// Prints the findings about altered logs, and about sealed logs that are missing. Without findings: the sentence of a single log, or the
+/// number of logs. Returns the exit status.
 int check_logs(const std::vector<std::string>& logs, const std::vector<gshard::event_log_head>& seals, bool all_are_given) {
   int status = all_holds;
   std::string last;

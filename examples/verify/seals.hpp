@@ -17,7 +17,7 @@ namespace verify {
 namespace gs = gshard;
 
 /// Adds the heads of event logs that a manifest seals. Throws gs::error if the file cannot be read, is no manifest, was altered, or, with a
-/// key, is not signed by it. The signature is in the file manifest.sig beside it.
+/// key, is not signed by it. The signature is the file manifest.sig in the same directory.
 inline void add_seals(std::vector<gs::event_log_head>& seals, const std::string& manifest, const gs::signing_key* key = nullptr) {
   const std::string text = gs::detail::whole_file(manifest);
   if (key != nullptr) {
@@ -33,7 +33,7 @@ inline void add_seals(std::vector<gs::event_log_head>& seals, const std::string&
   seals.insert(seals.end(), m.event_logs.begin(), m.event_logs.end());
 }
 
-/// The sentence of gshard-verify about one log, and whether it is unaltered.
+/// gshard-verify's sentence about one log, and whether the log is unaltered.
 struct verdict {
   bool holds = false;
   std::string text;
@@ -44,7 +44,7 @@ inline verdict check(const std::string& log, const std::vector<gs::event_log_hea
   return f.unaltered && !f.told.empty() ? verdict{false, gs::detail::base_name(log) + ": " + f.told} : verdict{f.unaltered, f.text};
 }
 
-/// What is sealed, but not among the logs.
+/// The names of sealed logs that are missing.
 inline std::vector<std::string> missing_logs(const std::vector<std::string>& logs, const std::vector<gs::event_log_head>& seals) {
   std::vector<std::string> missing;
   for (const gs::event_log_head& seal : seals) {

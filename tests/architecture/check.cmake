@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DROOT=<tree> -P check.cmake
-# Holds the headers below ROOT/include/gshard against the rules of the house. Prints `file:line: what is wrong`
-# for every breach and fails if there was one.
+# Checks the headers in ROOT/include/gshard for the project's rules. Prints `file:line: what is wrong` for every violation, and fails if
+# there is one.
 cmake_minimum_required(VERSION 3.24)
 
-# A header may include headers of its own floor and of those below. Entry headers stand half a floor up.
+# A header may include headers of its own floor and of lower floors. Entry headers are half a floor up.
 set(floor_base 10)
 set(floor_ir 20)
 set(floor_trace 30)
@@ -28,7 +28,7 @@ set(floor_run.hpp 119)
 set(floor_io.hpp 115)
 set(floor_report.hpp 115)
 
-# The planner is included everywhere and runs in the compiler: only cheap standard headers.
+# The planner is included everywhere and runs in the compiler, so it may include only cheap standard headers.
 set(planner_std algorithm array bit compare concepts cstddef cstdint initializer_list limits span string_view tuple
   type_traits utility vector)
 
@@ -51,13 +51,13 @@ function(breach line text)
   set(breaches "${breaches}" PARENT_SCOPE)
 endfunction()
 
-# The floor of a path below include/gshard, or nothing.
+# The floor of a path in include/gshard, or nothing.
 function(floor_of path out)
   string(REGEX REPLACE "/.*" "" first "${path}")
   set(${out} "${floor_${first}}" PARENT_SCOPE)
 endfunction()
 
-# An include is judged by where it stands and what it names.
+# Checks an include by the header that contains it and the header that it names.
 function(check_include line name)
   floor_of("${header}" own)
   if(name MATCHES "^gshard/(.+)$")
@@ -89,7 +89,7 @@ endfunction()
 
 function(check_header)
   file(READ "${ROOT}/include/gshard/${header}" text)
-  # What CMake's lists would trip over.
+  # Replaces characters that are special in CMake's lists.
   string(REPLACE ";" "," text "${text}")
   string(REPLACE "[" "(" text "${text}")
   string(REPLACE "]" ")" text "${text}")
@@ -127,7 +127,7 @@ function(check_header)
   foreach(line IN LISTS lines)
     math(EXPR number "${number} + 1")
     string(LENGTH "${line}" width)
-    if(width GREATER max_width AND NOT header MATCHES "^(report/page_|run/run_page_)")  # whose text is of other languages
+    if(width GREATER max_width AND NOT header MATCHES "^(report/page_|run/run_page_)")  # they contain text in other languages
       breach(${number} "${width} columns (${max_width} are allowed)")
     endif()
     if(line MATCHES "^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)[>\"]")
@@ -137,7 +137,7 @@ function(check_header)
         breach(${number} "the first include is <gshard/base/compiler.hpp> or a header that has it: old compilers stop there")
       endif()
       set(first_include FALSE)
-      if(name MATCHES "^gshard: ")  # no header: the sentence that the compilation ends with
+      if(name MATCHES "^gshard: ")  # no header: the sentence with which the compilation ends
         continue()
       endif()
       if(quote STREQUAL "\"")
@@ -146,7 +146,7 @@ function(check_header)
         check_include(${number} "${name}")
       endif()
     endif()
-    if(NOT line MATCHES "[#(:_]")  # nothing forbidden is without one of these
+    if(NOT line MATCHES "[#(:_]")  # no forbidden text is without one of these
       continue()
     endif()
     string(REGEX REPLACE "//.*$" "" line "${line}")
@@ -165,7 +165,7 @@ function(check_header)
   set(breaches "${breaches}" PARENT_SCOPE)
 endfunction()
 
-# A public verb (a function outside of `detail` in a header of verbs) has a doc comment with these lines; further overloads may do without.
+# A public verb (a function outside of `detail` in a header of verbs) has a doc comment with these lines. Further overloads do not need one.
 set(lines_of_verbs "Shapes: " "Communicates: " "Compile time: " "Throws: " "@see ")
 set(verbs 0)
 function(check_verbs)
@@ -223,10 +223,10 @@ foreach(header IN LISTS headers)
   endif()
 endforeach()
 
-# The recipe of CONTRIBUTING.md: besides its row in ir/op.hpp, an operation is named by its verb, its gradient, its kernel's binding, and, if
-# it is decomposed along sharded dims, its decomposition and that one's cost. Passes, engine and simulator ask for traits.
+# The recipe of CONTRIBUTING.md: an operation is named in its row of ir/op.hpp, and by its verb, its gradient and its kernel's binding. If
+# it is decomposed along sharded dims, its decomposition and the cost of that name it as well. Passes, engine and simulator use traits.
 set(max_headers_of_operation 5)
-set(max_tests_of_kinds 30)  # of communication mostly; it may only fall
+set(max_tests_of_kinds 30)  # most are about communication; the number may only decrease
 function(check_registry)
   file(READ "${ROOT}/include/gshard/ir/op.hpp" registry)
   set(tests 0)
@@ -269,8 +269,8 @@ if(EXISTS "${ROOT}/include/gshard/ir/op.hpp")
   check_registry()
 endif()
 
-# What pages and examples show is public: gshard::detail is not. Headers that pages name are system headers to users' compilers, which then
-# tell of no warnings in what these include. examples/verify reads the files of checkpoints, which only gshard itself writes.
+# Pages and examples use only public names, not gshard::detail. Headers on pages are system headers for users, so that compilers do not warn
+# about what they include. examples/verify reads the files of checkpoints, which only gshard writes.
 file(GLOB_RECURSE pages RELATIVE "${ROOT}" "${ROOT}/README.md" "${ROOT}/docs/*.md" "${ROOT}/examples/*.[ch]pp" "${ROOT}/bench/*.[ch]pp")
 list(FILTER pages EXCLUDE REGEX "^examples/verify/")
 list(SORT pages)

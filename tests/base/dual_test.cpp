@@ -15,13 +15,13 @@ constexpr real x(double value) {
   return {value, 1};
 }
 
-// Exact where the arithmetic is.
+// Exact if the arithmetic is exact.
 static_assert((x(3) * x(3)).slope == 6 && (x(3) + 2).slope == 1 && (2 - x(3)).slope == -1 &&
               (-x(3)).slope == -1);
 static_assert((1 / x(2)).slope == -0.25 && (x(6) / 2).slope == 0.5 && (x(2) / x(2)).slope == 0);
 static_assert(real(3).slope == 0 && real(3.0F).value == 3 && real{}.value == 0);
 
-// A branch is taken by the value; the slope is that of the branch.
+// A branch is selected by the value. The slope is the slope of that branch.
 static_assert(gs::max(x(1), real(2)).slope == 0 && gs::max(x(3), real(2)).slope == 1 &&
               gs::min(x(1), real(2)).slope == 1);
 static_assert(gs::abs(x(-2)).slope == -1 && gs::abs(x(-2)).value == 2 && gs::abs(x(2)).slope == 1);
@@ -29,7 +29,7 @@ static_assert(gs::select(0 < x(1), x(1), real(0)).slope == 1 &&
               gs::select(0 < x(-1), x(-1), real(0)).slope == 0);
 static_assert(x(1) < x(2) && x(2) > x(1) && x(1) <= x(1) && x(1) >= x(1) && x(1) == real(1));
 
-// Where several are the largest they share the slope; abs and relu have slope 0 at 0.
+// If several operands are the largest, they share the slope. abs and relu have slope 0 at 0.
 static_assert(gs::max(x(1), real(1)).slope == 0.5 && gs::min(x(1), real(1)).slope == 0.5 && gs::max(x(1), x(1)).slope == 1);
 static_assert(gs::abs(x(0)).slope == 0 && gs::relu(x(0)).slope == 0 && gs::relu(x(2)).slope == 1 && gs::relu(x(-2)).slope == 0);
 
@@ -41,11 +41,11 @@ static_assert(is_nan(gs::min(x(nan), real(1))) && is_nan(gs::min(x(1), real(nan)
 static_assert(is_nan(gs::abs(x(nan))) && is_nan(gs::relu(x(nan))));
 static_assert(gs::select(true, x(2), real(nan)).slope == 1 && gs::select(false, real(nan), x(2)).slope == 1);
 
-// At infinity it is that of the branch.
+// At infinity the slope is the slope of the branch.
 static_assert(gs::max(x(infinity), real(1)).slope == 1 && gs::max(x(-infinity), real(1)).slope == 0 && gs::relu(x(infinity)).slope == 1 &&
               gs::relu(x(-infinity)).slope == 0 && gs::abs(x(-infinity)).slope == -1);
 
-// A quotient does not overflow on the way.
+// A quotient has no intermediate overflow.
 static_assert((x(1e-200) / real(1e-200)).slope == 1 / 1e-200 && (x(1) / real(1e200)).slope == 1e-200 && (real(1) / x(1e200)).slope == 0);
 
 /// The slope of f at a equals its central difference.
@@ -92,7 +92,7 @@ TEST_CASE("dual: powers at 0 and of negative numbers") {
   CHECK(gs::pow(x(0), real(0)).slope == 0);
   CHECK(gs::pow(real(0), x(2)).slope == 0);
   CHECK(gs::pow(x(-2), real(3)).slope == 12);
-  CHECK(std::isnan(gs::pow(x(-2), x(3)).slope));  // no derivative by the power
+  CHECK(std::isnan(gs::pow(x(-2), x(3)).slope));  // no derivative with respect to the exponent
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class Browser:
         to_browser, self.write = os.pipe()
         self.read, from_browser = os.pipe()
 
-        def place_pipes():  # where --remote-debugging-pipe expects them; high numbers first, so that none is overwritten
+        def place_pipes():  # the numbers that --remote-debugging-pipe expects; high numbers first, so that none is overwritten
             a, b = os.dup(to_browser), os.dup(from_browser)
             os.dup2(a, 3)
             os.dup2(b, 4)
@@ -89,7 +89,7 @@ class Browser:
             self.note(answer)
 
     def open(self, path):
-        for url in ("about:blank", "file://" + os.path.abspath(path)):  # an address with another #view alone loads nothing
+        for url in ("about:blank", "file://" + os.path.abspath(path)):  # if only #view changes, nothing is loaded
             self.events.clear()
             self.call("Page.navigate", url=url)
             while "Page.loadEventFired" not in self.events:

@@ -26,7 +26,7 @@ int main(int, char** argument) {
   write(folder / "wide.html", sample_history(140, 60, 300), "many processes");
   write(folder / "one.html", sample_history(1, 1, 1), "one step");
 
-  // Names that would break out of their HTML element, an altered log, and no event without a step.
+  // Names that could break out of their HTML element, an altered log, and no event without a step.
   gshard::run_history hostile = sample_history(2, 50, 3);
   for (std::string& name : hostile.names) name = "</script><b>\"" + name + "\" & <img src=x onerror=alert(1)><!--";
   hostile.events.push_back({1, 1, "<i>mine</i>", {{"text", "</script><script>alert(2)</script>\xff"}}, 0});

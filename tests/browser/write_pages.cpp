@@ -24,7 +24,7 @@ int main(int, char** argument) {
   for (int d = 0; d < 48; ++d) cube.record.chip_of.push_back((47 - d) / 2);
   write(folder / "cube.html", cube);
 
-  // Names that would break out of their HTML element, a device with too little memory, and nothing to draw.
+  // Names that could break out of their HTML element, a device with too little memory, and nothing to draw.
   sample::run hostile = sample::make(3, 1, {2, 2});
   gshard::run_record& run = hostile.record;
   run.program = "</script><b>\"it's\" & <img src=x onerror=alert(1)><!--<script>";

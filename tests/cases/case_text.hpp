@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-// Numeric cases as text: a program of the library's verbs, the extents and meshes that it runs on, and its right numbers.
-// tests/cases/README.md has the grammar.
+// Numeric cases as text: a program of the library's verbs, its extents and meshes, and the right numbers. tests/cases/README.md has the
+// grammar.
 namespace cases {
 
-/// A case that cannot be read, or that calls what does not exist.
+/// A case that cannot be parsed, or calls an unknown name.
 struct bad_case : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -29,7 +29,7 @@ struct expression {
   double number = 0;
   std::string word;                // name of a tensor, verb or member; the text
   std::vector<expression> parts;   // arguments, numbers of a list, or the owner of a member
-  std::vector<std::string> named;  // for each argument its name, or ""
+  std::vector<std::string> named;  // the name of each argument, or ""
 };
 
 /// An input, or a parameter: x: f64[AB] = 0..11.
@@ -47,7 +47,7 @@ struct line {
   kind what = kind::show;
   int number = 0;
   declared in;
-  std::string name;                // that is assigned, defined or varied; the text of an error
+  std::string name;                // the assigned, defined or varied name; the text of an error
   std::vector<std::string> names;  // parameters of a function
   expression left, right;
 };
@@ -58,7 +58,7 @@ struct text_case {
   std::vector<std::vector<std::pair<char, long>>> sizes;
   std::vector<std::vector<int>> meshes;
   int steps = 1;
-  int most = 60;  // shardings on a mesh
+  int most = 60;  // the number of shardings to try on a mesh
   std::vector<line> lines;
 
   std::string place() const { return file + ":" + std::to_string(number) + ": " + title; }
@@ -100,7 +100,7 @@ class case_parser {
     char* end = nullptr;
     double value = std::strtod(rest.c_str(), &end);
     std::size_t length = std::size_t(end - rest.c_str());
-    // "0..11" is a range: the first dot is not of the number.
+    // "0..11" is a range: the first dot does not belong to the number.
     if (const std::size_t dots = rest.find(".."); dots < length) {
       value = std::strtod(rest.substr(0, dots).c_str(), nullptr);
       length = dots;
@@ -260,7 +260,7 @@ inline std::vector<int> mesh_of(const std::string& word) {
   return mesh;
 }
 
-/// f(x, y) = ...: a function, and not a call.
+/// f(x, y) = ... defines a function; f(x, y) alone is a call.
 inline bool defines_function(const std::string& text) {
   const std::size_t equal = text.find(" = "), open = text.find('('), close = text.find(')');
   return equal != std::string::npos && open < equal && close < equal && text.find_first_of(" \"[") > open && close == equal - 1;
@@ -369,7 +369,7 @@ inline void read_line(text_case& c, const std::string& text, int number) {
 
 }  // namespace detail
 
-/// The blocks of language "case" of a Markdown text, titled by the headings before them. Throws `bad_case` with the line of a fault.
+/// The blocks of language "case" in a Markdown text. Their titles are the headings before them. Throws `bad_case` with the line of a fault.
 inline std::vector<text_case> read_cases(std::istream& in, const std::string& file) {
   std::vector<text_case> found;
   std::string text, title;

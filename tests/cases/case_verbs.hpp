@@ -34,13 +34,13 @@
 #include <utility>
 #include <vector>
 
-// The verbs of cases: a name, and a call of the library. A new verb of the library is one row here.
+// The verbs of cases: a name, and a call of the library. To add a verb, add one row here.
 namespace cases {
 
 namespace gs = gshard;
 using gs::symbol;
 
-/// What an expression is: a number, a text, a list, a tensor, a result of several tensors, or the name of a function.
+/// The value of an expression: a number, a text, a list, a tensor, a result of several tensors, or the name of a function.
 struct term {
   enum class kind { number, text, list, tensor, record, function };
   kind what = kind::number;
@@ -64,7 +64,7 @@ struct call {
   std::vector<term> given{};
   std::map<std::string, term, std::less<>> options{};
   std::function<symbol(const std::string&, std::vector<term>)> apply{};  // a function of the case
-  mutable std::set<std::string, std::less<>> read{};                     // names of options that the verb has looked for
+  mutable std::set<std::string, std::less<>> read{};                     // names of options that the verb has read
 
   [[noreturn]] void fail(const std::string& why) const { throw bad_case(std::string(verb) + ": " + why); }
   std::size_t count() const { return given.size(); }
@@ -103,7 +103,7 @@ struct call {
     const term* t = find(name);
     return t ? t->tensor : symbol{};
   }
-  /// One number for each dim, or the same for all.
+  /// One number for each dim, or one number for all.
   int option_of(std::string_view name, std::size_t i, int otherwise) const {
     const term* t = find(name);
     if (!t) return otherwise;

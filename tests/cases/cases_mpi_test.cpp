@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The cases of docs/bugs.md on MPI ranks: the bits of simulated devices, with some of the shardings.
+// The cases of docs/bugs.md on MPI ranks, with some of the shardings: the same bits as on simulated devices.
 #include "../exec/on_ranks.hpp"
 #include "run_case.hpp"
 
@@ -19,7 +19,7 @@ TEST_CASE("mpi: cases have the bits of simulated devices") {
   const std::string page = (std::filesystem::path(__FILE__).parent_path() / "../../docs/bugs.md").string();
   int runs = 0;
   for (const cases::text_case& c : cases::read_cases(page)) {
-    if (!cases::expected_error(c).empty()) continue;  // refused before it runs
+    if (!cases::expected_error(c).empty()) continue;  // the case is refused before it runs
     for (const auto& sizes : c.sizes) {
       const cases::prepared_case p = cases::prepare(c, sizes);
       for (const std::vector<int>& mesh : meshes) {

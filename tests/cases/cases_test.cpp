@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The cases of docs/bugs.md and of tests/cases, or of the file that GSHARD_CASES names: right numbers on one device, and on every mesh.
+// The cases of docs/bugs.md and of tests/cases, or of the file GSHARD_CASES: right numbers on one device, and on every mesh.
 #include "run_case.hpp"
 
 #include <doctest/doctest.h>

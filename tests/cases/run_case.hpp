@@ -19,23 +19,24 @@
 #include <string_view>
 #include <vector>
 
-// Runs a case: its right numbers on one device, and the results of one device on every mesh with every sharding.
+// Runs a case. Compares its results on one device with the right numbers, and the results on every mesh with every sharding with those of
+// one device.
 namespace cases {
 
 namespace gt = gshard::testing;
 
-/// What a line expects of a result: numbers, another result, or the result of one device.
+/// The expectation of a line: numbers, another result, or the result of one device.
 struct comparison {
   int line = 0;
-  bool exact = false;   // to the last bit
-  bool same = false;    // the bits of one device
-  int left = -1, right = -1;  // results; right -1: numbers, if given
+  bool exact = false;   // equal to the last bit
+  bool same = false;    // equal to one device to the last bit
+  int left = -1, right = -1;  // indices of results; right -1: numbers, if given
   bool given = false;
   gt::array numbers{};
-  int varied = -1;  // an input of which the result does not depend
+  int varied = -1;  // an input that must not influence the result
 };
 
-/// A case with the extents of its dims: the traced program and its numbers.
+/// A case with the extents of its dims: the traced program and its inputs.
 struct prepared_case {
   gt::traced program;
   gs::dims dims;
@@ -62,7 +63,7 @@ inline const expression* parameter_after(const expression& e) {
   return e.what == expression::kind::call && e.word == "after" && e.parts.size() == 1 ? e.parts.data() : nullptr;
 }
 
-/// The given numbers of an input, repeated, or random ones.
+/// The given numbers of an input, repeated, or random numbers.
 inline gt::array elements_of(const declared& in, std::size_t count, const gs::dims& dims) {
   gt::array a(count);
   if (in.given) {
@@ -152,7 +153,7 @@ inline prepared_case prepare(const text_case& c, const std::vector<std::pair<cha
   return p;
 }
 
-/// How two tensors differ, or nothing. A NaN is as any other NaN.
+/// The difference of two tensors as text, or nothing. All NaNs are equal.
 inline std::string difference(const gt::array& a, const gt::array& b, bool exact, double tolerance) {
   if (a.size() != b.size() && b.size() != 1) return std::to_string(a.size()) + " elements, expected " + std::to_string(b.size());
   double scale = 1;
@@ -169,7 +170,7 @@ inline std::string difference(const gt::array& a, const gt::array& b, bool exact
   return {};
 }
 
-/// Relative, of a result in its element type.
+/// The relative tolerance of a result, by its element type.
 inline double tolerance_of(const prepared_case& p, int result) {
   if (std::size_t(result) >= p.program.graph.outputs.size()) return 1e-12;
   switch (p.program.graph.at(p.program.graph.outputs[std::size_t(result)].value).type) {
@@ -181,7 +182,7 @@ inline double tolerance_of(const prepared_case& p, int result) {
   }
 }
 
-/// What is wrong with the results of a run, or nothing.
+/// The first difference between the results of a run and the expected ones as text, or nothing.
 inline std::string difference(const prepared_case& p, const gt::arrays& made, const gt::arrays& expected) {
   for (const comparison& q : p.comparisons) {
     const gt::array& left = made[std::size_t(q.left)];
@@ -197,13 +198,13 @@ inline std::string difference(const prepared_case& p, const gt::arrays& made, co
   return {};
 }
 
-/// A run of a case has its steps from step 0 on.
+/// Runs the steps of a case from step 0 on.
 inline void run_steps(const text_case& c, gt::setting& s) {
   s.steps = c.steps;
   s.context.step = 0;
 }
 
-/// The shardings of a case that are tried on a mesh: all, or a sample.
+/// The shardings to try on a mesh: all, or a random sample.
 inline std::vector<gt::setting> settings(const text_case& c, const prepared_case& p, const std::vector<int>& mesh) {
   const gt::traced& t = p.program;
   std::vector<std::vector<gs::sharding>> choices;
@@ -230,7 +231,7 @@ inline std::vector<gt::setting> settings(const text_case& c, const prepared_case
   return list;
 }
 
-/// The results that depend on an input though they must not, or nothing.
+/// The first result that depends on an input although it must not, as text, or nothing.
 inline std::string influence(const prepared_case& p, const gt::setting& s, const gt::arrays& made) {
   for (const comparison& q : p.comparisons) {
     if (q.varied < 0) continue;
@@ -246,14 +247,14 @@ inline std::string influence(const prepared_case& p, const gt::setting& s, const
 
 inline const std::vector<std::vector<int>> usual_meshes{{1}, {2}, {3}, {4}, {8}, {2, 2}, {2, 3}};
 
-/// The text that an error of this case must hold, or nothing.
+/// The text that the error of this case must contain, or nothing.
 inline std::string expected_error(const text_case& c) {
   for (const line& l : c.lines)
     if (l.what == line::kind::error) return l.name;
   return {};
 }
 
-/// What is wrong with a case, a line each; nothing if all is right. `runs` counts the sharded runs.
+/// The failures of a case, one per line; empty if there are none. `runs` counts the sharded runs.
 inline std::string wrong(const text_case& c, std::size_t& runs) {
   std::string text;
   const std::string refused = expected_error(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The verbs of cases, planned at run time, have the plans of the same calls at compile time. So what cases show holds for constant plans.
+// The verbs of cases, planned at run time, have the plans of the same calls at compile time. Therefore cases also test constant plans.
 #include "../exec/same_plan.hpp"
 #include "case_verbs.hpp"
 #include "run_case.hpp"
@@ -112,7 +112,7 @@ const std::vector<twin> twins{
     TWIN("gradient(sum(softmax(x) * x), x)", gs::gradients(gs::sum(gs::softmax(x) * x), {x})[0]),
 };
 
-/// The verbs of an expression.
+/// Collects the verbs of an expression.
 void collect_verbs(const cases::expression& e, std::set<std::string>& to) {
   if (e.what == cases::expression::kind::call) to.insert(e.word);
   for (const cases::expression& p : e.parts) collect_verbs(p, to);
@@ -149,6 +149,6 @@ TEST_CASE("cases: verbs without a twin are named") {
   for (const twin& t : twins) collect_verbs(cases::case_parser(t.text).whole(), with_twin);
   for (const auto& [name, verb] : cases::detail::verbs())
     if (!with_twin.contains(std::string(name))) without.insert(std::string(name));
-  // Functions of map differ in nothing that is planned; gradients has a twin in gradient; the others call functions, or have no result.
+  // Functions of map have the same plan. The twin of gradients is in gradient. The others call functions, or have no result.
   CHECK(without == std::set<std::string>{"abs", "adam", "exp", "gradients", "log", "minimum", "scan", "sqrt", "square"});
 }

@@ -16,7 +16,7 @@ namespace gs = gshard;
 
 namespace {
 
-// Moves nothing, so that what the base class does by itself is seen.
+// Moves no data, to test the functions of the base class alone.
 class idle final : public gs::backend {
  public:
   idle(std::vector<int> extents, std::vector<int> devices)
@@ -35,7 +35,7 @@ class idle final : public gs::backend {
   void do_all_gather(std::uint32_t, std::span<const gs::gather_part>) override { ++calls; }
 };
 
-// Some devices of a 2x1x3 mesh, as if other processes held the others.
+// Some devices of a 2x1x3 mesh. Other processes are supposed to hold the others.
 const std::vector<int> extents{2, 1, 3}, held{1, 2, 4};
 
 template <class F>
@@ -104,7 +104,7 @@ TEST_CASE("backend: what is started is finished once, whatever becomes of it; ow
   CHECK(b.finished.size() == 7);
   CHECK(x.recv == untouched);
   for (const gs::traffic& t : b.received()) CHECK(t == gs::traffic{});
-  CHECK_THROWS_WITH_AS((void)b.start(2, cases::parts(x, b.devices())), doctest::Contains("exchange: "), gs::error);  // of groups of one
+  CHECK_THROWS_WITH_AS((void)b.start(2, cases::parts(x, b.devices())), doctest::Contains("exchange: "), gs::error);  // groups of one device
   CHECK(b.calls == 7);
 }
 

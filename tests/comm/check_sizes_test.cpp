@@ -66,7 +66,7 @@ TEST_CASE("check_sizes: what cannot be counted is named") {
   CHECK(problem({{'B', 8}, {'M', 8}, {'H', 4}}, {-2}) == "a test: axis \"x\" is given the extent -2");
 }
 
-// Nothing wraps, in any entry: each counts right, or names what it cannot count.
+// No entry overflows: each returns the right count, or names the number that it cannot count.
 TEST_CASE("extents of any size are counted or refused") {
   const std::int64_t sizes[] = {0,       1,          7,  1 << 20, 1LL << 31, 1LL << 32, 1LL << 40, 1LL << 62,
                                 largest, largest - 1, -1, -4,      std::numeric_limits<std::int64_t>::min()};
@@ -105,7 +105,7 @@ TEST_CASE("extents of any size are counted or refused") {
         options.known = {{'B', b}, {'H', h}};
         CHECK(bool(gs::compile(g, size_mesh_of_4::shape, options).problem) == !fits);
 
-        std::byte nothing{};  // shards that are not allocated
+        std::byte nothing{};  // not allocated
         const std::vector<bool*> lent(std::size_t(devices), reinterpret_cast<bool*>(&nothing));
         std::string refused = complaint([&] {
           const gs::tensor<bool, P<"x", none>> t(gs::simulate<size_mesh>(devices), {b, h}, std::span<bool* const>(lent));
@@ -128,7 +128,7 @@ TEST_CASE("extents that are not known, besides large ones, do not make a plan wr
   CHECK(gs::describe(gs::compile(g, size_mesh::shape, options).problem) == "");
 }
 
-// Prices of large tensors on large meshes do not wrap, and take no time per device.
+// Prices of large tensors on large meshes do not overflow. Their time does not depend on the number of devices.
 TEST_CASE("moves and sums on meshes of millions of devices are priced") {
   constexpr auto sums = [](auto&, auto x, auto w) {
     const auto h = gs::einsum<"BM,MH->BH">(x, w);

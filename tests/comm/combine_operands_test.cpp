@@ -28,7 +28,7 @@ TEST_CASE("combine_operands: in the order of the tree, of any length, also into 
           return t.is_operand() ? x[t.operand()][k] : self(self, order.left(t), k) + self(self, order.right(t), k);
         };
         for (std::size_t k = 0; k < wanted.size(); ++k) wanted[k] = value(value, order.root(), k);
-        std::vector<float>& to = x[in_place];  // an operand, or the last list
+        std::vector<float>& to = x[in_place];  // an operand, or the last element
         gs::detail::combine_operands<float>(
             gs::reduction::sum, order, order.root(), n, [&](std::size_t m) { return x[m].data(); }, to.data());
         CHECK(to == wanted);

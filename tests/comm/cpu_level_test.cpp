@@ -11,7 +11,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// The environment variable during a test.
+/// Sets the environment variable during a test.
 struct wanted_level {
   explicit wanted_level(const char* level) { ::setenv("GSHARD_CPU_LEVEL", level, 1); }
   ~wanted_level() { ::unsetenv("GSHARD_CPU_LEVEL"); }

@@ -10,7 +10,7 @@
 
 namespace gs = gshard;
 
-// An exception must be copied without throwing another; and no text converts to an error implicitly.
+// Copying an exception must not throw. No text converts to an error implicitly.
 static_assert(std::is_base_of_v<std::runtime_error, gs::error>);
 static_assert(std::is_nothrow_copy_constructible_v<gs::error> &&
               std::is_nothrow_copy_assignable_v<gs::error>);
@@ -45,7 +45,7 @@ TEST_CASE("not_finite_error: is an error with a step, and processes pass it on a
     CHECK(e.what() == text);
     CHECK(e.step == 4000000000u);
   }
-  // Any other text stays an error, one that begins alike included.
+  // Any other text is not changed, even with the same prefix.
   for (const std::string& other : {text, problem.substr(0, 5), problem.substr(0, 15)}) {
     CHECK(!gs::detail::problem_text(other).is_not_finite());
     CHECK(gs::detail::problem_text(other).text() == other);

@@ -9,11 +9,11 @@
 #include <span>
 #include <string>
 
-/// Simulated devices some of whose exchanges fail, when everything has arrived.
+/// Simulated devices. Some of their exchanges fail after all data have arrived.
 class failing_exchanges final : public gshard::simulated {
  public:
   using simulated::simulated;
-  std::string fails;  // 'x' at the number of an exchange that fails, by the order in which they finish
+  std::string fails;  // 'x' at the number of an exchange that fails; numbered in the order in which they finish
   std::size_t started = 0, finished = 0;
   std::function<void(bool starts)> watch = [](bool) {};  // called when an exchange starts, and when one finishes
 

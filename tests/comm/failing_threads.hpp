@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-/// As long as it lives, no thread can be made in this process: the system has no room for a stack of a pebibyte.
+/// While it exists, this process cannot create threads: each would need a stack of a pebibyte.
 class failing_threads {
  public:
   failing_threads() {
@@ -26,7 +26,7 @@ class failing_threads {
     pthread_attr_destroy(&before_);
 #endif
   }
-  /// False where the test cannot make them fail.
+  /// False if the test cannot make them fail.
   bool fail() const { return fail_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ranks that round in another way, or flush subnormal numbers, do not diverge in silence.
+// Ranks with different rounding, or different flushing of subnormal numbers, do not diverge silently.
 #include <gshard/comm/float_environment.hpp>
 
 #include <gshard/comm/mpi.hpp>

@@ -12,7 +12,7 @@
 
 namespace float_modes {
 
-inline constexpr unsigned flush_results = 1u << 15, flush_operands = 1u << 6;  // of MXCSR
+inline constexpr unsigned flush_results = 1u << 15, flush_operands = 1u << 6;  // bits of MXCSR
 #if defined(__SSE2__)
 inline constexpr bool can_flush = true, flushes_apart = true;
 #elif defined(__aarch64__)
@@ -21,7 +21,7 @@ inline constexpr bool can_flush = true, flushes_apart = false;  // one bit for b
 inline constexpr bool can_flush = false, flushes_apart = false;
 #endif
 
-/// As long as it lives, this thread rounds in this way, and flushes.
+/// While it exists, this thread uses this rounding mode, and flushes.
 class mode {
  public:
   explicit mode(int rounding, unsigned flush = 0) {

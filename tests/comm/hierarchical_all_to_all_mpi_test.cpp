@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Exchanges that go node by node are those that go straight, on ranks that are taken to sit on several nodes.
+// Exchanges in two levels give the same results as direct ones, on ranks that are assigned to several nodes.
 #include <gshard/comm/mpi.hpp>
 
 #include "../mpi_world.hpp"
@@ -16,7 +16,7 @@ namespace gs = gshard;
 
 namespace {
 
-constexpr gs::exchange_bounds bounds{40, 3};  // of random cases
+constexpr gs::exchange_bounds bounds{40, 3};  // bounds of random cases
 
 gs::mpi_options on_nodes_of(int size) { return {.by_node = gs::node_routing::always, .node_size = size}; }
 

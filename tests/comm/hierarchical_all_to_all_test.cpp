@@ -17,7 +17,7 @@ using gs::detail::node_routes, gs::detail::packet, gs::detail::hierarchical_all_
 
 namespace {
 
-/// Where p members sit: nodes that are full, in a row; and any nodes at all.
+/// Assignments of p members to nodes: full nodes in order, and random nodes.
 std::vector<std::vector<int>> placements(std::size_t p, std::uint64_t seed) {
   std::vector<std::vector<int>> all;
   for (std::size_t size = 1; size <= p; ++size) {
@@ -39,7 +39,7 @@ std::vector<node_routes> routes_of(const std::vector<int>& nodes) {
   return all;
 }
 
-/// An exchange of p members, all here. `loses(step, from, to)`: a packet that does not arrive.
+/// An exchange of p members in one process. `loses(step, from, to)`: true for a packet that does not arrive.
 template <class Loses>
 std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::vector<hierarchical_all_to_all>& members,
                                   cases::exchange_case& x, std::int64_t block_bytes, Loses loses) {
@@ -73,7 +73,7 @@ std::vector<std::string> exchange(const std::vector<node_routes>& routes, std::v
 }
 constexpr auto nothing_is_lost = [](int, int, int) { return false; };
 
-/// Own blocks are there already.
+/// Puts each device's own block, which start() leaves alone.
 void put_own(cases::exchange_case& x) {
   for (std::size_t m = 0; m < x.recv.size(); ++m)
     std::copy_n(x.expected[m].begin() + x.recv_offset[m][m], x.recv_bytes[m][m], x.recv[m].begin() + x.recv_offset[m][m]);
@@ -146,7 +146,7 @@ TEST_CASE("two levels: every block arrives, whatever the sizes and the nodes") {
 TEST_CASE("two levels: blocks of a packet that is lost are missed by those who expect them, and all others arrive") {
   const std::vector<int> nodes{0, 1, 0, 1, 2, 0};
   const std::vector<node_routes> routes = routes_of(nodes);
-  const auto is_relay = [&](int which, int of) {  // of a member's node
+  const auto is_relay = [&](int which, int of) {  // relays of the node of member `of`
     const node_routes& r = routes[std::size_t(which)];
     return std::ranges::any_of(r.relayed(r.place()), [&](std::size_t o) { return std::ranges::count(r.peers()[o].members, of) == 1; });
   };

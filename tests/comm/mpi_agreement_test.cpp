@@ -32,7 +32,7 @@ TEST_CASE("mpi: calls that are equal but for their places begin") {
   CHECK(b.processes() == ranks());
   CHECK_FALSE(b.begin(saving("3")));
   CHECK_FALSE(b.begin(facts{{"the call", "load", "line " + std::to_string(rank())}}));
-  CHECK(b.begin(saving("3"), "", last()));  // a flag of one is known to all
+  CHECK(b.begin(saving("3"), "", last()));  // the flag of one rank reaches all
   CHECK_FALSE(b.agree({}));
   CHECK(b.calls() == 3);
 }
@@ -45,12 +45,12 @@ TEST_CASE("mpi: what differs is told to all in one sentence, and the backend can
         "call 1 on their cluster: save: the processes disagree on the step: " + first_have(ranks() - 1) + "7" + end + "8");
   CHECK(complaint([&] { b.begin(last() ? facts{{"the call", "load"}} : saving("7")); }) ==
         "call 2 on their cluster: the processes make different calls: " + first_have(ranks() - 1) + "save" + end + "load");
-  // One has more facts, or others.
+  // One rank has more facts, or other ones.
   CHECK(complaint([&] { b.begin(last() ? facts{{"the call", "save"}} : saving("7")); }) ==
         "call 3 on their cluster: save: the processes disagree: " + first_have(ranks() - 1) + "the step 7" + end + "nothing more ");
-  // Each its own.
+  // Each rank has another fact.
   CHECK(contains(complaint([&] { b.begin(saving(std::to_string(rank()))); }), "rank 0 has 0, rank 1 has 1"));
-  // Facts that do not show a difference, and a function of facts that throws.
+  // Facts without a difference, and a function of facts that throws.
   const auto same = [] { return saving("7"); };
   CHECK(contains(complaint([&] { b.begin({std::uint64_t(last() ? 1 : 2), same}); }),
                  "the processes disagree on numbers that have the same text"));
@@ -110,7 +110,7 @@ TEST_CASE("mpi: a problem of some ranks is told to all") {
   const std::string mine = "id " + std::to_string(rank()) + " is bad";
   const std::string one = complaint([&] { b.begin(saving("7"), last() ? mine : ""); });
   CHECK(one == (last() ? mine : "rank " + std::to_string(n - 1) + " failed: id " + std::to_string(n - 1) + " is bad"));
-  // A problem is told before a difference, which may come of it.
+  // A problem is reported before a difference, which it may have caused.
   CHECK(complaint([&] { b.begin(saving(std::to_string(rank())), mine); }) == mine);
   if (n > 2) {
     const std::string some = complaint([&] { b.agree({}, rank() > 0 ? mine : ""); });
@@ -139,8 +139,8 @@ TEST_CASE("mpi: numbers that are not finite are one error of one type on all ran
   };
   CHECK(thrown(last() ? at_place(3) : "") == "step 5: nan on rank " + std::to_string(n - 1));
   CHECK(thrown(at_place(3)) == "step 5: nan on rank 0");
-  CHECK(thrown(at_place(std::size_t(100 - rank()))) == "step 5: nan on rank " + std::to_string(n - 1));  // the first in the program
-  if (n > 1) {  // an ordinary error comes first, and is the type of all
+  CHECK(thrown(at_place(std::size_t(100 - rank()))) == "step 5: nan on rank " + std::to_string(n - 1));  // the first one in the program
+  if (n > 1) {  // an ordinary error comes first, and all ranks throw its type
     const std::string said = thrown(last() ? "no memory" : at_place(3));
     CHECK(said == (last() ? "no memory" : "nan on rank " + std::to_string(rank())));
   }

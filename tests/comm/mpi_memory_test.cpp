@@ -20,7 +20,7 @@ gs::mpi_backend on_all(bool shared) { return {MPI_COMM_WORLD, {mpi_world::ranks(
 
 TEST_CASE("mpi: memory is shared where it is asked for, by processes of one node") {
   CHECK(!on_all(false).shares_memory());
-  CHECK(on_all(true).shares_memory());  // tests run on one
+  CHECK(on_all(true).shares_memory());  // all ranks of tests are on one node
 }
 
 TEST_CASE("mpi: every process reads what the others wrote, and writes over it after all have met") {
@@ -53,7 +53,7 @@ TEST_CASE("mpi: every process reads what the others wrote, and writes over it af
 
 TEST_CASE("mpi: more memory than the node has is an error on all processes, which can go on") {
   gs::mpi_backend b = on_all(true);
-  if (mpi_world::ranks() == 1) return;  // it takes no shared memory
+  if (mpi_world::ranks() == 1) return;  // then it uses no shared memory
   CHECK_THROWS_WITH_AS(b.share(std::int64_t(1) << (mpi_world::rank() == 0 ? 45 : 10)), doctest::Contains("there is no shared memory for"),
                        gs::error);
   CHECK(b.share(100) != nullptr);
@@ -88,7 +88,7 @@ TEST_CASE("mpi: random lifetimes never share bytes") {
     const auto bytes = std::size_t(gen() % 3000);
     blocks.push_back({b.share(std::int64_t(bytes)), bytes, turn % 251});
     std::memset(blocks.back().memory.get(), turn % 251, bytes);
-    while (blocks.size() > 1 && mine() % 2) blocks.erase(blocks.begin() + std::ptrdiff_t(mine() % blocks.size()));  // another one on each
+    while (blocks.size() > 1 && mine() % 2) blocks.erase(blocks.begin() + std::ptrdiff_t(mine() % blocks.size()));  // differs by rank
     for (const block& k : blocks)
       for (std::size_t i = 0; i < k.bytes; i += 97) CHECK(k.memory.get()[i] == std::byte(k.mark));
   }

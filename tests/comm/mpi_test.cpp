@@ -18,10 +18,10 @@
 
 namespace gs = gshard;
 
-// The messages under way, and one that MPI says it cannot start; through MPI's profiling interface.
+// Counts the messages in flight. One message can be made to fail when it starts. Uses MPI's profiling interface.
 namespace under_way {
 int now = 0, all = 0;
-int until_failure = -1;  // messages that are still started; -1: all
+int until_failure = -1;  // messages that still start successfully; -1: all
 bool fails() { return until_failure >= 0 && until_failure-- == 0; }
 }  // namespace under_way
 
@@ -34,7 +34,7 @@ int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_C
 }
 int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
   if (under_way::fails()) {
-    PMPI_Send(data, count, type, to, tag, comm);  // the receiver must not wait for ever
+    PMPI_Send(data, count, type, to, tag, comm);  // the receiver must not wait forever
     return MPI_ERR_OTHER;
   }
   ++under_way::now;
@@ -79,8 +79,7 @@ std::vector<std::vector<int>> meshes(int n) {
   return all;
 }
 
-/// All collectives on one mesh: what this device receives under MPI is what it receives in the simulation and
-/// what was expected.
+/// All collectives on one mesh. Under MPI, this device receives the same data as in the simulation, and the expected data.
 void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
                              const gs::mpi_options& options = {}) {
   gs::mpi_backend mpi(comm, extents, options);
@@ -126,7 +125,7 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
   CHECK(mpi.received()[0] == sim.received()[me]);
 }
 
-/// The number of ranks that threw, and the text of this one.
+/// The number of ranks that threw, and the text on this one.
 struct outcome {
   int n_throws = 0;
   std::string text;
@@ -330,7 +329,7 @@ TEST_CASE("mpi: blocks for other nodes travel in small pieces, in at most 512 of
   const auto both_ways = [](int pieces_here, int here, int pieces_beyond, int beyond) {
     return 2 * (pieces_here * here + pieces_beyond * beyond);
   };
-  const int mates = n % 2 == 0 || rank + 1 < n ? 1 : 0, beyond = n - 1 - mates;  // in nodes of two
+  const int mates = n % 2 == 0 || rank + 1 < n ? 1 : 0, beyond = n - 1 - mates;  // in nodes of two ranks
   CHECK(messages({.node_piece = 3}, 8) == both_ways(1, n - 1, 0, 0));  // these processes share memory
   CHECK(messages({.node_size = 2, .node_piece = 3}, 8) == both_ways(1, mates, 3, beyond));
   CHECK(messages({.message_limit = 2, .node_size = 2, .node_piece = 3}, 8) == both_ways(4, mates, 4, beyond));
@@ -469,6 +468,6 @@ TEST_CASE("mpi: processes that share the cores of this one") {
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const gs::mpi_backend all(MPI_COMM_WORLD, {ranks});
-  CHECK(all.processes_here() == ranks);  // those of a test run on one node and are not bound to cores
+  CHECK(all.processes_here() == ranks);  // all ranks of a test are on one node, and are not bound to cores
   CHECK(gs::loopback().processes_here() == 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ranks that keep others waiting are named, and the run goes on when they come.
+// Ranks that keep others waiting are named. The run continues when they arrive.
 #include <gshard/comm/mpi.hpp>
 
 #include "../complaint.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("mpi: a rank that is late is named by the first rank that waits, and t
     b.begin(std::vector<gs::fact>{{"the call", "the first"}});
     if (rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
     CHECK_FALSE(b.begin(std::vector<gs::fact>{{"the call", "the second"}}));
-    MPI_Barrier(MPI_COMM_WORLD);  // all reports have been made
+    MPI_Barrier(MPI_COMM_WORLD);  // all reports have been written
     const std::scoped_lock lock(mutex);
     CAPTURE(reports);
     if (rank() == 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Random collectives on a whole mesh and what they must give, found without the code under test.
+// Random collectives on a whole mesh and their expected results, computed without the code under test.
 
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/reduce.hpp>
@@ -32,7 +32,7 @@ inline std::uint32_t n_masks(const std::vector<int>& extents) {
   return 1u << extents.size();
 }
 
-/// Devices with the coordinates of `device` on all axes but the given ones, ascending: row-major order.
+/// Devices with the coordinates of `device` on all axes except the given ones, ascending: row-major order.
 inline std::vector<int> members(const std::vector<int>& extents, std::uint32_t axes, int device) {
   const int n = std::accumulate(extents.begin(), extents.end(), 1, std::multiplies<>());
   const auto fixed_part = [&](int id) {
@@ -73,7 +73,7 @@ inline std::int64_t place_blocks(rng& r, const sizes& block, sizes& offset) {
 
 constexpr std::byte untouched{0xee};
 
-/// Where the blocks of each device lie in one piece of its memory.
+/// The offsets of the blocks of each device in its memory.
 template <class Byte>
 std::vector<std::span<Byte>> spans(std::span<Byte> memory, const sizes& block, const sizes& offset) {
   std::vector<std::span<Byte>> all;
@@ -126,7 +126,7 @@ struct exchange_case {
   std::vector<lists> lists_;
 };
 
-/// An all_gather of uneven blocks, which lie elsewhere on every device; every other device sends its block from its place in the result.
+/// An all_gather of uneven blocks, with different offsets on every device. Every other device sends its block from its place in the result.
 struct gather_case {
   std::vector<bytes> send, recv, expected;
   std::vector<sizes> recv_bytes, recv_offset;
@@ -162,7 +162,7 @@ struct gather_case {
   std::vector<std::size_t> own_;
 };
 
-/// An all-reduce of numbers of very different sizes, whose sum depends on the order.
+/// An all-reduce of numbers of very different sizes, so that the sum depends on the order.
 template <class T>
 struct sum_case {
   std::vector<std::vector<T>> data, expected;
@@ -226,7 +226,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// Exchanges along random axes that are under way at once. Own blocks, which start() leaves alone, are there already.
+/// Exchanges along random axes that are in flight at once. Own blocks are in place already: start() leaves them alone.
 struct several_exchanges {
   std::vector<exchange_case> all;
   std::vector<std::uint32_t> axes;

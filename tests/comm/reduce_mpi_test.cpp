@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reductions of ranks that are taken to be on several nodes: the bits and the bytes between nodes are those of simulated devices.
+// Reductions of ranks that are assigned to several nodes: the same bits, and the same bytes between nodes, as on simulated devices.
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/reduce.hpp>
 #include <gshard/comm/simulated.hpp>

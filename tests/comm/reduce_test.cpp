@@ -127,7 +127,7 @@ TEST_CASE("all_reduce: in the order of the nodes, one level and two give the sam
     };
     const std::int64_t most = sum(one, flat), least = sum(two, levels);
     const auto used = std::int64_t(std::set<int>(nodes.begin(), nodes.end()).size());
-    CHECK(least == 2 * (used - 1) * n * 4);  // every node but one sends its sums, and receives the results
+    CHECK(least == 2 * (used - 1) * n * 4);  // every node except one sends its sums, and receives the results
     CHECK(least <= most);
     for (std::size_t d = 0; d < flat.data.size(); ++d) CHECK(cases::same_bits(flat.data[d], levels.data[d]));
   }
@@ -184,7 +184,7 @@ TEST_CASE("all_reduce: sends what it says") {
 }
 
 TEST_CASE("all_reduce: the largest shard of the mesh decides for all devices") {
-  // What a process sees that holds a short shard: its sums are small, those of others are not.
+  // The view of a process with a short shard: its sums are small, the sums of others are not.
   gs::simulated b({4});
   gs::reducer reduce(by_size);
   cases::sum_case<float> c({4}, 1, 100, 1);

@@ -87,7 +87,7 @@ TEST_CASE("rounds: whatever arrives first, every stage is in the order of rounds
   for (const std::size_t stages : {1u, 2u})
     for (std::size_t n = 0; n < 60; ++n) {
       CAPTURE(n);
-      std::array<std::size_t, 3> reached{};  // rounds in each stage, and taken
+      std::array<std::size_t, 3> reached{};  // the number of rounds that reached each stage
       std::size_t most = 0;
       const auto exchange = [&](std::size_t r, std::size_t stage) -> std::span<const gs::exchange_part> {
         CHECK(r == reached[stage]++);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Jobs of a queue: their order, their errors, with a thread and without.
+// Jobs of a queue: their order and errors, with and without a thread.
 #include <gshard/comm/run_queue.hpp>
 
 #include <doctest/doctest.h>
@@ -71,7 +71,7 @@ TEST_CASE("run queue: a job may drain its queue; the destructors wait") {
       run_queue queue;
       const pending_run first(queue, queue.start(
                                          [&] {
-                                           queue.drain();  // every collective call of a run does
+                                           queue.drain();  // as every collective call of a run does
                                            ++done;
                                          },
                                          threads));

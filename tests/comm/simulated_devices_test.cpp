@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A training step on a simulated mesh with real numbers, held against one device, and against the dry run of its plan.
+// A training step on a simulated mesh with real numbers, compared with one device, and with the dry run of its plan.
 #include <gshard/sim/dry_run.hpp>
 
 #include "../exec/planner.hpp"
@@ -36,7 +36,7 @@ inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   return std::tuple{loss, layer.y, layer.load, layer.overflow};
 };
 using mesh = gs::mesh<gs::axis<"expert">>;
-// Sums one by one: then all devices receive the same of each.
+// Sums are not combined, so that all devices receive equally many bytes of each.
 gs::plan_view the_plan() {
   return planned::plan_of<gs::program<step, mesh, gs::in<"GSM", P<"expert", none, none>, double>, gs::in<"GS", P<"expert", none>, double>,
                                 gs::in<"", void, double>, gs::element<double>, gs::combine_up_to<0>>>();
@@ -44,9 +44,9 @@ gs::plan_view the_plan() {
 const gs::dims sizes{{'G', 64}, {'S', 32}, {'M', 16}, {'E', 64}, {'F', 32}};
 
 struct outcome {
-  std::vector<run_graph::arrays> outputs;                // of each step
-  std::map<std::string, run_graph::array> parameters;  // and state of the optimizer, after the last
-  std::vector<std::int64_t> received_by_each;          // device, in the last step
+  std::vector<run_graph::arrays> outputs;                // by step
+  std::map<std::string, run_graph::array> parameters;  // parameters and optimizer state after the last step
+  std::vector<std::int64_t> received_by_each;          // bytes by device, in the last step
   std::array<std::int64_t, std::size_t(op::count_)> received{};
 };
 outcome train(int devices, int steps) {

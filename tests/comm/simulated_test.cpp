@@ -16,7 +16,7 @@ namespace gs = gshard;
 namespace {
 const std::vector<std::vector<int>> meshes{{1}, {2}, {3}, {2, 2}, {2, 3}, {3, 1, 2}, {2, 2, 2}};
 
-/// Runs a collective of a kind of case on all meshes and masks of axes.
+/// Runs a collective with random cases on all meshes and masks of axes.
 template <class Case, class Collective>
 void on_all_meshes(Collective collective) {
   for (const std::vector<int>& extents : meshes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that use clusters of MPI ranks, at the level of thread support that MPI gives.
+// Threads that use clusters of MPI ranks, at MPI's level of thread support.
 #include <gshard/comm/thread_rule.hpp>
 
 #include <gshard/comm/agreement.hpp>
@@ -70,7 +70,7 @@ TEST_CASE("mpi: under MPI_THREAD_FUNNELED, another thread makes no cluster, and 
   gs::mpi_backend on(MPI_COMM_SELF, {1});
   call(on);
   CHECK(complaint_in_thread([&] { call(on); }) == not_main);
-  CHECK(complaint([&] { call(on); }).empty());  // no other rank has missed it
+  CHECK(complaint([&] { call(on); }).empty());  // no rank has missed it
 }
 
 TEST_CASE("mpi: under MPI_THREAD_MULTIPLE, two threads use two clusters, and one cluster in turn; runs may be started") {

@@ -17,7 +17,7 @@ namespace gs = gshard;
 
 namespace wait_watches {
 
-/// Keeps what processes would report and how they would end, as long as it lives.
+/// Records the reports and ends of processes while it exists.
 class record {
  public:
   record() : before_(gs::wait_watch::reactions()) {
@@ -42,7 +42,7 @@ class record {
     const std::scoped_lock lock(mutex_);
     return ends_;
   }
-  /// Waits until there are so many reports, for at most 10 s.
+  /// Waits until there are this many reports, for at most 10 s.
   bool has(std::size_t reports) const {
     for (int i = 0; i < 1000 && this->reports().size() < reports; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return this->reports().size() >= reports;
@@ -55,7 +55,7 @@ class record {
   std::vector<int> ends_;
 };
 
-/// The watches of several processes that know each other, all in this one.
+/// The watches of several processes that know each other, all in this process.
 inline std::vector<std::unique_ptr<gs::wait_watch>> ranks(int n, const gs::wait_deadlines& deadlines) {
   std::vector<std::unique_ptr<gs::wait_watch>> all;
   std::vector<gs::wait_watch::endpoint> endpoints;
@@ -107,7 +107,7 @@ TEST_CASE("wait_watch: a process that does not answer is named; at the second de
   const record kept;
   auto all = ranks(2, {.warn = 0, .fail = 0.2});
   gs::wait_watch stranger(5, {});
-  std::vector<gs::wait_watch::endpoint> unreachable{all[0]->mine(), stranger.mine()};  // which knows nobody, and so does not answer
+  std::vector<gs::wait_watch::endpoint> unreachable{all[0]->mine(), stranger.mine()};  // it knows no others, and therefore does not answer
   all[0]->know_peers(unreachable);
   const gs::wait_watch::wait waiting(all[0].get(), "an exchange of blocks");
   REQUIRE(kept.has(1));
@@ -160,7 +160,7 @@ TEST_CASE("wait_watch: a failure in a scope refuses the calls of ranks in the sc
   all[3]->close_scope(1);
   all[0]->in_call(5);
   const gs::wait_watch::wait waiting(all[0].get(), "an agreement of all ranks");
-  all[2]->fail(1, "no disk");  // returns when all know it
+  all[2]->fail(1, "no disk");  // returns when all ranks know it
   CHECK(all[1]->refusal(1) == "rank 2 failed: no disk");
   CHECK(all[2]->refusal(1) == "this rank failed: no disk");
   CHECK(all[3]->refusal(1).empty());
@@ -197,7 +197,7 @@ TEST_CASE("wait_watch: a wait for a rank that has left ends early, unless the ra
   CHECK(all[1]->refusal(5).starts_with("rank 0 failed: it gave up: "));
 }
 
-// The thread of a watch looks every 250 ms. If it had to see by itself that its watch ends, this would reach the time limit of a test.
+// The thread of a watch polls every 250 ms. If it noticed the end of its watch only by polling, this test would reach its time limit.
 TEST_CASE("wait_watch: the end of a watch wakes its thread, whatever the thread waits for") {
   const record kept;
   for (int i = 0; i < 10000; ++i) gs::wait_watch(0, {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Three training steps of a mixture of experts, planned by the compiler, on simulated devices and on two MPI ranks, with an xtensor input;
 // and a gradient of complex tensors.
-// Prints versions behind '#', and digits that depend on none of them. Run by tests/compatibility.sh.
+// Prints versions behind '#', and digits that do not depend on them. Run by tests/compatibility.sh.
 #include <gshard/gshard.hpp>
 #include <gshard/report.hpp>
 #include <gshard/tensor/xtensor.hpp>
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
       int length = 0;
       MPI_Get_library_version(library, &length);
       std::printf("# compiler: %s\n# Eigen: %s\n# xtensor: %d.%d.%d\n# MPI: %.*s\n", __VERSION__, eigen_version, XTENSOR_VERSION_MAJOR,
-                  XTENSOR_VERSION_MINOR, XTENSOR_VERSION_PATCH, int(std::strcspn(library, "\n")), library);  // its first line
+                  XTENSOR_VERSION_MINOR, XTENSOR_VERSION_PATCH, int(std::strcspn(library, "\n")), library);  // only its first line
       std::uint64_t text = 14695981039346656037u;  // FNV-1a
       for (const char c : gs::describe(step::plan)) text = (text ^ std::uint8_t(c)) * 1099511628211u;
       std::printf("plan: %llu\n", static_cast<unsigned long long>(text));

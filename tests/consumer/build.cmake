@@ -6,7 +6,7 @@
 # cmake ... -DWAY=debian -DPKG_CONFIG=<command> -P build.cmake
 # cmake ... -DWAY=incomplete_onednn -P build.cmake
 # cmake ... -DWAY=commands -P build.cmake
-# Copies project/ out of the tree, builds it there and runs what was built.
+# Copies project/ out of the tree, builds it there and runs the result.
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE "${SCRATCH}")
 file(COPY "${CMAKE_CURRENT_LIST_DIR}/project" "${CMAKE_CURRENT_LIST_DIR}/library" "${CMAKE_CURRENT_LIST_DIR}/stubs" DESTINATION "${SCRATCH}")
@@ -25,7 +25,7 @@ endif()
 set(common -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug)
 set(only_gshard -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF)
 if(WAY STREQUAL "incomplete_onednn")
-  # AUTO goes without and says why; ON is an error that says it.
+  # AUTO configures without oneDNN and prints the reason. ON fails with it.
   foreach(wish IN ITEMS AUTO ON)
     execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/${wish}" ${common} ${only_gshard} -DGSHARD_MPI=OFF
       -DGSHARD_ONEDNN=${wish} "-Ddnnl_DIR=${SCRATCH}/stubs/dnnl" -DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON
@@ -43,7 +43,7 @@ if(WAY STREQUAL "incomplete_onednn")
   return()
 endif()
 
-# Without CMake: flags by pkg-config from the installation `prefix`. The program's flags come first, as a user writes them.
+# Without CMake: the flags are from pkg-config for the installation `prefix`. The program's flags come first, as a user writes them.
 function(build_by_pkg_config prefix mpi)
   set(ENV{PKG_CONFIG_PATH} "${prefix}/share/pkgconfig:$ENV{PKG_CONFIG_PATH}")
   execute_process(COMMAND "${PKG_CONFIG}" --cflags --libs gshard OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
@@ -57,7 +57,7 @@ function(build_by_pkg_config prefix mpi)
       message(FATAL_ERROR "pkg-config's flags do not raise the limits of the compiler: ${text}")
     endif()
   endforeach()
-  # The other compiler's flags replace these, also in what gshard requires.
+  # The flags of the other compiler replace these, also in gshard's own requirements.
   execute_process(COMMAND "${PKG_CONFIG}" --define-variable=constexpr_flags=-fother --cflags gshard OUTPUT_VARIABLE other)
   if(NOT other MATCHES "-fother" OR other MATCHES "-fconstexpr")
     message(FATAL_ERROR "constexpr_flags cannot be replaced: ${other}")
@@ -124,7 +124,7 @@ set(libraries -DGSHARD_MPI=${MPI})
 if(PARTS)
   list(APPEND libraries -DGSHARD_XTENSOR=ON -DGSHARD_IO=ON)
 elseif(NOT MPI)
-  list(APPEND libraries -DGSHARD_XTENSOR=OFF)  # nothing but what is needed
+  list(APPEND libraries -DGSHARD_XTENSOR=OFF)  # only the necessary ones
 endif()
 set(options -DWITH_MPI=${MPI} -DPLAN_ONLY=${PLAN_ONLY} -DPACKAGE_INFO=${PACKAGE_INFO} -DPARTS=${PARTS} -DKERNELS=${KERNELS} -DTENSORS_ONLY=${TENSORS_ONLY} -DMPI_FOR_C=${MPI_FOR_C})
 if(OTHERS_FETCHED)
@@ -136,7 +136,7 @@ endif()
 function(install source to)
   run("${CMAKE_COMMAND}" -S "${source}" -B "${SCRATCH}/gshard" ${common} ${libraries} ${ARGN})
   run("${CMAKE_COMMAND}" --install "${SCRATCH}/gshard" --prefix "${SCRATCH}/first")
-  # Nothing installed may know where it was installed or built.
+  # No installed file may contain the path of the installation or of the build.
   file(RENAME "${SCRATCH}/first" "${SCRATCH}/${to}")
   file(REMOVE_RECURSE "${SCRATCH}/gshard")
 endfunction()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DEIGEN=<folder> -DMPI_INCLUDES=<folder>|... -DPKG_CONFIG=<command> -P compiled.cmake
-# Builds and installs gshard::compiled without MPI, once, and uses it as users do: by CMake, by pkg-config, with too few flags and with wrong
-# ones. Its kernels of each level make the bits of a header-only program that is compiled for this level.
+# cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -DEIGEN=<folder> -DMPI_INCLUDES=<folder>|... -DPKG_CONFIG=<command> -P
+# compiled.cmake
+# Builds and installs gshard::compiled without MPI, once. Uses it by CMake, by pkg-config, with too few flags and with wrong ones. For each
+# level, its kernels give the same bits as a header-only program that is compiled for this level.
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE "${SCRATCH}")
 file(COPY "${CMAKE_CURRENT_LIST_DIR}/compiled" DESTINATION "${SCRATCH}")
@@ -12,7 +13,7 @@ set(nothing_else -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_B
 run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${SCRATCH}/gshard" ${common} ${nothing_else} -DCMAKE_BUILD_TYPE=Release -DGSHARD_COMPILED=ON)
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/gshard" --parallel)
 run("${CMAKE_COMMAND}" --install "${SCRATCH}/gshard" --prefix "${SCRATCH}/first")
-file(RENAME "${SCRATCH}/first" "${SCRATCH}/prefix")  # nothing installed may know where
+file(RENAME "${SCRATCH}/first" "${SCRATCH}/prefix")  # no installed file may contain its path
 file(REMOVE_RECURSE "${SCRATCH}/gshard")
 
 set(levels "${SCRATCH}/build/levels")
@@ -20,7 +21,7 @@ run("${CMAKE_COMMAND}" -S "${SCRATCH}/compiled" -B "${SCRATCH}/build" ${common} 
   "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 
-# One header-only program for each level that this machine has, optimized as the library: -O2 makes other bits with AVX-512.
+# One header-only program for each level of this machine, optimized as the library: with AVX-512, -O2 gives other bits.
 file(GLOB_RECURSE library "${SCRATCH}/prefix/libgshard.a")
 execute_process(COMMAND "${levels}" OUTPUT_VARIABLE highest COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "[0-9]+" highest "${highest}")
@@ -40,21 +41,21 @@ foreach(level RANGE ${highest})
   endif()
 endforeach()
 
-# A checkpoint names the kernels that the program ran, so that a program with others warns.
+# A checkpoint names the kernels of the program, so that a program with other kernels warns.
 execute_process(COMMAND "${CMAKE_COMMAND}" -E env GSHARD_CPU_LEVEL=base "${levels}" "${SCRATCH}/run" ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${levels}" "${SCRATCH}/run" ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
 if(EXISTS "${SCRATCH}/run" AND highest GREATER 0 AND NOT said MATCHES "saved by Eigen, this run has Eigen, AVX.*not with the same bits")
   message(FATAL_ERROR "a checkpoint of other kernels was loaded without a warning: ${said}")
 endif()
 
-# Eigen's inline functions differ by -march, such as how they align. The library has its own, whatever a program brings.
+# Eigen's inline functions depend on -march, for example their alignment. The library uses its own ones, in any program.
 if(highest GREATER 0)
   run("${COMPILER}" -std=c++20 -march=x86-64-v3 -DGSHARD_HAS_MPI=0 -DGSHARD_COMPILED_KERNELS=1 "-I${SCRATCH}/prefix/include" "-isystem${EIGEN}"
     "${SCRATCH}/compiled/eigen.cpp" "${library}" -pthread -o "${SCRATCH}/eigen")
   run("${CMAKE_COMMAND}" -E env GSHARD_CPU_LEVEL=base "${SCRATCH}/eigen")
 endif()
 
-# A program that was compiled for another library does not link, and the linker names what differs.
+# A program that was compiled for another library does not link. The linker names the difference.
 function(does_not_link sentence)
   execute_process(COMMAND "${COMPILER}" -std=c++20 -DGSHARD_COMPILED_KERNELS=1 ${ARGN} "-I${SCRATCH}/prefix/include" "-isystem${EIGEN}"
     "${SCRATCH}/compiled/levels.cpp" "${library}" -pthread -o "${SCRATCH}/other" RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)

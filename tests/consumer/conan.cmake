@@ -68,7 +68,7 @@ endif()
 
 set(recipe "${tree}")
 if(RECIPE STREQUAL "center")
-  # As at a release: an archive of the sources, and a recipe that names it.
+  # As for a release: an archive of the sources, and a recipe that names it.
   set(archive "${SCRATCH}/gshard-${VERSION}.tar.gz")
   run("${CMAKE_COMMAND}" -E chdir "${SCRATCH}" "${CMAKE_COMMAND}" -E tar czf "${archive}" "gshard-${VERSION}")
   run("${CMAKE_COMMAND}" "-DARCHIVE=${archive}" "-DARCHIVE_URL=file://${archive}" -DHOMEPAGE=https://example.org "-DTO=${SCRATCH}/recipes"
@@ -88,7 +88,7 @@ refused("cppstd \\(17\\)" ${create} -s compiler.cppstd=17)
 refused("needs the option mpi" ${create} -o "gshard/*:boost_mpi=True")
 run(${create} ${options})
 
-# Headers serve all build types, a library its own.
+# Headers fit all build types. A library is built for one.
 set(install "${CONAN}" install --requires "gshard/${VERSION}" --no-remote --profile:all "${profile}" ${options})
 if("compiled" IN_LIST names)
   refused("Missing prebuilt package for 'gshard/" ${install} -s gshard/*:build_type=Release)
@@ -96,7 +96,7 @@ else()
   run(${install} -s gshard/*:build_type=Release)
 endif()
 
-# Another generator than CMake's has the compiler's limits, too, and the same macros.
+# A generator other than CMake's also has the compiler's limits and the same macros.
 if(PKG_CONFIG)
   run(${install} -g PkgConfigDeps --output-folder "${SCRATCH}/pc")
   set(ENV{PKG_CONFIG_PATH} "${SCRATCH}/pc")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DROOT=<tree> "-DOPTIONS=mpi|blas|..." "-DFLAGS=-f...|..." -P recipes.cmake
-# Every recipe decides every optional library, so that none is picked up by accident, and has the compiler flags of CMakeLists.txt.
+# Every recipe turns every optional library on or off, so that none is used by accident. It has the compiler flags of CMakeLists.txt.
 cmake_minimum_required(VERSION 3.24)
 string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
 string(REPLACE "|" ";" FLAGS "${FLAGS}")
@@ -21,7 +21,7 @@ foreach(option IN LISTS OPTIONS)
   must_say(packaging/vcpkg/ports/gshard/portfile.cmake "GSHARD_${upper}")
   must_say(CMakePresets.json "\"GSHARD_${upper}\": \"O")  # ON or OFF, in the preset packages
 endforeach()
-# The build preset of the same name builds all that cpack puts into packages.
+# The build preset of the same name builds everything that cpack packages.
 must_say(CMakePresets.json "\"targets\": [\"gshard_compiled\", \"gshard_commands\"]")
 foreach(flag IN LISTS FLAGS)
   must_say(conanfile.py "\"${flag}\"")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# run(<command>...): prints and runs a command; its failure is the test's.
+# run(<command>...): prints and runs a command. If it fails, the test fails.
 function(run)
   list(JOIN ARGN " " line)
   message("${line}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DSOURCE= -DSCRATCH= -DGENERATOR= -DCOMPILER= -DVERSION= -P vcpkg.cmake
-# Where vcpkg is installed: gshard's port alone, then the manifest project of packaging/vcpkg/consumer, which requests MPI and checkpoints.
+# If vcpkg is installed: gshard's port alone, then the manifest project of packaging/vcpkg/consumer, which requests MPI and checkpoints.
 cmake_minimum_required(VERSION 3.24)
 set(ports "${SOURCE}/packaging/vcpkg/ports")
 
@@ -25,7 +25,7 @@ set(ENV{CXX} "${COMPILER}")
 set(install "${vcpkg}" install "--overlay-ports=${ports}" "--x-install-root=${SCRATCH}/installed")
 set(common -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_TOOLCHAIN_FILE=${toolchain}")
 
-# Other ports are kept for the next run in a binary cache of this test. gshard is not: vcpkg does not see that its sources have changed.
+# A binary cache of this test keeps other ports for the next run, but not gshard: vcpkg does not see changes of its sources.
 set(ENV{VCPKG_BINARY_SOURCES} "clear;files,${SCRATCH}_cache,readwrite")
 run(${install} eigen3 mpi nlohmann-json xxhash)
 set(ENV{VCPKG_BINARY_SOURCES} "clear;files,${SCRATCH}_cache,read")
@@ -42,7 +42,7 @@ run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/consumer/project" -B "${SCRATCH}/clas
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/classic")
 run("${SCRATCH}/classic/consumer")
 
-# The library: its release build serves a debug build.
+# The library: its release build is also used by a debug build.
 run(${install} "gshard[compiled]" --recurse)
 run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/consumer/compiled" -B "${SCRATCH}/compiled" ${common} -DVCPKG_MANIFEST_MODE=OFF
   "-DVCPKG_INSTALLED_DIR=${SCRATCH}/installed" "-DWANTED_VERSION=${VERSION}")

@@ -51,7 +51,7 @@ TEST_CASE("a training step allocates nothing once one has run") {
 
 namespace {
 
-/// What a Transformer does not have.
+/// Operations that a Transformer does not have.
 inline constexpr auto others = [](auto&, auto x, auto turns) {
   const auto best = gs::top_k(x, 3);
   const auto sorted = gs::sort(x, 0);
@@ -81,7 +81,7 @@ TEST_CASE("lines and loops allocate nothing once they have run") {
 
 namespace {
 
-/// Weights are sharded: they are gathered ahead, and their gradients are reduce-scattered while others are computed.
+/// Weights are sharded: they are gathered in advance, and their gradients are reduce-scattered while others are computed.
 inline constexpr auto layers = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 20; ++i)
@@ -100,7 +100,7 @@ TEST_CASE("communication that other steps run beside allocates nothing once it h
   const auto schedule = gs::async_schedule(early::plan, step.engine().sizes());
   CHECK(std::any_of(schedule.begin(), schedule.end(), [](const gs::async_interval& f) { return f.finish > f.start + 1; }));
   for (std::uint32_t i = 0; i < 4; ++i) {
-    for (const std::size_t input : {0u, 1u}) {  // not what the memory holds, which may be NaN
+    for (const std::size_t input : {0u, 1u}) {  // the memory may contain NaN
       const gs::detail::bound_value& x = step.engine().input(input);
       for (std::size_t d = 0; d < x.data.size(); ++d) std::fill_n(x.as<float>(d), x.elements(d), 0.01f);
     }
@@ -146,7 +146,7 @@ using attention_step = gs::program<attend, line, head, head, head>;
 TEST_CASE("attention of 8,192 positions and its gradient hold 4 times as much as those of 2,048") {
   constexpr std::size_t depth = 8;
   std::vector<std::int64_t> bytes;
-  for (const std::size_t length : {128u, 2048u, 8192u}) {  // the first run brings the memory of a block of scores
+  for (const std::size_t length : {128u, 2048u, 8192u}) {  // the first run allocates the memory of a block of scores
     std::vector<std::vector<float>> in(3, std::vector<float>(length * depth));
     for (std::size_t i = 0; i < in.size(); ++i)
       for (std::size_t j = 0; j < in[i].size(); ++j) in[i][j] = std::sin(float(i) + 1.7f * float(j % 9973));
@@ -154,7 +154,7 @@ TEST_CASE("attention of 8,192 positions and its gradient hold 4 times as much as
       gs::executable<attention_step> step(gs::on_one_device<line>(), {{'T', std::int64_t(length)}, {'H', 1}, {'D', std::int64_t(depth)}});
       const auto [y, dq, dk, dv] = step(in[0], in[1], in[2]);
       const std::vector<float> results = gs::to_global(y), slopes = gs::to_global(dv);
-      // The last query, by a loop over all keys. It alone sees the last key.
+      // The last query, by a loop over all keys. Only this query sees the last key.
       const std::size_t last = (length - 1) * depth;
       double total = 0, weight = 0, attended[depth] = {};
       for (std::size_t j = 0; j < length; ++j) {

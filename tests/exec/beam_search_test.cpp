@@ -24,8 +24,8 @@ namespace {
 using ids = std::vector<std::int32_t>;
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
 
-/// A language in which all tokens before determine the probabilities of the next one. Token 0 is padding, which is probable: a search that
-/// may choose it would.
+/// A language in which all earlier tokens determine the probabilities of the next one. Token 0 is padding, with a high probability: a
+/// search that may choose it would do so.
 struct language {
   std::uint32_t seed;
   std::size_t vocabulary = 5;
@@ -45,7 +45,7 @@ struct language {
     for (const double x : logits) result.push_back(float(x - std::log(total)));
     return result;
   }
-  /// All sequences that are chosen in so many steps, with the log probability of their chosen tokens.
+  /// All sequences of this many steps, with the log probability of their chosen tokens.
   void add_all(const ids& before, double so_far, int steps, std::map<ids, double>& all) const {
     if (steps == 0) {
       all[before] = so_far;
@@ -60,8 +60,8 @@ struct language {
   }
 };
 
-/// Decodes with caches: each row has the tokens that it was fed, and continues those of another row of its group. Rows that were fed
-/// padding have no numbers.
+/// Decodes with caches: each row has the tokens that it was fed, and continues another row of its group. Rows that were fed padding have no
+/// numbers.
 class decoder {
  public:
   decoder(const language& of, std::size_t groups, std::size_t rows) : of_(of), group_size_(rows), rows_(groups * rows) {}
@@ -120,7 +120,7 @@ TEST_CASE("beam_search: finds different sequences with their probabilities, and 
         std::map<ids, double> seen;
         double before = 0;
         for (const gs::beam_hypothesis& h : search.beam(0)) {
-          REQUIRE(all.count(h.ids) == 1);  // nothing with padding, and nothing after the end
+          REQUIRE(all.count(h.ids) == 1);  // neither padding nor tokens after the end
           CHECK(h.log_probability == doctest::Approx(all[h.ids]));
           CHECK(h.score == doctest::Approx(score(*all.find(h.ids))));
           CHECK(h.ended == (h.ids.back() == language::end));
@@ -151,12 +151,12 @@ TEST_CASE("beam_search: a width of 1 chooses the most probable token, and ends")
 }
 
 TEST_CASE("beam_search: sequences of a batch, with beginnings of several lengths, are those of one each") {
-  const std::vector<ids> beginnings{{2}, {3, 4, 2}, {4, 1}, {2, 2, 2, 2}, {1}};  // the end in a beginning ends nothing
+  const std::vector<ids> beginnings{{2}, {3, 4, 2}, {4, 1}, {2, 2, 2, 2}, {1}};  // an end token in a prompt ends nothing
   for (std::uint32_t seed = 0; seed < 10; ++seed) {
     const language of{seed};
     const gs::beam_options options{.width = 3, .end = language::end, .length_exponent = 1};
     using batch = std::pair<std::size_t, std::size_t>;
-    for (const auto& [groups, rows] : std::vector<batch>{{1, 15}, {3, 7}, {5, 3}, {2, 11}}) {  // some rows are left over
+    for (const auto& [groups, rows] : std::vector<batch>{{1, 15}, {3, 7}, {5, 3}, {2, 11}}) {  // some rows are unused
       CAPTURE(groups);
       const gs::beam_search together = decode(of, beginnings, groups, rows, options, 9);
       for (std::size_t s = 0; s < beginnings.size(); ++s) {
@@ -201,7 +201,7 @@ TEST_CASE("beam_search: hypotheses that have ended stay until better ones are fo
   CHECK(displaced.best(0).ids == ids{2, 2, 2});
   CHECK(displaced.best(0).score == -0.75);
 
-  // By the mean of their tokens, longer hypotheses replace a short one.
+  // With the mean over their tokens, longer hypotheses replace a short one.
   for (const double exponent : {0.0, 1.0}) {
     gs::beam_search normalized({{2}}, {1, 2}, {.width = 2, .end = 1, .length_exponent = exponent});
     normalized.advance(std::vector<float>{0, -1, -1.25, -9, 0, 0, 0, 0});
@@ -239,7 +239,7 @@ TEST_CASE("beam_search: tokens of probability 0 are not chosen") {
   REQUIRE(search.beam(0).size() == 2);
   CHECK(search.beam(0)[0].ids == ids{1, 2});
   CHECK(search.beam(0)[1].ids == ids{1, 4});
-  search.advance(std::vector<float>(20, -infinity));  // nothing continues the second one
+  search.advance(std::vector<float>(20, -infinity));  // the second one cannot be continued
   CHECK(search.beam(0).size() == 1);
   CHECK(search.done());
 }
@@ -283,7 +283,7 @@ TEST_CASE("beam_search: wrong options, sizes and numbers are errors, which choos
         "beam_search: at position 0 no token can continue sequence 0: each is excluded or has probability 0");
   std::vector<float> p(24, -1);
   CHECK(advanced(search, p).empty());
-  for (const std::size_t token : {std::size_t(0), std::size_t(3)}) {  // of token 0, which is excluded, too
+  for (const std::size_t token : {std::size_t(0), std::size_t(3)}) {  // also of token 0, which is excluded
     p[12 + token] = no_number;
     CHECK(advanced(search, p) ==
           "beam_search: at position 0 the log probability of token " + std::to_string(token) + " in row 0 of group 1 is " +
@@ -292,11 +292,11 @@ TEST_CASE("beam_search: wrong options, sizes and numbers are errors, which choos
     CHECK(contains(advanced(search, p), "in row 0 of group 1 is 2.000000, above 0: logits less their logsumexp are log probabilities"));
     p[12 + token] = infinity;
     CHECK(contains(advanced(search, p), "is inf, above 0"));
-    p[12 + token] = 1e-4f;  // rounding
+    p[12 + token] = 1e-4f;  // within rounding
     CHECK(advanced(search, p).empty());
     p[12 + token] = -1;
   }
-  for (std::size_t row = 1; row < 3; ++row) p[12 + 4 * row] = no_number;  // of rows without a hypothesis
+  for (std::size_t row = 1; row < 3; ++row) p[12 + 4 * row] = no_number;  // rows without a hypothesis
   CHECK(advanced(search, p).empty());
   search.advance(p);
   CHECK(contains(advanced(search, p), "at position 1 the log probability of token 0 in row 1 of group 1 is "));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Replicas and unequal halos of MPI ranks that are taken to be on several nodes: the results and the bytes between nodes are those of
-// simulated devices.
+// Replicas and unequal halos of MPI ranks that are assigned to several nodes: the same results and bytes between nodes as on simulated
+// devices.
 #include "../comm/random_cases.hpp"
 #include "../mpi_world.hpp"
 #include "run_graph.hpp"
@@ -27,7 +27,7 @@ using mpi_world::ranks;
 namespace {
 
 struct moved {
-  std::vector<std::string> bytes;  // of the outputs on one device
+  std::vector<std::string> bytes;  // outputs on one device
   std::int64_t between = 0;
 };
 moved run(const gs::plan_tables& plan, const std::shared_ptr<gs::backend>& b, const gs::dims& dims, const run_graph::arrays& sources,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The bytes between nodes: those of the plan are those that the backend counts, and the fewest possible.
+// The bytes between nodes: the plan's equal the backend's counts, and are the fewest possible.
 #include "../comm/random_cases.hpp"
 #include "run_graph.hpp"
 
@@ -26,7 +26,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// Nodes of the devices of a mesh of one axis, or of two: then rows are on the same nodes, on nodes of their own, or in pairs.
+/// Random nodes for the devices of a mesh with one or two axes. With two axes, rows share nodes all together, in groups, or not at all.
 std::vector<int> random_nodes(const std::vector<int>& mesh, cases::rng& r) {
   const int rows = mesh.size() == 1 ? 1 : mesh[0], row = mesh.back(), together = 1 + int(cases::below(r, 3));
   std::vector<int> in_row, nodes;
@@ -66,8 +66,7 @@ void for_each_element(const gs::plan_view& plan, const gs::value& v, const gs::e
   along(along, 0, 0);
 }
 
-/// The fewest bytes between nodes with which all devices together can do a move: of what the new shards of a node's devices need, none of
-/// their old shards has it.
+/// The fewest bytes between nodes for a move: elements that new shards on a node need, and no old shard on this node has.
 std::int64_t least_bytes(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& node) {
   std::int64_t bytes = 0;
   for (const int here : std::set<int>(node.begin(), node.end()))
@@ -85,7 +84,8 @@ std::int64_t least_bytes(const gs::plan_view& plan, const gs::node& step, const 
   return bytes;
 }
 
-/// The bytes between nodes of a large sum if groups of replicas on the same nodes sum once. A node sends a partial sum, and gets the sum.
+/// The bytes between nodes of a large sum if groups of replicas on the same nodes sum once. A node sends a partial sum, and receives the
+/// sum.
 std::int64_t bytes_of_sum(const gs::plan_view& plan, const gs::node& step, const gs::extents& e, const std::vector<int>& mesh,
                           const std::vector<int>& node) {
   const gs::value &before = plan.at(step.input(0)), &after = plan.at(step.output(0));
@@ -95,7 +95,7 @@ std::int64_t bytes_of_sum(const gs::plan_view& plan, const gs::node& step, const
     const gs::device_group group(mesh, step.attr.axes, device);
     if (group.member() != 0) continue;
     std::set<int> nodes;
-    std::vector<int> what;  // the nodes of its members, and which part of the tensor it sums
+    std::vector<int> what;  // the nodes of its members, and the part of the tensor that it sums
     std::int64_t elements = 0;
     for (int m = 0; m < group.size(); ++m) {
       nodes.insert(node[std::size_t(group.device(m))]);
@@ -214,7 +214,7 @@ TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on n
       run_graph::setting s = run_graph::serial(t, dims);
       s.mesh = mesh;
       for (gs::sharding& layout : s.layouts)
-        if (layout.rank != 2 || &layout - s.layouts.data() < 3) layout[0].push_back(0);  // all but the gate's weights
+        if (layout.rank != 2 || &layout - s.layouts.data() < 3) layout[0].push_back(0);  // all except the gate's weights
       const gs::plan_tables plan = run_graph::plan(t, s);
       CAPTURE(gs::describe(plan.view()));
       const counted bytes = run(plan, mesh, dims, {random_nodes(mesh, r), gs::summation::by_node});

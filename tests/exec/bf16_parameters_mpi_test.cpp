@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Parameters that are stored in bf16, trained on MPI ranks: the bits of simulated devices.
+// Parameters that are stored in bf16, trained on MPI ranks: the same bits as on simulated devices.
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/optim/adafactor.hpp>

@@ -101,7 +101,7 @@ constexpr std::int64_t bytes_of(const gs::plan_view& plan) {
   return plan.bytes_received(plan.bind({{'B', 6}, {'M', 8}, {'H', 4}}, devices));
 }
 static_assert(bytes_of(program<product<true, P<"x", none>>>::plan) == 4 * 4 * 2);
-// With ZeRO, the updated parameter is gathered in bf16, too.
+// With ZeRO, the updated parameter is gathered in bf16 as well.
 using zero_step = program<step<true, P<none, none>, zero>, in<"">>;
 static_assert(zero_step::plan.count(op::all_gather) == 1 && moves_in(zero_step::plan, op::all_gather, gs::dtype::bf16));
 static_assert(zero_step::plan.count(op::reduce_scatter) == 1);
@@ -112,7 +112,7 @@ static_assert(factored_step::plan.count(op::reduce_scatter) == 1);
 static_assert(factored_step::plan.at(factored_step::plan.find("adafactor.rest.w")->value).layout.used() != 0);
 
 namespace {
-/// Training with w in bf16 is training in float, where the model rounds w.
+/// Training with w in bf16 equals training in float with a model that rounds w.
 template <class Spec, const auto& Settings>
 void check_training(bool skips = false) {
   for (const std::vector<int>& e : meshes) {
@@ -198,7 +198,7 @@ inline constexpr auto beyond = [](auto& m, auto x, auto rate) {
   gs::adam{.if_not_finite = gs::not_finite::ignore}.minimize(m, gs::sum(w), rate);  // gradients of 1, steps of the rate
   return gs::sum(x);
 };
-/// After some steps, something else writes w: the rest of the steps before is not used.
+/// If w is written from outside after some steps, the remainder of earlier steps is not used.
 template <gs::dtype Type, class T>
 void check_written() {
   for (const std::vector<int>& e : meshes) {
@@ -211,7 +211,7 @@ void check_written() {
     train(written, 3);
     train(fresh, 3);
     std::vector<T> small;
-    for (const float v : numbers(20)) small.push_back(T(v / 100000));  // each less than a rest
+    for (const float v : numbers(20)) small.push_back(T(v / 100000));  // each less than a remainder
     gs::set_global<T>(written.engine().store(), "w", small);
     gs::set_global<T>(fresh.engine().store(), "w", small);
     CHECK(gs::to_global<float>(written.engine().store(), "adam.rest.w") != std::vector<float>(20));
@@ -265,7 +265,7 @@ TEST_CASE("with bf16_products, a parameter in bf16 is a factor; its gradient is 
 }
 
 namespace {
-/// A product of three: w and v in bf16, or in float and rounded. Maybe with casts to float.
+/// A product of three: w and v in bf16, or in float and rounded. Optionally with casts to float.
 template <bool Stored, bool Casts>
 inline constexpr auto product_of_three = [](auto& m, auto x) {
   const auto weight = [&](auto name, auto letters) {

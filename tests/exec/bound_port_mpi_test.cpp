@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs on memory of the ranks, and runs beside the ranks' own work, with and without MPI_THREAD_MULTIPLE.
+// Programs on memory of the ranks, and runs concurrent with the ranks' own work, with and without MPI_THREAD_MULTIPLE.
 #include "../complaint.hpp"
 #include "../mpi_world.hpp"
 
@@ -28,7 +28,7 @@ using turn = gs::program<turned, mesh, gs::in<"AB", P<none, "x">>>;
 constexpr auto applied = [](auto&, auto a, auto v) { return gs::einsum<"AB,B->A">(a, v); };
 using apply = gs::program<applied, mesh, gs::in<"AB", P<"x", none>>, gs::in<"B", P<none>>>;
 
-/// The columns that a rank has of a matrix of 6 rows.
+/// The columns of a matrix with 6 rows on a rank.
 struct columns {
   std::int64_t width = 0;
   std::vector<float> memory;
@@ -145,7 +145,7 @@ TEST_CASE("mpi: runs that are started, beside the ranks' own messages") {
     run.start();
     rows.start();
     int one = 1, all = 0;
-    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);  // the application's
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);  // communication of the application
     CHECK(all == ranks());
     if (step % 3 == 0) CHECK(gs::to_global(out)[5] == 5);  // a later call on the cluster
     if (step % 2 == 0) {

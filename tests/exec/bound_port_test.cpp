@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Inputs and outputs of programs in memory of the caller, and runs beside the caller's own work.
+// Inputs and outputs of programs in memory of the caller, and runs concurrent with the caller's own work.
 #include "../complaint.hpp"
 #include "../tensor/span_of_matrix.hpp"
 
@@ -31,7 +31,7 @@ constexpr auto added = [](auto&, auto a, auto b) { return a + b; };
 using add = gs::program<added, mesh, gs::in<"AB", P<"x", none>>, gs::in<"AB", P<"x", none>>>;
 static_assert(add::plan.steps.size() == 1);
 
-/// What is the same as an input, what shares storage with one, and what is used further.
+/// Outputs that are an input, share storage with one, or are used again.
 constexpr auto several = [](auto& m, auto x) {
   auto w = m.param("w", "A", P<"x">{}, gs::init::constant(3));
   auto y = gs::relu(x);
@@ -122,7 +122,7 @@ TEST_CASE("bound memory: column-major inputs of einsums are not copied") {
   CHECK(run.engine().output(0).data[0] == reinterpret_cast<const std::byte*>(y.data()));
   CHECK((y - a * b).norm() < 1e-5f);
 
-  for (const int devices : {1, 2, 3, 4}) {  // complete matrices, in either memory order, and ranges in the input's
+  for (const int devices : {1, 2, 3, 4}) {  // complete matrices in either memory order, and ranges in the input's order
     const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> of_rows = a;
     gs::executable<matmul> simulated(gs::simulate<mesh>(devices), {{'M', 3}, {'K', 5}, {'N', 4}});
     const std::vector<float> expected(y.data(), y.data() + 12);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Attention and its gradient, whatever the layout of its operands, is that of one device, and equals its formula.
+// Attention and its gradient, with any layout of its operands, equal those on one device, and its formula.
 #include "with_gradients.hpp"
 
 #include <gshard/trace/attention.hpp>

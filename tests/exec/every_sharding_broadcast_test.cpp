@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Broadcasting, whatever the layouts, is broadcasting on one device, and so is its gradient.
+// Broadcasting and its gradient, with any layouts, equal those on one device.
 #include "with_gradients.hpp"
 
 #include <gshard/trace/broadcast.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every element type, whatever the layout of its tensors and on whatever mesh: data movement of all types, arithmetic of complex numbers,
-// integers and masks.
+// Every element type, with any layout of its tensors and on any mesh: data movement of all types, arithmetic of complex numbers, integers
+// and masks.
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
@@ -26,7 +26,7 @@ namespace {
 
 const std::vector<gs::dims> element_sizes{{{'A', 6}, {'B', 8}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}, {{'A', 2}, {'B', 1}, {'C', 4}}};
 
-/// The numbers of a tensor as doubles, which the test compares: of a complex one, both parts.
+/// The numbers of a tensor as doubles for comparison. A complex number gives both parts.
 symbols as_doubles(const symbols& all) {
   symbols result;
   for (const symbol& s : all) {
@@ -36,7 +36,7 @@ symbols as_doubles(const symbols& all) {
   return result;
 }
 
-/// f of x, cast to the type: in any sharding.
+/// f of x, cast to the type, in any sharding.
 template <class F>
 void check_moves(dtype type, const F& f) {
   CAPTURE(gs::name(type));
@@ -78,7 +78,7 @@ TEST_CASE("gradients flow through tensors that are stored in half precision, whe
           return symbols{wide, gs::gradients(gs::sum(wide * wide), symbols{x[0]})[0]};
         });
       };
-      const run_graph::traced t = program(type), exact = program(dtype::f64);  // inputs are multiples of 1/4, which both types hold
+      const run_graph::traced t = program(type), exact = program(dtype::f64);  // inputs are multiples of 1/4, which are exact in both types
       every_sharding(t, {.dims = element_sizes, .most = 40});
       const run_graph::arrays sources = run_graph::random_sources(t, element_sizes[0], 1);
       CHECK(run_graph::distance(run_graph::run(t, run_graph::serial(t, element_sizes[0]), sources),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rows near the largest and smallest finite numbers, and infinite ones, against a reference with a wider range, on every mesh.
+// Rows near the largest and smallest finite numbers, and infinite ones, compared with a reference of wider range, on every mesh.
 #include "run_graph.hpp"
 
 #include <gshard/trace/along.hpp>
@@ -36,7 +36,7 @@ static_assert(std::numeric_limits<number>::max_exponent > std::numeric_limits<do
 constexpr number infinity = std::numeric_limits<number>::infinity();
 constexpr std::int64_t columns = 5;
 
-/// A row of one kind: ordinary, near the least or the largest number, with infinities, all -infinity, or with NaN.
+/// A row of one kind: ordinary, near the smallest or the largest number, with infinities, all -infinity, or with NaN.
 template <class T>
 std::vector<double> extreme_row(std::mt19937& gen) {
   using limits = std::numeric_limits<T>;
@@ -83,16 +83,16 @@ row negative(row x) {
   for (number& v : x) v = -v;
   return x;
 }
-/// NaN is the largest number.
+/// Sorts; NaN is the largest number.
 row sorted(row x) {
   std::sort(x.begin(), x.end(), [](number a, number b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
   return x;
 }
 
-/// The results of all rows are those of the reference, up to a rounding relative to the result and to `measure` of the row.
+/// A verb and its reference. The results of all rows must agree, up to a rounding relative to the result and to `measure` of the row.
 struct verb {
   std::string name;
-  std::vector<run_graph::input> more;  // after x [A,B]
+  std::vector<run_graph::input> more;  // inputs after x [A,B]
   run_graph::model program;
   std::function<row(const row& x, std::size_t at, const run_graph::arrays& sources)> expected;
   number tolerance = 0;
@@ -113,7 +113,7 @@ void check_rows(const verb& what, std::uint32_t seeds) {
     sources[0].clear();
     for (std::int64_t r = 0; r < rows; ++r)
       for (const double v : extreme_row<T>(gen)) sources[0].push_back(double(T(v)));
-    // A mask. The log_sum of a part of large scores does not tell how many they are, so equal scores are in one part.
+    // A mask. The log_sum of a part with large scores does not tell their number, so equal scores are in one part.
     if (what.more.size() > 1)
       for (std::size_t i = 0; i < sources[0].size(); ++i) sources[2][i] = double(std::hash<double>()(sources[0][i]) / 7 % 2);
     const auto check = [&](const run_graph::setting& s) {
@@ -193,7 +193,7 @@ TEST_CASE("extreme rows: extrema and order") {
 }
 
 TEST_CASE("extreme rows: cross_entropy") {
-  // Float: a loss is a difference of two numbers as large as the row.
+  // A float tolerance: a loss is a difference of two numbers as large as the row.
   check({"cross_entropy", {{"A", gs::dtype::i32, 'B', -1}}, [](const scope&, given x) { return symbols{gs::cross_entropy(x[0], x[1])}; },
          [](const row& x, std::size_t r, const run_graph::arrays& sources) {
            if (sources[1][r] < 0) return row{0};
@@ -204,7 +204,7 @@ TEST_CASE("extreme rows: cross_entropy") {
 
 namespace {
 
-/// Attention whose scores are x [A,B], from the keys whose mask [A,B] is not 0, and then from those of two parts, and of an empty third.
+/// Attention with scores x [A,B]: over the keys whose mask [A,B] is not 0, or merged from these, the other keys, and no keys.
 verb attention_of_parts(bool merged) {
   const auto masked = [](given x, symbol mask) {
     const auto with_heads = [](symbol s) { return gs::expand_dims(gs::expand_dims(s, 2), 3); };
@@ -215,7 +215,7 @@ verb attention_of_parts(bool merged) {
   return {merged ? "merge_attention" : "attention",
           {{"AB"}, {"AB", gs::dtype::i32, 'Q'}, {"AQ"}},
           [=](const scope&, given in) {
-            // x[3] is made of ones: queries of depth 1
+            // x[3] is all ones: queries of depth 1
             std::array<symbol, 4> x{in[0], in[1], in[2], in[3] * 0.0 + 1.0};
             if (!merged) return symbols{masked(x, x[2]).y};
             const symbol second = 1 - x[2];

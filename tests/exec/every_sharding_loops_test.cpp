@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loops with a run-time trip count, in all shardings of their carried values, against plain loops on one device.
+// Loops with a run-time trip count, in all shardings of their carried values, compared with plain loops on one device.
 #include "run_graph.hpp"
 
 #include <gshard/trace/along.hpp>
@@ -34,7 +34,7 @@ symbol newton(symbol a, symbol count) {
   return gs::repeat(count, [a](symbol y) { return 0.5 * (y + a / y); }, a);
 }
 
-/// The eigenvector of the largest eigenvalue of w, from x on, and the number of iterations until it converged.
+/// The eigenvector of the largest eigenvalue of w, starting from x, and the number of iterations until convergence.
 std::array<symbol, 3> power_iteration(symbol w, symbol x, symbol tolerance) {
   const auto goes_on = [tolerance](symbol, symbol change, symbol) { return gs::less(tolerance, change); };
   const auto turn = [w](symbol v, symbol, symbol turns) {
@@ -94,7 +94,7 @@ TEST_CASE("a loop ends when its condition is false") {
   const arrays found = serially(t, {{'A', 3}}, {w, {1, 1, 1}, {1e-12}});
   CHECK(found[2] == array{double(turns)});
   for (std::size_t i = 0; i < 3; ++i) CHECK(found[0][i] == doctest::Approx(v[i]));
-  // Nothing to do: what came in goes out.
+  // No iteration: the result is the initial value.
   CHECK(serially(t, {{'A', 3}}, {w, {5, 6, 7}, {INFINITY}})[0] == array{5, 6, 7});
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("power iteration, in every layout") {
     x[2] = {1e-10};
   };
   every_sharding(t, {.dims = loop_sizes, .tolerance = 1e-9, .most = 400, .prepare = prepare});
-  // The matrix travels block by block in every iteration.
+  // The matrix is sent block by block in every iteration.
   every_sharding(
       t,
       {.dims = loop_sizes, .tolerance = 1e-9, .most = 200, .options = {.known = {}, .uneven = true, .loop_bytes = 0}, .prepare = prepare});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NaN and infinities go the same way on every mesh: each operation, and its gradient, has them in the elements where one device has them.
+// NaN and infinities propagate in the same way on every mesh: results and gradients of every operation have them in the same elements as on
+// one device.
 #include "with_gradients.hpp"
 
 #include <gshard/optim/adafactor.hpp>
@@ -29,7 +30,7 @@ namespace {
 
 const std::vector<gs::dims> not_finite_sizes{{{'A', 6}, {'B', 12}, {'C', 6}}, {{'A', 5}, {'B', 7}, {'C', 3}}};
 
-/// Writes NaN, and maybe infinities, over some elements of the first `count` sources.
+/// Overwrites some elements of the first `count` sources with NaN, and maybe with infinities.
 auto spoil(std::size_t count, std::uint32_t seed, bool infinities) {
   return [=](run_graph::arrays& sources) {
     std::mt19937 gen(seed);
@@ -44,12 +45,12 @@ auto spoil(std::size_t count, std::uint32_t seed, bool infinities) {
   };
 }
 
-/// A program whose first `count` inputs are spoilt, with NaN and with infinities.
+/// Checks a program whose first `count` inputs contain NaN and infinities.
 void check(const std::vector<run_graph::input>& inputs, std::size_t count, const run_graph::model& f, bool infinities = true) {
   const run_graph::traced t = trace(inputs, f);
   for (std::uint32_t seed = 0; seed < (infinities ? 3 : 2); ++seed) {
     CAPTURE(seed);
-    // Not with infinities in partial sums: a product with one may be NaN, as it is distributed over the addends.
+    // No infinities with partial sums: a product with an infinity, distributed over the addends, may be NaN.
     every_sharding(t, {.dims = not_finite_sizes,
                        .tolerance = 1e-12,
                        .pending_sources = seed <= 1,
@@ -86,7 +87,7 @@ TEST_CASE("not finite: reductions") {
 
 TEST_CASE("not finite: rows") {
   check({{"ABC"}, {"ABC"}}, 1, [](const scope&, given x) { return with_gradients(gs::softmax(x[0]), x, 1); });
-  // Not with infinities: they may meet a difference that is 0 in one order of summation and rounded in another.
+  // No infinities: they may be multiplied by a difference that is 0 in one order of summation and rounded in another.
   check({{"ABC"}, {"C"}, {"C"}, {"ABC"}}, 3,
         [](const scope&, given x) { return with_gradients(gs::layer_norm(x[0], x[1], x[2]), x, 3); }, false);
   for (const double smoothing : {0.0, 0.1})
@@ -122,7 +123,7 @@ TEST_CASE("not finite: windows") {
     }
     return results;
   });
-  // Not with infinities: a device that lacks an element multiplies by 0.
+  // No infinities: a device without the element multiplies by 0.
   check({{"BAC"}, {"CCA"}}, 2,
         [](const scope&, given x) {
           const symbol y = gs::conv<"BXI,xIO->BXO">(x[0], x[1], {{.low = 1, .high = 1}});
@@ -162,7 +163,7 @@ namespace {
 
 constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
-/// The results for x [A,B] = these numbers, on one device.
+/// The results for x [A,B] with these numbers, on one device.
 run_graph::arrays results_of(const run_graph::array& x, std::int64_t columns, const std::function<symbols(symbol)>& f) {
   const run_graph::traced t = trace({{"AB"}}, [&](const scope&, given in) { return f(in[0]); });
   return run_graph::run(t, run_graph::serial(t, {{'A', std::int64_t(x.size()) / columns}, {'B', columns}}), {x});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tokens find the same experts and the same places, and their gradients the same way back, whatever the
-// layouts.
+// With any layouts, tokens get the same experts and slots, and their gradients return in the same way.
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
@@ -42,7 +41,7 @@ symbols gated(given x, bool dense_results) {
   return results;
 }
 
-/// Dispatch to k experts, something non-linear there, combine; gradients of <y, dy> + aux for tokens and gates.
+/// Dispatches to k experts, applies a non-linear function, combines. Gradients of <y, dy> + aux for tokens and gates.
 symbols routed(given x, int k = 2) {
   const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .slots = gs::capacity{k / 2.0}});
   const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
@@ -194,8 +193,8 @@ TEST_CASE("through expert groups with a row for every token: the numbers of one 
 
 namespace {
 
-/// Without slots: k experts with a matrix [M,F], a bias, something non-linear, and a matrix [F,M]. y, overflow; the gradients of
-/// <y, dy> + aux for tokens, gates and weights.
+/// Without slots: k experts with a matrix [M,F], a bias, a non-linear function, and a matrix [F,M]. Returns y, overflow, and the gradients
+/// of <y, dy> + aux for tokens, gates and weights.
 symbols routed_as_rows(const scope& m, given x, int k, int groups, const gs::capacity& rows) {
   const gs::gating_result gating = gs::top_k_gating(gs::softmax(x[0]), x[1], {.k = k, .slots = gs::capacity::unlimited()});
   const gs::expert_row_routing r = gs::send_rows(gating, x[2], groups, rows);
@@ -220,12 +219,12 @@ TEST_CASE("experts without slots, with gradients") {
   };
   check(2, 2, {0});
   check(1, 1, {0.5});  // some tokens get no row
-  check(3, 3, {1.5});  // likewise; with five experts, groups differ in size
+  check(3, 3, {1.5});  // also here; with five experts, groups differ in size
 }
 
 namespace {
 
-/// Dispatch, square, combine; y, the load, and gradients of <y, dy> + aux for tokens and gates.
+/// Dispatches, squares, combines. Returns y, the load, and gradients of <y, dy> + aux for tokens and gates.
 symbols results_of(const gs::gating_result& r, given x) {
   const symbol in = lay_out(einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]));
   const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, in * in);

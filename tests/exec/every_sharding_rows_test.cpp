@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every operation along rows or by index, and its gradient, whatever the layout of its operands, is the
-// operation on one device.
+// Every operation along rows or by index, and its gradient, with any layout of its operands, equal those on one device.
 #include "with_gradients.hpp"
 
 #include <gshard/optim/adam.hpp>
@@ -67,7 +66,7 @@ TEST_CASE("cross_entropy of large and infinite logits") {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const auto program = [](const scope&, given x) { return with_gradients(gs::cross_entropy(x[0], x[1]), x, 1); };
   const auto t = trace({{"AC"}, {"A", gs::dtype::i32, 'C', -1}, {"A"}}, program);
-  for (const std::size_t weightless : {std::size_t(2), std::size_t(3)})  // with three classes a device: whole blocks without a class
+  for (const std::size_t weightless : {std::size_t(2), std::size_t(3)})  // with three classes per device: whole blocks of -infinity
     every_sharding(t, {.dims = {{{'A', 3}, {'C', 6}}, {{'A', 4}, {'C', 3}}, {{'A', 2}, {'C', 5}}},
                        .tolerance = 1e-13,
                        .prepare = [=](run_graph::arrays& a) {
@@ -92,10 +91,10 @@ TEST_CASE("gather and scatter_add of sums that may be pending") {
 
 TEST_CASE("lookups by ids that are sums, lookups, and rows of a scan") {
   const auto sums = [](const scope&, given x) {
-    const symbol ids = gs::sum<"ba->b">(x[1]);  // pending, if A is sharded
+    const symbol ids = gs::sum<"ba->b">(x[1]);  // a partial sum, if A is sharded
     return symbols{gs::gather(x[0], ids), gs::scatter_add(x[0], ids, x[2])};
   };
-  const auto small = [](run_graph::arrays& a) {  // sums stay below C
+  const auto small = [](run_graph::arrays& a) {  // the sums are less than C
     for (double& id : a[1]) id = 0;
     a[1][0] = 1;
   };
@@ -138,7 +137,7 @@ TEST_CASE("gather and scatter_add with batch dims") {
 }
 
 TEST_CASE("dynamic_slice and dynamic_update_slice") {
-  // Starts before, inside and beyond the dim: they are clamped.
+  // Starts before, in and beyond the dim are clamped.
   const auto slices = [](const scope&, given x) {
     const symbol before = gs::cast<std::int32_t>(-1.0 * x[2]);
     symbols results = with_gradients(gs::dynamic_slice(x[0], 1, x[1], 2), std::array{x[0], x[1], gs::dynamic_slice(x[3], 1, before, 2)}, 1);

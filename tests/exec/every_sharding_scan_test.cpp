@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Scans and their gradients: against unrolled loops and finite differences, and in every sharding.
+// Scans and their gradients: compared with unrolled loops and finite differences, and in every sharding.
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
@@ -79,7 +79,7 @@ TEST_CASE("a scan and its gradients are those of the unrolled loop") {
 }
 
 TEST_CASE("saved tensors: the same bits, in every sharding") {
-  // What depends on neither states nor rows, a scan in the body, a remat scope in it, and random numbers.
+  // A value that depends on neither states nor rows, a scan in the body, a remat scope in it, and random numbers.
   const auto model = [](const scope& m, given x, gs::remat_policy saved) {
     return gs::scan([&](symbol step, symbol s, symbol row) {
       const symbol next = cell(s, row, x[2] * gs::cast<double>(step));
@@ -183,7 +183,7 @@ TEST_CASE("gradients flow through states, rows, outputs and tensors from outside
     });
   };
   const gs::dims dims{{'T', 3}, {'B', 4}};
-  const auto exact = program(dtype::f64);  // inputs are multiples of 1/4, and so are their sums, which both types hold
+  const auto exact = program(dtype::f64);  // inputs are multiples of 1/4; these and their sums are exact in both types
   for (const dtype stored : {dtype::bf16, dtype::f16}) {
     CAPTURE(gs::name(stored));
     const auto t = program(stored);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every operation, whatever the layout of its operands and on whatever mesh, is the operation on one device.
+// Every operation, with any layout of its operands and on any mesh, equals the operation on one device.
 #include "run_graph.hpp"
 
 #include <gshard/trace/einsum.hpp>

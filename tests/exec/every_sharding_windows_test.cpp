@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every operation whose result is read through windows, and its gradient, whatever the layout of its operands, is the operation on one
-// device.
+// Every operation whose result is read through windows, and its gradient, with any layout of its operands, equal those on one device.
 #include "with_gradients.hpp"
 
 #include <gshard/trace/convolution.hpp>
@@ -87,7 +86,7 @@ TEST_CASE("convolutions in two dims, and gradients of gradients") {
                        [&](const scope&, given x) {
                          const symbol y = gs::conv<"BIXY,xyIO->BOXY">(x[0], x[1], {{.low = 1, .high = 1}, {.stride = 2, .high = 1}});
                          symbols results{lay_out(y)};
-                         // Not y * y, which is differentiated once.
+                         // Not y * y: a map can be differentiated only once.
                          const auto square = [](symbol s, symbol t) { return gs::einsum<"abcd,abcd->">(s, t); };
                          const auto first = gs::gradients(square(y, y), x);
                          for (const symbol& g : first) results.push_back(lay_out(g));
@@ -100,7 +99,7 @@ TEST_CASE("convolutions in two dims, and gradients of gradients") {
 
 namespace {
 
-/// A convolution and its gradients, where axes may shard its taps, its positions, or both.
+/// A convolution and its gradients. Axes may shard its taps, its positions, or both.
 template <gs::fixed_string Equation>
 void check_taps(const std::vector<run_graph::input>& inputs, const std::vector<gs::dims>& images, const std::vector<gs::conv_window>& how,
                 std::size_t most) {

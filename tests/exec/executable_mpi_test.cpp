@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What goes wrong on one process is told to all, and nobody waits for ever.
+// Errors of one process are reported to all, and no process waits forever.
 #include <gshard/exec/executable.hpp>
 
 #include <gshard/op/reshard.hpp>
@@ -27,7 +27,7 @@ using gs::in, gs::none, gs::P;
 using mpi_world::rank, mpi_world::ranks;
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// How often processes agree, through MPI's profiling interface: nothing else in a run calls this.
+// Counts the agreements of processes, through MPI's profiling interface: nothing else in a run calls MPI_Allreduce.
 namespace rounds {
 int made = 0;
 }
@@ -38,7 +38,7 @@ extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype
 
 namespace {
 
-/// Every process complains: the last of this, the others of that one.
+/// Every process throws: the last one its own error, the others the error of the last one.
 void check_last_failed(const std::string& said, const std::string& what) {
   CAPTURE(said);
   const std::string who = "rank " + std::to_string(ranks() - 1) + " failed: ";
@@ -86,7 +86,7 @@ TEST_CASE("mpi: an id or a label out of range on one rank is told to all, and no
   const std::vector<float> rate{0.1f};
   const std::vector<std::int32_t> good(batch, 3);
   std::vector<std::int32_t> bad = good;
-  bad.back() = 7;  // the last rank's
+  bad.back() = 7;  // on the last rank
   const std::vector<float> before = content(store, "table"), before_out = content(store, "out");
   check_last_failed(complaint([&] { run(bad, good, rate); }), "id 7 at position 1 is outside a table of 7 rows");
   check_last_failed(complaint([&] { run(good, bad, rate); }), "label 7 of row 1");
@@ -140,7 +140,7 @@ TEST_CASE(
     CHECK(count([&] { updates(ids, ids, rate); }) == 3);
     CHECK(count([&] { gs::to_global(rows); }) == 1);
   }
-  // Where one has a hook, which may fail, all meet once more.
+  // If one rank has a hook, which may fail, all ranks agree once more.
   if (rank() == 0) sends.engine().hook = [](const gs::node&, bool) {};
   CHECK(count([&] { sends(x); }) == 2);
 }
@@ -173,7 +173,7 @@ TEST_CASE("mpi: what one rank finds wrong when a program is bound is told to all
     CHECK(contains(said, "the processes disagree on the extent of dim 'A': rank"));
     CHECK(store.entries().empty());
   }
-  // Only the last rank knows "w" already.
+  // Only the last rank already has "w".
   if (last) {
     gs::detail::bound_value w;
     w.extents = {8, 3};

@@ -159,7 +159,7 @@ TEST_CASE("random operations draw other numbers in every step of the store, the 
     for (int i = 0; i < 3; ++i) {
       CHECK(store.steps() == std::uint32_t(i));
       steps.push_back(gs::to_global(run(ones)));
-      CHECK(gs::to_global(run(ones)) == steps.back());  // what updates nothing finishes no step
+      CHECK(gs::to_global(run(ones)) == steps.back());  // a run without updates finishes no step
       update(one);
     }
     CHECK(steps[0] != steps[1]);
@@ -243,7 +243,7 @@ TEST_CASE("inputs, outputs and parameters in orders of the devices of their own"
   const gs::parameter_store store(on);
   gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}}, store);
   const tensor<float, ordered> t = gs::from_global<float, ordered>(on, {3, 4}, x);
-  CHECK(t.local_shard(0).offset(0) == 1);  // device 0 has index 1 in the order
+  CHECK(t.local_shard(0).offset(0) == 1);  // device 0 has index 1 in this order
   CHECK(t.local_shard(1).offset(0) == 0);
   for (int step = 1; step <= 2; ++step) {
     const auto y = run(t);
@@ -280,7 +280,7 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
   check(std::type_identity<reordering>{}, gs::simulate<wide>({2, 4}), input);
   check(std::type_identity<reordering_output>{}, gs::simulate<wide>({2, 4}), output);
   check(std::type_identity<reordering_output>{}, gs::simulate<wide>({1, 4}), output);
-  // The same axes, in another order.
+  // The same axes in another order.
   using two = gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 2>>;
   using turned = gs::mesh<gs::axis<"y", 2>, gs::axis<"x", 2>>;
   using program_of_two = gs::program<reordered, two, in<"AB", P<"x", none>>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The same plans under MPI, one device a process, and simulated: the same bits on every device.
+// The same plans under MPI, one device per process, and simulated: the same bits on every device.
 #include "../mpi_world.hpp"
 #include "../effort.hpp"
 #include "run_graph.hpp"
@@ -53,14 +53,14 @@ struct bound {
   }
 };
 
-/// This process's shard of a tensor under MPI holds the bits of its device's shard in the simulation.
+/// True if this process's shard of a tensor under MPI has the same bits as its device's shard in the simulation.
 bool same_bits(const gs::detail::bound_value& mpi, const gs::detail::bound_value& simulated, int device) {
   const auto i = std::size_t(device);
   return mpi.bytes(0) == simulated.bytes(i) &&
          (mpi.bytes(0) == 0 || std::memcmp(mpi.data[0], simulated.data[i], std::size_t(mpi.bytes(0))) == 0);
 }
 
-/// Backends that send messages: straight, node by node, and advanced while steps compute. And one that shares memory.
+/// Backends that send messages: directly, in two levels, and while steps compute. The last one shares memory.
 using backends = std::vector<std::shared_ptr<gs::mpi_backend>>;
 backends all_on(const std::vector<int>& mesh) {
   backends all;
@@ -70,8 +70,8 @@ backends all_on(const std::vector<int>& mesh) {
   return all;
 }
 
-/// Runs a program some steps under MPI and simulated, and compares outputs, parameters and what was sent. `real` are on the
-/// setting's mesh: communicators take long to make.
+/// Runs some steps of a program under MPI and simulated. Compares outputs, parameters and traffic. `real` uses the setting's mesh, because
+/// creating communicators takes long.
 void compare(const backends& real, const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& inputs,
              std::uint32_t steps) {
   INFO(run_graph::text_of(s));
@@ -164,7 +164,7 @@ TEST_CASE("mpi: every layout to every layout, and sums of any size") {
         for (const gs::sharding& to : run_graph::all_layouts(2, int(mesh.size())))
           compare(real, t, {.mesh = mesh, .dims = dims, .layouts = {from, to}},
                   run_graph::random_sources(t, dims, 1), 1);
-    // Some that take several rounds.
+    // Some moves that take several rounds.
     const gs::dims large{{'A', 400}, {'B', 517}};
     const run_graph::arrays whole = run_graph::random_sources(t, large, 1);
     const auto from = run_graph::all_layouts(2, int(mesh.size()), true), to = run_graph::all_layouts(2, int(mesh.size()));
@@ -226,7 +226,7 @@ TEST_CASE("mpi: sums of short shards go the way that those of the largest one go
   pending.partial = 2;
   for (const std::vector<int>& mesh : meshes()) {
     if (mesh.size() != 2) continue;
-    // The first shard of the doubles is the least that is not gathered, the last one is shorter.
+    // The first shard of the doubles is the smallest that is not gathered. The last one is shorter.
     const gs::dims dims{{'A', (gs::small_sum_bytes / 8 / mesh[1] + 1) * mesh[0] - 1}};
     compare(all_on(mesh), t, {.mesh = mesh, .dims = dims, .layouts = {pending, cut}},
             run_graph::random_sources(t, dims, 1), 1);
@@ -258,7 +258,7 @@ TEST_CASE("mpi: windows, order and reductions to the same bits as simulated, als
   });
   for (const std::vector<int>& mesh : meshes())
     for (const gs::dims& dims : {gs::dims{{'A', 7}, {'B', 1}}, gs::dims{{'A', 8}, {'B', 3}}}) {
-      // A backend of its own: its communicators are made by the first step that needs them, which all processes must reach.
+      // A separate backend: the first step that needs its communicators creates them, and all processes must reach that step.
       const backends real = all_on(mesh);
       run_graph::setting s = run_graph::serial(t, dims);
       s.mesh = mesh;
@@ -342,7 +342,7 @@ TEST_CASE("mpi: loops with a run-time trip count") {
     const gs::dims sizes[]{{{'A', 5}, {'B', 3}}, {{'A', 8}, {'B', 12}}};
     const double bounds[]{0.001, 1.5};
     for (std::size_t i = 0; i < layouts.size(); ++i)
-      for (std::size_t k = 0; k < std::size_t(repetitions(4, 4)); ++k) {  // one of four: over all layouts, both sizes and both bounds
+      for (std::size_t k = 0; k < std::size_t(repetitions(4, 4)); ++k) {  // one of four: there are many combinations
         const std::size_t kind = (i / 2 + k) % 4;
         const gs::dims& dims = sizes[kind % 2];
         run_graph::setting s = run_graph::serial(t, dims);
@@ -386,7 +386,7 @@ TEST_CASE("mpi: a scan and its gradient") {
 }
 
 TEST_CASE("mpi: when one process fails in an iteration, or finds another condition, all throw and none waits") {
-  // Element i adds row i * iteration of a table of A rows: in some iteration that row does not exist.
+  // Element i adds row i * iteration of a table with A rows. In some iteration that row does not exist.
   for (const bool in_condition : {false, true}) {
     const run_graph::traced t = run_graph::trace({{"A"}, {"A"}, {""}, {"A"}}, [&](const scope&, given x) {
       const auto rows = [&](symbol n) {
@@ -428,7 +428,7 @@ TEST_CASE("mpi: when one process fails in an iteration, or finds another conditi
         const std::string text = said({table, firsts, {6}, zeros});
         CHECK(text.find("gather") != std::string::npos);
       }
-    // A scalar that should be the same on all.
+    // A scalar that should be equal on all ranks.
     const std::string text = said({table, zeros, {double(2 + mpi_world::rank())}, zeros});
     CHECK((text.find("disagree on whether a loop continues after ") != std::string::npos) == (ranks() > 1));
     CHECK(said({table, zeros, {6}, zeros}) == "");

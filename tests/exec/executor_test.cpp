@@ -28,8 +28,7 @@ gs::sharding layout(int rank, std::initializer_list<std::pair<int, int>> cuts, u
 
 }  // namespace
 
-// The audit: what was really sent against what the plan says, for every kind of collective. Extents divide by
-// all axes, so nothing is rounded.
+// Compares the bytes that are sent with the plan, for every kind of collective. Extents are multiples of all axes, so nothing is rounded.
 TEST_CASE("devices send the bytes that the plan says") {
   const run_graph::traced t =
       run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });
@@ -92,7 +91,7 @@ TEST_CASE("the hook sees every step before and after it runs") {
 }
 
 TEST_CASE("a parameter that is not written in place holds its new value after the step") {
-  // w becomes x, and v what w was.
+  // w becomes x, and v becomes the old w.
   const run_graph::traced t = run_graph::trace({{"AB"}}, [](const scope& m, given x) {
     const symbol w = m.param("w", "AB", gs::init::zeros()), v = m.param("v", "AB", gs::init::zeros());
     const symbol old = 1.0 * w;
@@ -124,7 +123,7 @@ TEST_CASE("variables are updated in their memory, and are read with their old va
       CHECK(run_graph::run(t, s, {x, average, sums}) == run_graph::arrays{sums, {7, 8, 3, 4, 8, 9}, {37, 50}});
       const gs::plan_tables p = run_graph::plan(t, s);
       CHECK(p.lifetimes[std::size_t(p.parameters[0].updated)].root == p.parameters[0].value);
-      CHECK(p.lifetimes[std::size_t(p.parameters[1].updated)].root != p.parameters[1].value);  // an output is its old value
+      CHECK(p.lifetimes[std::size_t(p.parameters[1].updated)].root != p.parameters[1].value);  // an output is the old value
     }
 }
 

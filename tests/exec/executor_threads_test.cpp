@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled with OpenMP and without.
+// Compiled both with and without OpenMP.
 #include <gshard/exec/executor.hpp>
 
 #include <gshard/exec/executable.hpp>

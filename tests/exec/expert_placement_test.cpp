@@ -54,7 +54,7 @@ load_case random_case(std::uint32_t number) {
 
 double largest(const std::vector<double>& x) { return *std::max_element(x.begin(), x.end()); }
 
-/// Items, largest first, each into the emptiest bin with room.
+/// Puts the items, largest first, each into the bin with the smallest sum that has room.
 std::vector<std::vector<std::size_t>> pack(const std::vector<double>& item, std::size_t bins, std::size_t room) {
   std::vector<std::size_t> order(item.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
@@ -70,8 +70,8 @@ std::vector<std::vector<std::size_t>> pack(const std::vector<double>& item, std:
   }
   return in;
 }
-/// The busiest device of the greedy algorithm: as many experts on each node, then in each node the hottest are replicated, then placed,
-/// largest first.
+/// The load of the busiest device in the greedy algorithm: each node gets equally many experts. In each node the hottest ones are
+/// replicated, and then placed, largest first.
 double greedy_over_nodes(const load_case& c, int nodes) {
   const auto n = std::size_t(nodes), devices = std::size_t(c.on.devices) / n, slots = std::size_t(c.on.slots);
   double most = 0;
@@ -101,7 +101,7 @@ bool has_all_experts(const expert_placement& p) {
   return p.expert().size() == std::size_t(p.on().replicas());
 }
 
-/// The busiest device of the best of all placements.
+/// The load of the busiest device in the best of all placements.
 double best_of_all(const std::vector<double>& load, const expert_devices& on) {
   const int experts = int(load.size());
   std::vector<int> expert(std::size_t(on.replicas()), 0);
@@ -196,7 +196,7 @@ TEST_CASE("a placement close to the one before keeps its loads and moves few rep
     moved += now.moved_from(before);
     moved_closest += closest.moved_from(before);
     const auto slots = std::size_t(c.on.slots);
-    for (std::size_t s = 0; s < closest.expert().size(); ++s) {  // what stays on its device stays in its slot
+    for (std::size_t s = 0; s < closest.expert().size(); ++s) {  // a replica that stays on its device stays in its slot
       const auto first = closest.expert().begin() + std::ptrdiff_t(s / slots * slots);
       const bool stays = std::count(first, first + c.on.slots, before.expert()[s]) >=
                          std::count(before.expert().begin() + std::ptrdiff_t(s / slots * slots),

@@ -57,7 +57,7 @@ inline std::vector<double> mask_of_tokens() {
   return mask;
 }
 
-/// Losses of training. after_step(step, run, demand) is called between steps.
+/// Returns the losses of a training. after_step(step, run, demand) is called between steps.
 template <bool Replicas, bool ShardedState = false, class Mesh, class AfterStep>
 std::vector<double> train(const gs::cluster<Mesh>& on, const gs::parameter_store& store, int steps, AfterStep after_step) {
   gs::executable<layer_program<Replicas, ShardedState>> run(on, sizes, store);
@@ -66,13 +66,13 @@ std::vector<double> train(const gs::cluster<Mesh>& on, const gs::parameter_store
   for (int step = 1; step <= steps; ++step) {
     const auto [loss, demand, overflow] = run(tokens(), mask_of_tokens(), std::vector{0.01});
     losses.push_back(loss.item());
-    if (overflow.item() != 0) losses.push_back(-1);  // no choice may be lost here
+    if (overflow.item() != 0) losses.push_back(-1);  // the test must not lose a choice
     after_step(step, run, gs::to_global(demand));
   }
   return losses;
 }
 
-/// The rows of replicas, which are equal, by expert.
+/// The rows by expert. All replicas of an expert must be equal.
 inline std::vector<std::vector<double>> rows_of_experts(const gs::parameter_store& store, const std::string& name,
                                                         const std::vector<int>& expert) {
   const std::vector<double> all = gs::to_global<double>(store, name);
@@ -82,7 +82,7 @@ inline std::vector<std::vector<double>> rows_of_experts(const gs::parameter_stor
     const std::vector<double> row(all.begin() + std::ptrdiff_t(r * width), all.begin() + std::ptrdiff_t((r + 1) * width));
     std::vector<double>& known = rows[std::size_t(expert[r])];
     if (known.empty()) known = row;
-    CHECK(known == row);  // bit for bit
+    CHECK(known == row);  // bit by bit
   }
   return rows;
 }

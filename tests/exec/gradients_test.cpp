@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The gradient of every operation against central differences along random directions, on one device and on a
-// mesh.
+// Compares the gradient of every operation with central differences along random directions, on one device and on a mesh.
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
@@ -41,7 +40,7 @@ namespace {
 constexpr auto i32 = gs::dtype::i32;
 const gs::dims gradient_sizes{{'A', 3}, {'B', 4}, {'C', 5}, {'E', 3}, {'G', 3}, {'M', 2}, {'S', 5}};
 
-/// Away from ties and kinks.
+/// Values without ties, away from kinks.
 arrays unlike_values(const run_graph::traced& t, std::uint32_t seed) {
   arrays sources = run_graph::random_sources(t, gradient_sizes, seed);
   std::mt19937 gen(seed);
@@ -104,7 +103,7 @@ void check_gradients(const std::vector<run_graph::input>& inputs, const std::fun
   }
 }
 
-/// A scalar whose gradient is another number at every element.
+/// A scalar whose gradient differs at every element.
 symbol weigh(symbol x, symbol weights) {
   return sum(map<[](auto v, auto w) { return v * w * v; }>(x, weights));
 }
@@ -168,7 +167,7 @@ TEST_CASE("gradients: smallest, products, logsumexp") {
   check_gradients({{"ABC"}, {"CA"}}, [](given x) { return weigh(gs::reduce_min<"abc->ca">(x[0]), x[1]); });
   check_gradients({{"AB"}, {"A"}}, [](given x) { return weigh(gs::reduce_prod<"ab->a">(x[0]), x[1]); });
   check_gradients({{"AB"}, {"B"}}, [](given x) { return weigh(gs::logsumexp<"ab->b">(x[0]), x[1]); });
-  // Not weigh(): its slope vanishes where the product does.
+  // Not weigh(): its gradient vanishes where the product does.
   check_gradients({{"AB"}, {"B"}}, [](given x) { return sum(gs::reduce_prod<"ab->b">(x[0]) * x[1]); }, {}, [](arrays& sources) {
     sources[0][0] = sources[0][1] = 0;  // one zero in a product of three
     sources[0][4 + 1] = 0;              // two
@@ -180,7 +179,7 @@ TEST_CASE("gradients: reductions of diagonals") {
   check_gradients({{"AAB"}, {"B"}}, [](given x) { return weigh(gs::reduce_prod<"aab->b">(x[0]), x[1]); });
   check_gradients({{"AA"}}, [](given x) { return gs::reduce_max<"aa->">(x[0]) + gs::reduce_min<"aa->">(x[0]); });
   check_gradients({{"AAB"}, {"B"}}, [](given x) { return weigh(gs::logsumexp<"aab->b">(x[0]), x[1]); }, {}, [](arrays& sources) {
-    sources[0][4] = 1000;  // beside the diagonal
+    sources[0][4] = 1000;  // off the diagonal
   });
 }
 
@@ -307,7 +306,7 @@ TEST_CASE("gradients: gating, dispatch and combine") {
   for (const gs::second_expert second : {gs::second_expert::always, gs::second_expert::random})
     for (const bool sparse : {true, false}) {
       const auto layer = [&](given x) {
-        // The mask is no variable: it goes through a comparison, which has no slope.
+        // The mask is not differentiable: a comparison has slope 0.
         const symbol real = map<[](auto v) { return 0.5 < v ? decltype(v)(1) : decltype(v)(0); }>(x[1]);
         const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), real, gs::capacity{1.5}, second);
         const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a training step of a Transformer costs, by counts: additions and multiplications, and bytes in memory and between devices.
+// The cost of a training step of a Transformer by counts: additions and multiplications, and bytes in memory and between devices.
 #include <gshard/pass/cost/step_time.hpp>
 
 #include <gshard/exec/bind/all_kernels.hpp>
@@ -49,7 +49,7 @@ gs::plan_view the_plan() {
 
 constexpr std::int64_t length = 8, width = 16, hidden = 512;
 
-/// So many groups of so many sequences.
+/// The extents for this number of groups, sequences per group, and experts.
 gs::dims sizes(std::int64_t groups, std::int64_t sequences, std::int64_t experts) {
   return {{'G', groups}, {'B', sequences}, {'S', length}, {'T', length}, {'M', width}, {'H', 2},
           {'D', 8},      {'F', hidden},    {'E', experts}, {'V', 64},    {'L', length}};
@@ -65,7 +65,7 @@ cost cost_of(const gs::dims& d, int devices) {
   return {gs::flops(plan, e), double(gs::bytes_touched(plan, e)), double(plan.bytes_received(e))};
 }
 
-/// a, b and c are a fixed part and once, twice and three times another part, none of them negative.
+/// Checks that a, b and c are a fixed part plus one, two and three times another part. Neither is negative.
 void check_line(double a, double b, double c) {
   CHECK(c - b == doctest::Approx(b - a).epsilon(1e-9));
   CHECK(b > a);
@@ -105,10 +105,10 @@ TEST_CASE("growth: with as many groups and experts as devices, each computes and
   CHECK(plan.bytes_received(on_devices(1)) == 0);
   for (const int n : {2, 4, 8}) {
     CAPTURE(n);
-    // The router's products, one for each expert, are all that grows.
+    // Only the router's products grow: one per expert.
     CHECK(gs::flops(plan, on_devices(n)) == doctest::Approx(alone).epsilon(0.02));
     CHECK(gs::flops(plan, on_devices(n)) >= alone);
-    // A device has one of n equal blocks, and receives the others; twice in a sum, which is scattered and gathered.
+    // A device has one of n equal blocks and receives the others. For a sum it receives them twice: scattered and gathered.
     CHECK(exchanged(n) / exchanged(2) == doctest::Approx(2.0 * (n - 1) / n));
     for (const gs::node& step : plan.steps) {
       const auto received = plan.bytes_received(step, on_devices(n)), by_two = plan.bytes_received(step, on_devices(2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs of `bf16_products`.
+// Programs with `bf16_products`.
 #include <gshard/base/bf16.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/grad/differentiate.hpp>

@@ -22,45 +22,45 @@
 #include <string_view>
 #include <vector>
 
-// One program, in the layouts that it says itself, on one mesh, against the same on one device.
+// Compares a program on a mesh, in its own layouts, with the same program on one device.
 namespace on_mesh {
 
 namespace gs = gshard;
 using gs::symbol;
 
-/// Where and how a program is run.
+/// The mesh and the options of a run.
 struct place {
   std::vector<int> mesh{1};
   gs::dims dims{};
-  std::string known_axes{}, known_dims{};  // to the compiler
+  std::string known_axes{}, known_dims{};  // known at compile time
   bool keep_pending = false;               // outputs may leave as partial sums
-  std::string agreement{};                 // how closely each result agrees with that of one device; `nearly` beyond its end
+  std::string agreement{};                 // the agreement of each result with that of one device; `nearly` for further results
 };
 
-/// How closely two runs must agree. A NaN is as any other NaN in all of them.
+/// The required agreement of two runs. All NaNs are equal.
 inline constexpr char same_bits = 'b';
 inline constexpr char same_values = '=';   // zeros of both signs are equal
-inline constexpr char nearly = '~';        // up to rounding, where they are finite; the same where they are not
-inline constexpr char finite_alike = 'f';  // the same elements are finite, and nearly the same
+inline constexpr char nearly = '~';        // finite numbers up to rounding, others equal
+inline constexpr char finite_alike = 'f';  // the same elements are finite, and these agree up to rounding
 
-/// Numbers that inputs may have besides ordinary ones.
+/// Special numbers that inputs may have in addition to ordinary ones.
 inline constexpr int not_a_number = 1, infinity = 2, negative_zero = 4, subnormal = 8, largest = 16;
 
 struct input {
   run_graph::input what;
   gs::sharding layout;
-  int data = 0;     // a number for each input, of which its elements are made
-  int special = 0;  // which special numbers are among them
+  int data = 0;     // the seed of its elements
+  int special = 0;  // the special numbers among them
 };
 
-/// The layout that a spec means.
+/// The layout of a spec.
 template <class Spec>
 gs::sharding layout_of(Spec) {
   gs::diagnostic problem;
   return gs::resolve(Spec::named, run_graph::mesh_of_rank(4), "layout", problem);
 }
 
-/// x in a layout.
+/// x with a layout.
 inline symbol annotate(symbol x, const gs::sharding& layout) {
   gs::builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -78,7 +78,7 @@ inline gs::list<symbol> gradients_of(gs::list_view<symbol> terms, gs::list_view<
   return gs::gradients(loss, wanted);
 }
 
-/// One of these special numbers.
+/// Picks one of these special numbers.
 inline double special_number(int which, std::mt19937& gen) {
   using limits = std::numeric_limits<double>;
   std::vector<double> list;
@@ -90,7 +90,7 @@ inline double special_number(int which, std::mt19937& gen) {
   return list[gen() % list.size()];
 }
 
-/// Numbers for an input: multiples of 1/4, whose sums and products are exact in any order, and special ones.
+/// Numbers for an input: multiples of 1/4, whose sums and products are exact in any order, and special numbers.
 inline run_graph::array elements_of(const input& i, std::size_t count, const gs::dims& dims) {
   const bool ids = i.what.type == gs::dtype::i32;
   std::mt19937 gen(std::uint32_t(i.data));
@@ -104,10 +104,10 @@ inline run_graph::array elements_of(const input& i, std::size_t count, const gs:
   return a;
 }
 
-/// How two tensors disagree, or nothing.
+/// The first difference of two tensors as text, or nothing.
 inline std::string difference(const run_graph::array& a, const run_graph::array& expected, char how) {
   if (a.size() != expected.size()) return std::to_string(a.size()) + " elements instead of " + std::to_string(expected.size());
-  constexpr double large = 1e100;  // such numbers are no measure of the others
+  constexpr double large = 1e100;  // larger numbers do not count for the scale
   double scale = 1;
   for (const double v : expected)
     if (std::abs(v) < large) scale = std::max(scale, std::abs(v));
@@ -141,7 +141,7 @@ struct ill_formed : gs::error {
 
 inline constexpr std::string_view on_one_device = "one device: ";
 
-/// A program with its numbers, and how it is run on its mesh.
+/// A program with its inputs, and the setting on its mesh.
 struct prepared {
   run_graph::traced program;
   run_graph::setting setting;
@@ -172,17 +172,17 @@ inline prepared prepare(const place& on, const std::vector<input>& inputs, const
   return p;
 }
 
-/// The program without the axes of its mesh. Loops carry gradients in the shardings of annotated tensors.
+/// The program without shardings. Loops carry gradients in the shardings of annotated tensors.
 inline run_graph::traced without_axes(run_graph::traced t) {
   for (gs::value& v : t.graph.values)
     if (v.layout.used()) v.layout = gs::sharding::replicated(v.rank());
   return t;
 }
 
-/// Says what is wrong with the inputs and the results of one device, or nothing.
+/// Returns a problem of the inputs and the results on one device, or nothing.
 using judge = std::function<std::string(const run_graph::arrays&, const run_graph::arrays&)>;
 
-/// How the program goes wrong on its mesh, or already on one device, or nothing. Throws `ill_formed`.
+/// The failure of the program on its mesh, or already on one device, or nothing. Throws `ill_formed`.
 inline std::string failure(const place& on, const std::vector<input>& inputs, const run_graph::model& f, const judge& right = {}) {
   const prepared p = prepare(on, inputs, f);
   run_graph::arrays expected;

@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-// One program on MPI ranks and on as many simulated devices: the same bits.
+// Runs one program on MPI ranks and on as many simulated devices: the same bits.
 namespace on_ranks {
 
 namespace gs = gshard;
 using mpi_world::ranks;
 
-/// Communicators take long to make: one backend for every mesh, sending messages or sharing memory.
+/// One backend for every mesh, with messages or shared memory, because creating communicators takes long.
 inline std::shared_ptr<gs::backend> backend_on(const std::vector<int>& mesh, bool shared_memory) {
   static std::map<std::pair<std::vector<int>, bool>, std::shared_ptr<gs::backend>> known;
   std::shared_ptr<gs::backend>& b = known[{mesh, shared_memory}];
@@ -29,7 +29,7 @@ inline std::shared_ptr<gs::backend> backend_on(const std::vector<int>& mesh, boo
   return b;
 }
 
-/// Bytes that this rank has received, by all programs so far.
+/// The bytes that this rank has received in all programs so far.
 inline std::int64_t received = 0;
 
 /// A program, bound to ranks and to as many simulated devices.
@@ -43,8 +43,8 @@ class both {
 
   void run() { real_.run(program_); }
 
-  /// How the results of the last run differ from simulated ones on this rank, or nothing. A NaN is as any other NaN. A rank receives the
-  /// bytes that are counted for its simulated device.
+  /// The first difference between the last run and the simulation on this rank, or nothing. All NaNs are equal. Also compares the received
+  /// bytes.
   std::string difference() {
     simulated_.run(program_);
     const auto device = std::size_t(real_.on.devices()[0]);
@@ -97,7 +97,7 @@ class both {
   }
 };
 
-/// The first rank's text that is not empty, on all ranks.
+/// The text of the first rank with a non-empty text, on all ranks.
 inline std::string of_all_ranks(const std::string& mine) {
   int first = mine.empty() ? ranks() : mpi_world::rank();
   MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

@@ -31,7 +31,7 @@ void check(const Cluster& on) {
   gs::executable<program> run(on, sizes, store);
   CHECK(gs::to_global<float>(store, "out.w") == std::vector<float>(15, 2));
 
-  // as one device has it, in any sharding
+  // as on one device, in any sharding
   const gs::parameter_store alone(gs::on_one_device<mesh>(), 3);
   gs::executable<program> reference(alone.on(), sizes, alone);
   CHECK(gs::to_global<float>(store, "in") == gs::to_global<float>(alone, "in"));

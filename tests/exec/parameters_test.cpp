@@ -23,7 +23,7 @@ namespace {
 
 constexpr gs::dims dims{{'A', 7}, {'B', 5}, {'C', 4}};
 
-/// A program of these parameters alone, planned and bound.
+/// A program with only these parameters, planned and bound.
 struct bound_program {
   run_graph::traced program;
   gs::plan_tables tables;

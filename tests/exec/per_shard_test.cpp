@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Local functions of shards, on every mesh: what they compute of global indices does not depend on it.
+// Local functions of shards on every mesh: results that are computed from global indices do not depend on the mesh.
 #include "run_graph.hpp"
 
 #include <gshard/ir/mesh.hpp>
@@ -13,7 +13,7 @@ using given = std::span<const symbol>;
 
 namespace {
 
-/// Column sums of the rows that are here, times the column's global index.
+/// Column sums of the local rows, times the column's global index.
 constexpr auto weighted_columns = []<class T>(gs::local_shard<const T> x, gs::local_shard<T> y) {
   for (std::int64_t j = 0; j < y.size(); ++j) {
     y.data[j] = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Experts that move between ranks during training: the bits of simulated devices.
+// Experts that move between ranks during training: the same bits as on simulated devices.
 #include "../mpi_world.hpp"
 
 #include <gshard/tensor/mpi_cluster.hpp>

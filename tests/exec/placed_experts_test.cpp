@@ -81,7 +81,7 @@ TEST_CASE("optimizer state that is sharded over another axis moves with its expe
     const std::vector<double> losses = train<true, true>(on, store, 6, rotate);
     REQUIRE(losses.size() == expected.size());
     for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(1e-9));
-    // Devices of one row of the mesh hold other parts of a state than those of the other row.
+    // Devices in one row of the mesh hold other parts of a state than devices in the other row.
     const gs::detail::bound_value& moment = store.find("adam.m.moe.wi")->value;
     CHECK(gs::detail::place(moment, on.on().extents(), 0).extent[1] < std::int64_t(M));
   }
@@ -132,7 +132,7 @@ TEST_CASE("demand counts choices that full experts refuse: placement, bias and m
   };
   using program = gs::program<forward, expert_mesh, in<"GSM", by_both, double>, in<"GS", P<gs::axes<"data", "expert">, none>, double>,
                               gs::element<double>>;
-  // In each group, 10 tokens want expert 0, 2 want expert 1, and one wants each other expert. An expert takes 3.
+  // In each group, 10 tokens choose expert 0, 2 choose expert 1, and one chooses each other expert. An expert accepts 3.
   constexpr std::size_t tokens_of_group = 18;
   const gs::dims few{{'G', G}, {'S', tokens_of_group}, {'E', E}, {'M', E}, {'F', 4}, {'R', R}};
   const std::array<std::size_t, tokens_of_group> wanted{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7};

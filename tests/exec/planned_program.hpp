@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// Programs that are planned when a test runs: their plans cost the compiler no time. same_plan.hpp compares both plans.
+// Programs that are planned when a test runs, so that the compiler does not spend time on their plans. same_plan.hpp compares both plans.
 namespace planned {
 
 namespace gs = gshard;
@@ -33,7 +33,7 @@ struct results {
   }
 };
 
-/// As `gshard::executable`, whose inputs are contiguous ranges of whole tensors. Results must be complete on the process.
+/// Like `gshard::executable`. Inputs are contiguous ranges of whole tensors. Results must be complete on the process.
 template <class Program>
 class executable : public gs::untyped_executable {
  public:

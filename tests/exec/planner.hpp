@@ -5,7 +5,7 @@
 #include <gshard/pass/program.hpp>
 #include <gshard/report/diagnostic.hpp>
 
-// The plan of a program, made when a test runs.
+// The plan of a program, computed when a test runs.
 namespace planned {
 
 namespace gs = gshard;
@@ -21,7 +21,7 @@ struct planner<gs::program<Model, Mesh, Options...>> {
   }
 };
 
-/// The plan is made once. The class `Program` itself is not instantiated.
+/// The plan is computed once. The class `Program` itself is not instantiated.
 template <class Program>
 gs::plan_view plan_of() {
   static const gs::plan_tables made = planner<Program>::plan();

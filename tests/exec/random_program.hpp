@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-// Programs as data: they can be written at random, run, made smaller, and printed as code.
+// Programs as data, which can be generated at random, run, shrunk, and printed as code.
 namespace random_program {
 
 namespace gs = gshard;
@@ -31,13 +31,13 @@ using symbols = gs::list<symbol>;
 using on_mesh::place;
 
 enum class verb : std::uint8_t {
-  input,          // text: dims; number: dtype, letter of the extent that ids are below, least id, what the numbers are, special ones
+  input,          // text: dims; number: dtype, letter of the extent that bounds ids, smallest id, seed, special numbers
   einsum,         // text: the equation
   mean,           // text: the equation
   logsumexp,      // text: the equation
   reduce,         // text: the equation; number: reduction
-  argmax,         // text: the equation; number: 1 the least
-  map,            // number: which function
+  argmax,         // text: the equation; number: 1 for argmin
+  map,            // number: index of the function
   relu,
   maximum,
   minimum,
@@ -58,15 +58,15 @@ enum class verb : std::uint8_t {
   roll,           // number: dim, shift
   concat,         // number: dim
   cumsum,         // number: dim, exclusive, reverse
-  sort,           // number: dim, descending, 1 the ids
-  top_k,          // number: k, dim, largest, 1 the ids
+  sort,           // number: dim, descending, 1 for the ids
+  top_k,          // number: k, dim, largest, 1 for the ids
   gather,         // number: dim, batch dims
   scatter_add,    // number: dim, batch dims
   dynamic_slice,  // number: dim, size
   dynamic_update, // number: dim
-  iota,           // text: dims; number: along
+  iota,           // text: dims; number: dim
   conv,           // text: the equation; number: stride, low, high, step, dilation for every spatial dim
-  sum_pool,       // number: dim, taps, then as conv, for every window
+  sum_pool,       // number: dim, taps, then as for conv, for every window
   mean_pool,
   max_pool,
   min_pool,
@@ -76,13 +76,13 @@ enum class verb : std::uint8_t {
   one_hot,        // text: the letter
   attention,      // number: see attention_settings
   experts,        // number: see expert_settings
-  check_finite,   // of what has no special numbers
-  loop,           // number: the body; layout of a state
-  scan,           // number: the body, the result; layout of a state
+  check_finite,   // of a tensor without special numbers
+  loop,           // number: the body; layout: of a state
+  scan,           // number: the body, the result; layout: of a state
   count_
 };
 
-/// One call: its operands are results of steps before it.
+/// One call. Its operands are results of earlier steps.
 struct step {
   verb what = verb::input;
   std::vector<int> in{};
@@ -93,7 +93,7 @@ struct step {
   bool operator==(const step&) const = default;
 };
 
-/// A result of a program: a step, and the sharding that it is resharded to, if any.
+/// A result of a program: a step, and its final sharding, if any.
 struct result {
   int of = 0;
   bool laid = false;
@@ -107,16 +107,16 @@ struct recipe {
   place on;
   std::vector<step> steps;
   std::vector<result> results;    // of steps
-  std::vector<int> loss;          // steps of which the gradients are taken, if any
-  std::vector<result> gradients;  // with respect to steps that are inputs
+  std::vector<int> loss;          // steps of the loss, if any
+  std::vector<result> gradients;  // with respect to inputs
 };
 
-/// A function that maps take, and how it is called by itself.
+/// A function for maps, as code and as a callable.
 struct function {
   std::string_view text;
   const gs::pointwise* row;
   int operands;
-  bool smooth;  // it may be given numbers that are not exact
+  bool smooth;  // accepts numbers that are not exact
   double (*of_numbers)(const double*);
   gs::dual<double> (*of_duals)(const gs::dual<double>*);
 
@@ -203,7 +203,7 @@ inline symbol iota(gs::builder& b, const step& s) {
 }
 }  // namespace detail
 
-/// A loop of `count` iterations without a gradient. y broadcasts to x. The result is at most the largest of x, y and 1.
+/// A loop of `count` iterations without a gradient. y is broadcast to x. The result is at most the largest of x, y and 1.
 inline constexpr int loop_bodies = 6;
 inline symbol loop(int body, symbol x, symbol y, symbol count, const gs::sharding& layout) {
   if (x.owner->failed()) return x.owner->nothing();
@@ -226,7 +226,7 @@ inline symbol loop(int body, symbol x, symbol y, symbol count, const gs::shardin
   return gs::repeat(count, turn, start, start)[0];
 }
 
-/// The verb of a step, called with these operands.
+/// The verb of a step, applied to these operands.
 inline symbol call(gs::builder& b, const step& s, const symbols& x) {
   const std::vector<int>& n = s.number;
   if (b.failed()) return b.nothing();
@@ -291,7 +291,7 @@ inline symbol call(gs::builder& b, const step& s, const symbols& x) {
   return b.nothing();
 }
 
-/// The results of a recipe, whose inputs are `given`.
+/// The results of a recipe for the inputs `given`.
 inline symbols follow(const recipe& r, gs::builder& b, std::span<const symbol> given) {
   symbols made, results;
   std::size_t inputs = 0;

@@ -12,12 +12,12 @@
 
 namespace random_program {
 
-/// A program as it is written, or read again: its steps, traced, and what is known of them.
+/// A program during generation or replay: its steps, traced, with facts about them.
 class analysis {
  public:
   explicit analysis(const place& on) : dims_(on.dims) { b_.mesh = run_graph::mesh_of_rank(4); }
 
-  /// Appends a step. Returns whether it may be written, with a result of so many elements; if not, it is not there.
+  /// Appends a step if it is valid and its result has at most `most_elements` elements. Otherwise returns false and changes nothing.
   bool append(const step& s, std::int64_t most_elements = std::numeric_limits<std::int64_t>::max()) {
     const gs::graph before = b_.program;
     symbols operands;
@@ -49,7 +49,7 @@ class analysis {
   const gs::dim_list& dims(int v) const { return b_.program.at(made_[std::size_t(v)]).dims; }
   const known& about(int v) const { return known_[std::size_t(v)]; }
   const gs::dim& dim(int i) const { return b_.program.dims[std::size_t(i)]; }
-  /// Why the library refused the step that was not appended, if it did.
+  /// The library's reason to refuse the last step, if it did.
   gs::fault problem() const { return problem_.what; }
 
  private:
@@ -69,7 +69,7 @@ class analysis {
   }
 };
 
-/// Whether gradients may be compared: they are sums, and those of a convolution multiply padding by the gradient of its result.
+/// True if gradients can be compared. They are sums, and the gradients of a convolution multiply padding by the gradient of its result.
 inline bool has_clear_gradients(const recipe& r, const analysis& a) {
   bool huge = false, special = false, padding = false;
   for (std::size_t v = 0; v < r.steps.size(); ++v) {
@@ -81,7 +81,7 @@ inline bool has_clear_gradients(const recipe& r, const analysis& a) {
   return !huge && !(special && padding);
 }
 
-/// What is known of all steps; nothing if the program is not one that may be written.
+/// The facts about all steps, or nothing if the program is not valid.
 inline std::optional<analysis> analysed(const recipe& r) {
   analysis a(r.on);
   for (const step& s : r.steps)
@@ -92,7 +92,7 @@ inline std::optional<analysis> analysed(const recipe& r) {
   return a;
 }
 
-/// How closely two runs must agree, for every result.
+/// The required agreement of two runs, for every result.
 inline std::string agreement(const recipe& r, const analysis& a) {
   std::string how;
   for (const result& y : r.results) {

@@ -14,7 +14,7 @@
 
 namespace random_program::detail {
 
-/// Steps that compute. All say whether they found operands.
+/// Steps that compute. All return whether they found operands.
 class arithmetic : public draft {
  public:
   using draft::draft;
@@ -23,7 +23,7 @@ class arithmetic : public draft {
   bool einsum() {
     const int count = 1 + (below(4) > 0);
     std::vector<int> operands;
-    std::vector<std::pair<int, std::int64_t>> dims_of;  // of each letter: the dim, its extent
+    std::vector<std::pair<int, std::int64_t>> dims_of;  // by letter: the dim, its extent
     std::string text;
     for (int i = 0; i < count; ++i) {
       const int x = any([&](int v) { return is_real(v) && (operands.empty() || type(v) == type(operands[0])); });
@@ -60,7 +60,7 @@ class arithmetic : public draft {
     return loops <= 20000 && add({verb::einsum, operands, text});
   }
 
-  /// "abc->ca": without some of the letters, or without one of them. Now and then two dims of one extent have one letter.
+  /// "abc->ca": drops some of the letters, or exactly one. Sometimes two dims of one extent share a letter.
   std::string equation(int x, bool one) {
     std::string from, kept;
     for (int d = 0; d < rank(x); ++d) from += char('a' + d);
@@ -116,7 +116,7 @@ class arithmetic : public draft {
     shuffle(operands);
     return add({below(2) ? verb::maximum : verb::minimum, operands});
   }
-  /// A tensor along its own dims and some of those of one or two others, in any order.
+  /// A tensor broadcast along its own dims and some of those of one or two others, in any order.
   bool broadcast() {
     const int x = any([&](int v) { return is_real(v) && rank(v) < 4; });
     if (x < 0) return false;
@@ -149,7 +149,7 @@ class arithmetic : public draft {
     shuffle(kept);
     return add({verb::broadcast, operands, text + "->" + kept});
   }
-  /// Two tensors whose dims do not match must be refused.
+  /// Two tensors whose dims do not match. The library must refuse them.
   bool mismatched() {
     const int x = any([&](int v) { return is_real(v); });
     const int y = any([&](int v) { return is_real(v) && type(v) == type(x) && !broadcasts(v, x) && !broadcasts(x, v); });
@@ -174,7 +174,7 @@ class arithmetic : public draft {
     const int x = any([&](int v) { return is_f64(v) && rank(v) > 0; });
     return x >= 0 && add({verb::softmax, {x}});
   }
-  /// The tensor of one dim that is what another is along its last one.
+  /// A tensor of one dim, the last dim of another tensor.
   int row_of(int x) {
     const int known = any([&](int v) { return is_f64(v) && rank(v) == 1 && dims(v)[0] == dims(x)[rank(x) - 1]; });
     if (known >= 0 && below(3)) return known;

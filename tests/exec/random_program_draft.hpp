@@ -13,7 +13,7 @@
 
 namespace random_program::detail {
 
-/// A recipe that grows, and the program it is so far. Tensors are steps.
+/// A recipe that grows, and the current program. Tensors are steps.
 class draft {
  public:
   explicit draft(std::uint32_t seed, const std::vector<int>& mesh)
@@ -45,15 +45,15 @@ class draft {
   bool is_real(int v) const { return is_usable(v) && about(v).is_real(); }
   bool is_f64(int v) const { return is_usable(v) && type(v) == gs::dtype::f64; }
   bool is_exact(int v) const { return is_real(v) && of(v).exact; }
-  /// Ids below n, or -1.
+  /// True for ids below n, or -1.
   bool is_labels(int v, std::int64_t n) const { return is_usable(v) && about(v).is_ids() && of(v).below >= 0 && of(v).below <= n; }
   bool is_ids(int v, std::int64_t n) const { return is_labels(v, n) && !of(v).negative; }
-  /// Whether an elementwise verb may read v beside a tensor of the dims of `to`.
+  /// True if an elementwise verb may read v together with a tensor of the dims of `to`.
   bool broadcasts(int v, int to) const { return is_real(v) && type(v) == type(to) && rank(v) <= rank(to) && broadcasts(dims(v), dims(to)); }
   static bool broadcasts(const gs::dim_list& x, const gs::dim_list& to) {
     return x.same(to) || (x.size() < to.size() && ways_to_match(x, to) == 1);
   }
-  /// Whether all dims are letters, and which.
+  /// True if all dims are letters. Appends them to `text`.
   bool letters_of(const gs::dim_list& dims, std::string* text) const {
     for (int d = 0; d < dims.size(); ++d) {
       const gs::dim& dim = known_.dim(dims[d]);
@@ -63,7 +63,7 @@ class draft {
     return true;
   }
 
-  /// A step for which f holds, or -1: rather one that nobody has used.
+  /// A step for which f holds, preferably an unused one, or -1.
   template <class F>
   int any(F f) {
     std::vector<int> list;
@@ -103,14 +103,14 @@ class draft {
     return s;
   }
 
-  /// Which special numbers an input has: now and then fewer than others have.
+  /// The special numbers of an input: sometimes fewer than those of other inputs.
   int special() { return below(3) ? special_ : special_ & int(gen_() & 31u); }
   int new_input(const std::string& text, gs::dtype type) {
     step s{verb::input, {}, text, {int(type), 'A', 0, int(gen_() >> 8), special()}, {}};
     s.layout = layout(int(text.size()), type == gs::dtype::f64);
     return add(s) ? newest() : -1;
   }
-  /// Ids from `least` on, below some extent that is at most n.
+  /// New ids from `least` on, below some extent of at most n.
   int new_ids(const std::string& text, std::int64_t n, int least) {
     for (const char c : {'A', 'B', 'C', 'D', 'K', 'L'}) {
       if (r_.on.dims.find(c) < 1 || r_.on.dims.find(c) > n) continue;
@@ -121,7 +121,7 @@ class draft {
     return -1;
   }
 
-  /// Appends a step, unless its result is too large, or one that must not be. A result of large numbers is scaled down.
+  /// Appends a step, unless its result is too large or it is not valid. Large results are scaled down.
   bool add(const step& s) {
     if (!known_.append(s, most_elements)) {
       if (known_.problem() != gs::fault::nothing)
@@ -135,13 +135,13 @@ class draft {
     if (f.last || !about(newest()).is_real() || f.top <= 8) return true;
     return add({verb::scale, {newest()}, {}, {-int(std::ceil(std::log2(f.top / 4)))}});
   }
-  /// Whether the library refuses the step.
+  /// True if the library refuses the step.
   bool refuses(const step& s) {
     analysis a = known_;
     return !a.append(s) && a.problem() != gs::fault::nothing;
   }
 
-  /// The results: what nobody uses. For half of the programs, gradients with respect to all real inputs.
+  /// Adds the results: all unused steps. Half of the programs get gradients with respect to all real inputs.
   void finish() {
     const auto laid = [&](int v) { return result{v, below(2) == 0, layout(rank(v), false)}; };
     const bool with_gradients = below(2) == 0 && has_clear_gradients(r_, known_);
@@ -160,7 +160,7 @@ class draft {
   std::vector<char> used_;
 
   static int below(std::mt19937& gen, int n) { return int(gen() % unsigned(n)); }
-  /// A mesh, or this one, and extents.
+  /// Extents, and this mesh, or a random one if it is empty.
   static place place_of(std::mt19937& gen, const std::vector<int>& mesh) {
     static const std::vector<std::vector<int>> meshes{{2},    {3},       {4},       {5},       {8},       {16},         {2, 2},
                                                       {4, 3}, {3, 2},    {2, 4},    {4, 4},    {2, 8},    {5, 3},       {1, 4},

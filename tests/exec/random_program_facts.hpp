@@ -15,19 +15,19 @@
 #include <string>
 #include <vector>
 
-// What is known of the elements of a random program's tensors before it runs, and hence how closely two runs of it must agree.
+// Facts about the elements of a random program's tensors before it runs, which determine the required agreement of two runs.
 //
-// Every difference that a sharding may make comes from sums: they are made in another order, and a product with a partial sum may be
-// distributed over its addends. So:
-// - where no sum came before (`fixed`), all bits agree, but for the sign of a zero to which 0 may have been added (`zero_added`);
-// - where all numbers are small multiples of a power of 2 (`exact`), so do the values, whatever was summed;
-// - else numbers agree up to rounding, and what is infinite or not a number agrees;
+// All differences between shardings are from sums: they are computed in another order, and a product with a partial sum may be distributed
+// over its addends. Therefore:
+// - without an earlier sum (`fixed`), all bits agree, except the sign of a zero to which 0 may have been added (`zero_added`);
+// - if all numbers are small multiples of a power of 2 (`exact`), the values agree, even after sums;
+// - otherwise numbers agree up to rounding, and infinities and NaN agree;
 // - but in two cases an infinity of one run may be NaN in the other (`blurred`): infinity times a partial sum, whose addends may have
 //   other signs or be 0, and infinity times a number that is 0 up to rounding. No further step reads such a result.
-// Sums of numbers that may overflow are not written: whether they do depends on the order.
+// Sums that may overflow are not generated: the overflow depends on the order.
 namespace random_program {
 
-/// So many digits of a number are the same however it was computed.
+/// The number of bits of a number that do not depend on how it was computed.
 inline int significant_bits(gs::dtype type) {
   switch (type) {
     case gs::dtype::bf16: return 7;
@@ -38,23 +38,23 @@ inline int significant_bits(gs::dtype type) {
 }
 
 struct facts {
-  double top = 1;            // no ordinary number is larger
-  bool exact = false;        // multiples of 2^-bits, so few of them that they are the same however they were computed
+  double top = 1;            // an upper bound of ordinary numbers
+  bool exact = false;        // few multiples of 2^-bits: equal for any order of computation
   int bits = 0;
   std::int64_t below = -1;   // ids: all are in [0, below); -1: any integers
-  bool negative = false;     // ids that may be -1, too
+  bool negative = false;     // ids that may also be -1
   bool last = false;         // no step reads it
-  bool nan = false, infinite = false, huge = false, tiny = false;  // it may hold such elements
+  bool nan = false, infinite = false, huge = false, tiny = false;  // it may have such elements
   bool sum = false;          // its elements may be partial sums
-  bool fixed = false;        // every element is made by the same operations in the same order on every mesh
-  bool zero_added = false;   // but for a sum with 0, which changes the sign of -0
-  bool blurred = false;      // where it is infinite, it may be NaN in another run
+  bool fixed = false;        // every element is computed by the same operations in the same order on every mesh
+  bool zero_added = false;   // except a sum with 0, which changes the sign of -0
+  bool blurred = false;      // an infinity may be NaN in another run
 
   static facts number(double top, int bits) { return {.top = top, .exact = true, .bits = bits}; }
   static facts ids(std::int64_t n) { return {.top = double(std::max<std::int64_t>(n, 1)), .exact = true, .below = n, .fixed = true}; }
 
   bool special() const { return nan || infinite || huge; }
-  /// The same elements are there in every run.
+  /// True if every run has the same elements.
   bool certain() const { return exact || fixed; }
   double digits() const { return bits + std::log2(std::max(top, 1.0)); }
 
@@ -65,7 +65,7 @@ struct facts {
     f.bits = 0;
     return f;
   }
-  /// Of arithmetic: what overflows or cancels.
+  /// The facts after arithmetic that may overflow or cancel.
   facts computed() const {
     facts f = *this;
     f.infinite = infinite || huge;
@@ -87,7 +87,7 @@ struct facts {
     f.exact = exact && !(tiny && sum);
     return f;
   }
-  /// The elements of both.
+  /// The facts about the elements of both.
   facts with(const facts& o) const {
     facts f;
     f.top = std::max(top, o.top);
@@ -121,7 +121,7 @@ struct facts {
   }
 };
 
-/// A tensor: what is known of it, and its shape.
+/// A tensor: facts about it, and its shape.
 struct known {
   facts of;
   gs::dtype type = gs::dtype::f64;
@@ -134,8 +134,8 @@ struct known {
   std::int64_t elements() const { return std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies<>()); }
 };
 
-/// In how many ways the dims [d, ...) of a tensor are found among the dims [r, ...) of another one, by name and in the same order.
-/// `found`, if given: for every dim of the other, the one that it is in the last of these ways, or -1.
+/// The number of ways to match dims [d, ...) of a tensor with dims [r, ...) of another one, by name and in order. `found`, if given: for
+/// every dim of the other tensor, its match in the last way, or -1.
 inline int ways_to_match(const gs::dim_list& x, const gs::dim_list& to, std::vector<int>* found = nullptr, int d = 0, int r = 0) {
   if (d == x.size()) return 1;
   int ways = 0;
@@ -150,7 +150,7 @@ inline int ways_to_match(const gs::dim_list& x, const gs::dim_list& to, std::vec
 
 namespace detail {
 
-/// How many elements an equation's output sums to one, and whether it sums at all.
+/// The number of elements in each sum of an equation, and whether it has sums.
 struct summation {
   double count = 1;
   bool any = false;
@@ -176,7 +176,7 @@ inline summation summed_by(const std::string& text, const std::vector<known>& x)
   return s;
 }
 
-/// True if one of two operands has an index that nothing else has.
+/// True if one of two operands has an index that no other operand and the output lack.
 inline bool has_own_sum(const std::string& text, std::size_t operand) {
   const std::size_t comma = text.find(','), begin = operand == 0 ? 0 : comma + 1, end = operand == 0 ? comma : text.find("->");
   const std::string own = text.substr(begin, end - begin), others = text.substr(0, begin) + text.substr(end);
@@ -226,23 +226,23 @@ inline std::optional<facts> after_attention(const attention_settings& how, const
   const facts &q = x[0].of, &k = x[1].of, &v = x[2].of;
   const std::vector<std::int64_t>& e = x[1].extents;
   const std::int64_t keys = e[e.size() - 3];
-  // The score of a number that is infinite is that, or NaN, or finite; weights must not depend on which.
+  // The score of an infinite number may be infinite, NaN, or finite. The weights must not depend on which.
   const facts score = q.times(k);
-  if (q.huge || k.huge || v.huge || score.blurred || e.back() == 0) return {};  // 0 / 0, if there is no depth
-  if (how.parts && score.computed().infinite) return {};  // a part of infinities may be NaN, and adds nothing
+  if (q.huge || k.huge || v.huge || score.blurred || e.back() == 0) return {};  // 0 / 0 if the depth is 0
+  if (how.parts && score.computed().infinite) return {};  // a part with infinities may be NaN, and contribute nothing
   facts f = q.with(k).with(v).computed();
   if (how.log_sum) f = score.computed().rounded(score.top * std::sqrt(double(e.back())) + std::log(double(keys)));
   else f = f.rounded(v.top / (1 - how.dropout));
   f.nan = f.nan || f.infinite;
   f.sum = f.fixed = false;
   f.blurred = f.last = f.infinite;
-  if (how.log_sum) f.infinite = f.infinite || how.mask >= 0 || how.position >= 0 || keys == 0;  // -infinity of no keys
+  if (how.log_sum) f.infinite = f.infinite || how.mask >= 0 || how.position >= 0 || keys == 0;  // -infinity if there are no keys
   return f;
 }
 
 inline std::optional<facts> after_experts(const expert_settings& how, const std::vector<known>& x) {
   const facts &tokens = x[0].of, &logits = x[1].of, &w = x[2].of;
-  // Which experts are chosen depends on no rounding. Of numbers next to 0, gates are equal.
+  // The choice of experts must not depend on rounding. Gates of logits near 0 are equal.
   if (!logits.exact || logits.special() || logits.tiny || x[1].extent(2) == 0 || (how.masked && (!x[3].of.exact || x[3].of.special())))
     return {};
   if (tokens.huge || tokens.infinite || w.huge || w.infinite) return {};
@@ -259,8 +259,8 @@ inline std::optional<facts> after_experts(const expert_settings& how, const std:
   return f;
 }
 
-/// What is known of the result of a step, whose shape is that of `y`; nothing if such a step must not be written, because its
-/// result would depend on rounding, or on the order of sums that overflow.
+/// The facts about the result of a step with the shape of `y`. Nothing if the step must not be generated, because its result would depend
+/// on rounding, or on the order of sums that overflow.
 inline std::optional<facts> after(const step& s, const std::vector<known>& x, const known& y, const gs::dims& dims) {
   const auto first = [&] { return x[0].of; };
   const auto all = [&](auto f) { return std::all_of(x.begin(), x.end(), f); };
@@ -272,12 +272,12 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
   switch (s.what) {
     case verb::input: return after_input(s, dims);
     case verb::conv:
-      // Whether padding, which is 0, is multiplied by what is not finite depends on the sharding.
+      // Whether a non-finite number is multiplied by padding, which is 0, depends on the sharding.
       if (x[1].of.special() && reads_padding(n)) return {};
       [[fallthrough]];
     case verb::einsum: {
       const summation over = summed_by(s.text, x);
-      // What one operand alone has is summed before the product.
+      // Indices of only one operand are summed before the product.
       const auto factor = [&](std::size_t i) {
         facts f = x[i].of;
         f.sum = f.sum || has_own_sum(s.text, i);
@@ -387,7 +387,7 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
     case verb::gather: {
       if (x[1].of.negative || !ids_below(x[1], x[0].extent(n[0]))) return {};
       facts f = first();
-      f.sum = f.zero_added = true;  // by the shards that do not have the row
+      f.sum = f.zero_added = true;  // shards without the row add 0
       return f;
     }
     case verb::scatter_add: {
@@ -420,7 +420,7 @@ inline std::optional<facts> after(const step& s, const std::vector<known>& x, co
     case verb::min_pool: {
       if (!first().exact) return {};
       facts f = first();
-      f.infinite = true;  // where a window reads nothing
+      f.infinite = true;  // if a window reads nothing
       f.sum = f.fixed = false;
       return f;
     }

@@ -9,8 +9,8 @@
 
 namespace random_program {
 
-/// How the program goes wrong on its mesh, or on one device by the definitions of its verbs, or nothing. Throws `ill_formed` if it is
-/// none that may be written.
+/// The failure of the program on its mesh, or on one device by the definitions of its verbs, or nothing. Throws `ill_formed` if the program
+/// is not valid.
 inline std::string failure(const recipe& r) {
   const std::optional<analysis> a = analysed(r);
   if (!a) throw on_mesh::ill_formed("its results depend on rounding");

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-// Gradients with respect to what a program computes: each is that of the program in which this tensor is an input.
+// Gradients with respect to computed tensors: each equals the gradient of the program that has this tensor as an input.
 namespace random_program {
 
 namespace detail {
 
-/// The tensors of all steps. If `cut` is the number of a step, its tensor is a further input of the program.
+/// The tensors of all steps. If `cut` is the number of a step, its tensor becomes a further input of the program.
 inline symbols tensors_of(const recipe& r, gs::builder& b, std::span<const symbol> given, int cut = -1) {
   symbols made;
   std::size_t inputs = 0;
@@ -34,7 +34,7 @@ inline symbols chosen(const symbols& all, const std::vector<int>& which) {
   for (const int i : which) list.push_back(all[std::size_t(i)]);
   return list;
 }
-/// The gradients of the loss with respect to these steps, then their tensors if asked for.
+/// The gradients of the loss with respect to these steps, then their tensors if requested.
 inline run_graph::model gradients_of(const recipe& r, const std::vector<int>& steps, bool with_tensors, int cut = -1) {
   return [&r, steps, with_tensors, cut](const gs::parameter_scope& m, std::span<const symbol> x) {
     const symbols made = tensors_of(r, m.owner(), x, cut);
@@ -47,7 +47,7 @@ inline run_graph::model gradients_of(const recipe& r, const std::vector<int>& st
 
 }  // namespace detail
 
-/// How gradients with respect to computed tensors are wrong, or nothing. `compared`: counts them.
+/// The failure of gradients with respect to computed tensors, or nothing. `compared`: counts them.
 inline std::string failure_of_intermediates(const recipe& r, std::size_t& compared) {
   const std::optional<analysis> a = analysed(r);
   if (!a) throw on_mesh::ill_formed("its results depend on rounding");

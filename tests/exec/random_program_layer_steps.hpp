@@ -21,7 +21,7 @@ class layers : public movement {
   }
 
   char letter() { return "ABCD"[below(4)]; }
-  /// A tensor whose dims are these letters, or a new input.
+  /// A tensor with these letters as dims, or a new input.
   int of_letters(const std::string& text) {
     const int known = any([&](int v) {
       std::string mine;

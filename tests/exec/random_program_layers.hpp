@@ -26,15 +26,16 @@ namespace random_program {
 
 namespace gs = gshard;
 
-/// The operands of an attention besides q, k and v, or -1, and its options.
+/// The operands of an attention in addition to q, k and v, or -1, and its options.
 struct attention_settings {
   bool causal;
   int mask = -1, position = -1;
   double dropout;
-  bool log_sum;  // is the result
-  bool parts;    // the first two keys, then the others
+  bool log_sum;  // returns log_sum
+  bool parts;    // two parts: the first two keys, then the others
 
-  /// number: causal, with a mask, with a position, the rate of dropout in tenths, 1 the logarithms of sums, maybe 1 merged from two parts.
+  /// number: causal, with a mask, with a position, the rate of dropout in tenths, 1 for the logarithms of sums, optionally 1 for merging
+  /// two parts.
   explicit attention_settings(const std::vector<int>& number)
       : causal(number[0] != 0 || number[2] != 0),
         dropout(number[3] / 10.0),
@@ -67,7 +68,8 @@ inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::sy
   return s.log_sum ? made.log_sum : made.y;
 }
 
-/// A scan over the rows of xs. Rows and y broadcast to the state. `which`: 0 the last state, 1 the outputs, 2 a sum of both.
+/// A scan over the rows of xs. Rows and y are broadcast to the state. `which`: 0 for the last state, 1 for the outputs, 2 for a sum of
+/// both.
 inline constexpr int scan_bodies = 8, scan_with_dropout = 5, scan_with_loop = 6, scan_of_two = 7;
 inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs::symbol y, const gs::sharding& layout) {
   using gs::symbol;
@@ -110,18 +112,17 @@ inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs:
   return made[0] + small_sum(made[1]);
 }
 
-/// How tokens reach experts: in slots; as rows of groups of experts, which have no slots; by groups; or by replicas of the experts.
+/// The routes of tokens to experts: in slots, as rows of expert groups without slots, by groups, or by replicas of the experts.
 enum class expert_route : std::uint8_t { slots, rows, groups, replicas };
 
-/// Experts, to which tokens x [G,S,M] are sent by logits [G,S,E]. Expert l of group n, or replica l, computes cos(2 n + l) x w + 1/4 for
-/// w [M,F].
+/// Experts that get tokens x [G,S,M] by logits [G,S,E]. Expert l of group n, or replica l, computes cos(2 n + l) x w + 1/4 for w [M,F].
 struct expert_settings {
   int k;                 // 0: experts choose tokens
   expert_route route;
   int parts;             // groups of experts, or chunks of slots
-  int slots, rows;      // factors of the capacities, 0: unlimited
+  int slots, rows;      // capacity factors, 0: unlimited
   gs::gate_norm norm;
-  int result;            // 0 the combined results, 1 the auxiliary loss, 2 load and demand, 3 refused choices
+  int result;            // 0 combined results, 1 auxiliary loss, 2 load and demand, 3 refused choices
   bool masked;           // operand 3 is 0 at padding
   int token_chunks;      // chunks of token groups, if experts are in groups
 
@@ -140,7 +141,7 @@ struct expert_settings {
 };
 
 namespace detail {
-/// w, times cos(2 n + l) along the dims N and E/N, which are the first ones of the result.
+/// w times cos(2 n + l) along the dims N and E/N, the first dims of the result.
 inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
   gs::builder& b = *w.owner;
   if (b.failed()) return b.nothing();
@@ -158,7 +159,7 @@ namespace detail {
 inline gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symbol> x) {
   const gs::capacity slots = s.slots ? gs::capacity{double(s.slots)} : gs::capacity::unlimited();
   const gs::symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : gs::symbol{};
-  // Gates of different tokens are nearly equal if logits are: experts choose by logits.
+  // Gates of different tokens are nearly equal if their logits are, so experts choose by logits.
   if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.slots = slots, .norm = s.norm, .scores = x[1]}, "experts", true);
   return gs::detail::emit_gating(gates, mask, {.k = s.k, .slots = slots, .norm = s.norm}, "experts");
 }
@@ -177,7 +178,7 @@ inline gs::symbol experts_in_slots(const gs::gating_result& g, int chunks, gs::s
   }
   return y;
 }
-/// Experts with slots in groups, in chunks of token groups: the results, or the refused choices.
+/// Experts with slots in groups, in chunks of token groups. Returns the results, or the refused choices.
 inline gs::symbol experts_in_groups(const expert_settings& s, const gs::gating_result& g, gs::symbol x, gs::symbol w) {
   gs::builder& b = *x.owner;
   const auto gatings = gs::chunks_of_token_groups(g, s.token_chunks);

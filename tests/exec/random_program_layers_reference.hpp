@@ -19,20 +19,20 @@
 // The definitions of random_program_layers.hpp.
 namespace random_program::reference {
 
-/// Reads only the keys and values that a query sees.
+/// Attention by its definition. Reads only the keys and values that a query sees.
 template <class T>
 class attention_by_definition {
  public:
-  /// x: the operands. `keys`: the dims of k without heads and depth. `position`: those of the position, if there is one.
+  /// x: the operands. `keys`: the dims of k without heads and depth. `position`: the dims of the position, if there is one.
   attention_by_definition(const std::vector<int>& number, std::vector<const tensor<T>*> x, const gs::dim_list& keys,
                           const gs::dim_list& position)
       : how_(number), x_(std::move(x)), position_dims_(how_.position >= 0 ? matched(position, keys) : std::vector<int>()) {}
 
-  /// `key`: of the random numbers of dropout.
+  /// `key`: the key of dropout's random numbers.
   tensor<T> run(const std::vector<std::int64_t>& extents, gs::random_key key) const {
     if (how_.log_sum)
       return made<T>(extents, [&](const index& at) { return logsumexp(line_of(at).score); });
-    // Elements of one query follow each other.
+    // The elements of one query are consecutive.
     line now;
     return made<T>(extents, [&](const index& at) {
       if (at.back() == 0) now = weighted(line_of(index(at.begin(), at.end() - 1)), at, key);
@@ -48,7 +48,7 @@ class attention_by_definition {
   }
 
  private:
-  /// The keys that a query sees, with its score or weight of each.
+  /// The keys that a query sees, and the score or weight of each.
   struct line {
     index batch{};
     std::int64_t query = 0, head = 0, repeat = 0;
@@ -99,17 +99,17 @@ class attention_by_definition {
         ((std::int64_t(linear(l.batch, outer)) * q.extent(batch + 1) + l.head) * repeats + l.repeat) * q.extent(batch) + l.query;
     for (std::size_t j = 0; j < l.score.size(); ++j) {
       const bool kept = gs::uniform01(key, std::uint64_t(row * k.extent(batch) + l.key[j])) >= float(how_.dropout);
-      l.score[j] = l.score[j] / sum * T(kept ? 1 / (1 - how_.dropout) : 0);  // NaN stays NaN
+      l.score[j] = l.score[j] / sum * T(kept ? 1 / (1 - how_.dropout) : 0);  // NaN remains NaN
     }
     return l;
   }
 };
 
-/// `broadcast_to`: for every dim of the state, the dim of a row, or of y, that it is, or -1.
+/// `broadcast_to`: for every dim of the state, its dim in a row or in y, or -1.
 template <class T>
 class scan_by_definition {
  public:
-  /// `loop`: the number of the loop in the program, from 1. `key`: of its random numbers.
+  /// `loop`: the number of the loop in the program, from 1. `key`: the key of its random numbers.
   scan_by_definition(int body, const tensor<T>& start, const tensor<T>& xs, const tensor<T>& y, std::vector<int> of_row,
                      std::vector<int> of_y, std::uint32_t loop, gs::random_key key)
       : body_(body),
@@ -233,7 +233,7 @@ class scan_by_definition {
   }
 };
 
-/// Each group of tokens by itself: choices, then which of them are kept, then results.
+/// Experts by their definition. Each group of tokens is independent: its choices, then the accepted ones, then results.
 template <class T>
 class experts_by_definition {
  public:
@@ -274,8 +274,8 @@ class experts_by_definition {
   struct choice {
     std::int64_t expert;
     T weight;
-    std::int64_t place = -1;  // its slot of the expert, if it has one
-    bool sent = false;        // to its group and replica, too
+    std::int64_t place = -1;  // its slot of the expert, or -1
+    bool sent = false;        // whether its group and replica accept it
     std::int64_t replica = -1;
   };
   expert_settings how_;
@@ -283,8 +283,8 @@ class experts_by_definition {
   const tensor<T>* mask_;
   const tensor<T>& replicas_;
   std::int64_t S_, E_, C_;
-  std::vector<std::vector<choice>> of_token_;  // its choices, the best one first
-  std::vector<std::vector<T>> gates_;          // none at padding
+  std::vector<std::vector<choice>> of_token_;  // choices of each token, the best one first
+  std::vector<std::vector<T>> gates_;          // empty at padding
   std::vector<std::int64_t> loads_;
   std::int64_t refused_ = 0;
 
@@ -304,7 +304,7 @@ class experts_by_definition {
       for (T& v : row) v = v / total;
     }
   }
-  /// Indices in the order of falling logits, the smaller one first among equals.
+  /// Indices in descending order of logits. Among equals, the smaller index is first.
   template <class F>
   static void sort_by(std::vector<std::int64_t>& list, F logit) {
     std::stable_sort(list.begin(), list.end(), [&](std::int64_t a, std::int64_t b) { return value(logit(a)) > value(logit(b)); });
@@ -321,7 +321,7 @@ class experts_by_definition {
       if (how_.norm == gs::gate_norm::chosen) divide_by_sum(mine, [](const choice&) { return true; });
     }
   }
-  /// sum over e of (first choices of e / n) (mean gate of e) / E.
+  /// The sum over e of (first choices of e / n) (mean gate of e) / E.
   T balance() const {
     double n = 0;
     std::vector<double> first(std::size_t(E_), 0);
@@ -336,7 +336,7 @@ class experts_by_definition {
     for (std::size_t e = 0; e < gate.size() && n > 0; ++e) sum = sum + T(first[e] / n / n / double(E_)) * gate[e];
     return sum;
   }
-  /// First choices before second ones, equal choices in the order of tokens.
+  /// Visits first choices before second ones, and the same choice in the order of tokens.
   template <class F>
   void for_each_choice(F f) {
     for (std::size_t k = 0; k < std::size_t(how_.k); ++k)
@@ -351,7 +351,7 @@ class experts_by_definition {
       else ++refused_;
     });
   }
-  /// Choices of an expert, with those that it refused.
+  /// The number of choices of an expert, including those that it refused.
   std::int64_t demand_of(std::int64_t e) const {
     std::int64_t count = 0;
     for (const std::vector<choice>& mine : of_token_) count += std::ranges::count(mine, e, &choice::expert);
@@ -398,7 +398,7 @@ class experts_by_definition {
       refused_ += !c.sent;
     });
   }
-  /// Each token takes one row of every group that has one of its experts.
+  /// Each token takes one row of every group with one of its experts.
   void take_rows_of_groups() {
     const std::int64_t rows = how_.rows == 0 || how_.rows >= how_.parts ? S_ : slots(how_.rows, how_.parts);
     for (std::int64_t n = 0; n < how_.parts; ++n) {
@@ -415,7 +415,7 @@ class experts_by_definition {
       }
     }
   }
-  /// The choices that an expert took go to its replicas in turn; in each group of tokens, another replica is the first.
+  /// The accepted choices of an expert go to its replicas in turn. The first replica differs by token group.
   void take_replicas(std::int64_t g) {
     const std::int64_t most_slots = how_.rows == 0 ? C_ : slots(how_.rows, replicas_.extent(0));
     for (std::vector<choice>& mine : of_token_)

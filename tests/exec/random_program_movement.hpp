@@ -30,7 +30,7 @@ class movement : public arithmetic {
     return x >= 0 && add({verb::split_dim, {x}, {}, {at_dim(x)}});
   }
 
-  /// Any tensor of one dim or more, and one of its dims.
+  /// A tensor with at least one dim, and one of its dims.
   std::pair<int, int> with_dim(bool real = false) {
     const int x = any([&](int v) { return is_usable(v) && rank(v) > 0 && (!real || is_real(v)); });
     return {x, x < 0 ? 0 : below(rank(x))};
@@ -90,7 +90,7 @@ class movement : public arithmetic {
     return n > 0 && add({verb::top_k, {x}, {}, {1 + below(n), d, below(2), ids}});
   }
 
-  /// Ids below n, of a tensor that begins with the first `batch` dims of x.
+  /// Ids below n, in a tensor that begins with the first `batch` dims of x.
   int ids_below(std::int64_t n, int x, int batch) {
     const auto fits = [&](int v) {
       for (int d = 0; d < batch; ++d)
@@ -124,7 +124,7 @@ class movement : public arithmetic {
     return add({verb::scatter_add, {x, ids, updates}, {}, {d, batch}});
   }
 
-  /// A scalar, at which a slice begins. Where it is too large, or negative, the verbs clamp it.
+  /// A scalar, the start of a slice. If it is too large, or negative, the verbs clamp it.
   int start_below(std::int64_t n) {
     const int known = any([&](int v) { return is_usable(v) && about(v).is_ids() && rank(v) == 0; });
     return known >= 0 && below(3) ? known : new_ids("", n + 2, -below(2));
@@ -219,7 +219,7 @@ class movement : public arithmetic {
     const int x = any([&](int v) { return is_usable(v); });
     const auto to = [](int v, gs::dtype type) { return step{verb::cast, {v}, {}, {int(type)}}; };
     if (type(x) != gs::dtype::f64) return add(to(x, gs::dtype::f64));
-    // No gradient flows through float, which would round it. Half precision is only moved.
+    // No gradient flows through float, which would round it. Half precision is used only for data movement.
     if (!of(x).exact || !add({verb::stop_gradient, {x}})) return false;
     return add(
         to(newest(), std::array{gs::dtype::i32, gs::dtype::f32, gs::dtype::f32, gs::dtype::f16, gs::dtype::bf16}[std::size_t(below(5))]));

@@ -14,7 +14,7 @@
 
 namespace random_program {
 
-/// Puts the nodes of a program into another order in which they can run. Nodes of loops stay where they are.
+/// Puts the nodes of a program into another valid order. Nodes of loops stay where they are.
 inline void permute_nodes(gs::graph& g, std::mt19937& gen) {
   gs::list<gs::node> permuted;
   std::vector<char> is_made(g.values.size(), 1);
@@ -46,11 +46,11 @@ inline void permute_nodes(gs::graph& g, std::mt19937& gen) {
   g.nodes.swap(permuted);
 }
 
-/// The same program with its steps in another order in which they can be written. Inputs come first. No step passes a loop.
+/// The same program with its steps in another valid order. Inputs come first. No step moves across a loop.
 inline recipe permute_steps(const recipe& r, std::mt19937& gen) {
   recipe permuted = r;
   permuted.steps.clear();
-  std::vector<int> now(r.steps.size(), -1);  // by step: its new number
+  std::vector<int> now(r.steps.size(), -1);  // the new number of each step
   const auto add = [&](std::size_t i) {
     now[i] = int(permuted.steps.size());
     permuted.steps.push_back(r.steps[i]);
@@ -79,8 +79,8 @@ inline recipe permute_steps(const recipe& r, std::mt19937& gen) {
   return permuted;
 }
 
-/// How the price of a plan depends on the order of independent nodes, or nothing. Collectives are not combined: which ones are depends on
-/// what devices compute between them, and few bytes are summed in another way than many.
+/// The difference between the prices of plans with permuted independent nodes, or nothing. Collectives are not combined, because combining
+/// depends on what devices compute between them, and few bytes are summed differently than many.
 inline std::string failure_of_order(const recipe& r, std::uint32_t seed) {
   std::mt19937 gen(seed);
   const auto price = [&](const recipe& program, bool permute) {

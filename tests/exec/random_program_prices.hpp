@@ -22,7 +22,7 @@ class audit {
  public:
   audit(const gs::plan_view& plan, const gs::extents& sizes, const gs::backend& on) : plan_(plan), sizes_(sizes), on_(on), last_(now()) {}
 
-  /// After a step: nothing else receives since the step before it that communicated.
+  /// Called after a step. All bytes since the previous step that communicated belong to this step.
   void after(const gs::node& step) {
     if (!gs::traits(step.kind).collective) return;
     std::vector<std::int64_t> bytes = now();
@@ -46,17 +46,17 @@ class audit {
   }
 
   std::string failure;    // the first one
-  std::size_t steps = 0;  // that communicated
+  std::size_t steps = 0;  // steps that communicated
 
  private:
   gs::plan_view plan_;
   const gs::extents& sizes_;
   const gs::backend& on_;
-  std::vector<std::int64_t> last_;  // received until the last step, by device
+  std::vector<std::int64_t> last_;  // received until the previous step, by device
   std::array<std::int64_t, std::size_t(gs::op::count_)> planned_{};
   bool ragged_ = false;
 
-  /// Received until now, by device.
+  /// Bytes received so far, by device.
   std::vector<std::int64_t> now() const {
     std::vector<std::int64_t> bytes;
     for (const gs::traffic& t : on_.received()) bytes.push_back(t.exchange_bytes + t.gather_bytes);
@@ -70,7 +70,7 @@ struct devices_in_turn : gs::simulated {
   bool overlaps() const override { return false; }
 };
 
-/// How the prices of a program's plan differ from the bytes that a run counts, or nothing. `steps`: counts the steps that communicated.
+/// The difference between the prices of a program's plan and the bytes of a run, or nothing. `steps`: counts the steps that communicated.
 inline std::string failure_of_prices(const recipe& r, std::size_t& steps) {
   const on_mesh::prepared p = on_mesh::prepare(r.on, inputs_of(r), model_of(r));
   try {

@@ -19,13 +19,13 @@
 #include <utility>
 #include <vector>
 
-// Random programs by the definitions of their verbs: whole tensors, one loop over indices each, nothing of the library but its random
-// numbers. The results of one device are compared with it; with duals for numbers, so are the gradients.
+// Random programs by the definitions of their verbs: whole tensors, one loop over indices each. It uses only the library's random numbers.
+// The results of one device are compared with it; with dual numbers, the gradients as well.
 namespace random_program {
 
 namespace reference {
 
-/// What the program's steps hold.
+/// Evaluates the program's steps.
 template <class T>
 class interpreter {
  public:
@@ -256,7 +256,7 @@ class interpreter {
     return {};
   }
 
-  /// The index in a table of what is gathered to an index.
+  /// The index in a table that is gathered to an index.
   static index row_index(const index& at, int dim, int batch, const tensor<T>& ids) {
     const auto first = at.begin() + dim, last = first + std::ptrdiff_t(ids.extents.size()) - batch;
     index from(at.begin(), first), of_id(at.begin(), at.begin() + batch);
@@ -266,7 +266,7 @@ class interpreter {
     return from;
   }
 
-  /// Where a slice begins.
+  /// The start of a slice.
   static std::int64_t start_of(const tensor<T>& start, std::int64_t most) {
     return std::clamp<std::int64_t>(std::int64_t(value(start.e[0])), 0, most);
   }
@@ -289,7 +289,7 @@ class interpreter {
     const std::string &of_x = l.operands[0], &of_w = l.operands[1];
     const auto has = [](const std::string& text, char c) { return text.find(c) != std::string::npos; };
     const auto tap_of = [](char c) { return char(c - 'A' + 'a'); };
-    // The loops: the output's indices, the taps, and what is summed besides.
+    // The loops: the output's indices, the taps, and other summed indices.
     std::string all = l.output;
     std::map<char, std::int64_t> extent;
     for (std::size_t d = 0; d < l.output.size(); ++d) extent[l.output[d]] = extents[d];
@@ -361,7 +361,7 @@ class interpreter {
     if (s.what == verb::scan) return s.number[0] == scan_with_dropout;
     return s.what == verb::dropout || s.what == verb::experts;
   }
-  /// The number of its loops.
+  /// The number of loops of a step.
   static std::uint32_t loops_of(const step& s) {
     if (s.what == verb::loop) return 1 + (s.number[0] == loop_bodies - 1);
     return s.what == verb::scan ? 1 + (s.number[0] == scan_with_loop) : 0;
@@ -468,7 +468,8 @@ namespace detail {
 
 inline reference::tensor<double> whole_of(const known& k, const run_graph::array& a) { return {k.extents, a}; }
 
-/// What the definitions say against the gradients: their product with a direction is the slope of the loss along it.
+/// Compares the gradients with the definitions: their product with a direction is the slope of the loss along it. Returns the difference,
+/// or nothing.
 inline std::string wrong_gradients(const recipe& r, const analysis& a, const run_graph::arrays& inputs, const run_graph::arrays& results) {
   using number = gs::dual<double>;
   std::vector<reference::tensor<number>> moving;
@@ -505,7 +506,7 @@ inline std::string wrong_gradients(const recipe& r, const analysis& a, const run
 
 }  // namespace detail
 
-/// What is wrong with the results of one device by the definitions of the verbs, or nothing.
+/// The difference between the results of one device and the definitions of the verbs, or nothing.
 inline std::string wrong_results(const recipe& r, const analysis& a, const run_graph::arrays& inputs, const run_graph::arrays& results) {
   std::vector<reference::tensor<double>> given;
   bool special = false;

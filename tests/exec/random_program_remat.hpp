@@ -10,7 +10,7 @@
 
 namespace random_program {
 
-/// Puts remat scopes around random stretches of a program's forward pass, as if they had been written there.
+/// Puts remat scopes around random sections of a program's forward pass, as if they had been written there.
 inline void add_remat_scopes(gs::graph& g, std::mt19937& gen) {
   std::int32_t now = 0;
   for (gs::node& n : g.nodes) {
@@ -26,7 +26,7 @@ inline void add_remat_scopes(gs::graph& g, std::mt19937& gen) {
   }
 }
 
-/// How results differ if activations are recomputed, or nothing. `repeated`: counts the steps that run again.
+/// The difference of results with recomputed activations, or nothing. `repeated`: counts the steps that run again.
 inline std::string failure_of_remat(const recipe& r, std::uint32_t seed, std::size_t& repeated) {
   on_mesh::prepared p = on_mesh::prepare(r.on, inputs_of(r), model_of(r));
   std::string said;

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-// Which random programs a test runs: those of the seeds from GSHARD_RANDOM_FIRST on, GSHARD_RANDOM_SEEDS of them. tests/run.sh --random
-// sets both.
+// The random programs of a test: GSHARD_RANDOM_SEEDS seeds from GSHARD_RANDOM_FIRST on. tests/run.sh --random sets both.
 namespace random_program {
 
 struct seed_range {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// From a program that goes wrong to a small one that does.
+// Shrinks a program that fails to a small one that fails.
 namespace random_program {
 
 namespace detail {
@@ -50,10 +50,10 @@ class shrinker {
       const std::string said = failure_(r);
       return said.empty() ? outcome::right : said.starts_with(on_mesh::on_one_device) ? outcome::wrong_on_one_device : outcome::wrong;
     } catch (const on_mesh::ill_formed&) {
-      return outcome::right;  // says nothing
+      return outcome::right;  // no failure
     }
   }
-  /// Goes on with `smaller` if it goes wrong as well.
+  /// Continues with `smaller` if it fails as well.
   bool take(recipe smaller) {
     prune(smaller);
     if (runs_ > most_runs || (smaller.results.empty() && smaller.gradients.empty())) return false;
@@ -63,7 +63,7 @@ class shrinker {
     return true;
   }
 
-  /// Steps that no result needs, and extents of no input.
+  /// Removes steps that no result needs, and extents of no input.
   static void prune(recipe& r) {
     if (r.loss.empty()) r.gradients.clear();
     if (r.gradients.empty()) r.loss.clear();
@@ -132,7 +132,7 @@ class shrinker {
     for (int& i : r.loss) change(i);
     return r;
   }
-  /// Steps whose place one of their operands can take, or an input.
+  /// Replaces steps by one of their operands, or by an input.
   void drop_steps() {
     for (std::size_t i = r_.steps.size(); i-- > 0;) {
       if (i >= r_.steps.size()) continue;
@@ -159,7 +159,7 @@ class shrinker {
         take(c);
       }
   }
-  /// An input of the shape of a step, which has such special numbers; dims that are no letters get some.
+  /// Replaces a step by an input of its shape with these special numbers. Dims without letters get some.
   static recipe as_input(recipe r, std::size_t at, int special) {
     gs::builder b;
     b.mesh = run_graph::mesh_of_rank(4);
@@ -185,7 +185,7 @@ class shrinker {
     return r;
   }
 
-  /// Every layout of a recipe.
+  /// Visits every layout of a recipe.
   template <class F>
   static void for_each_layout(recipe& r, F f) {
     for (step& s : r.steps)
@@ -292,7 +292,7 @@ class shrinker {
 
 }  // namespace detail
 
-/// A small recipe for which `failure` says something, as it does for r.
+/// A small recipe for which `failure` also returns a failure.
 inline recipe shrunk(const recipe& r, const std::function<std::string(const recipe&)>& failure) {
   return detail::shrinker(r, failure).shrink();
 }

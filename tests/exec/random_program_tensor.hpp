@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-// Whole tensors of numbers or duals, and loops over their indices: what the definitions of verbs are written in.
+// Whole tensors of numbers or duals, and loops over their indices, for the definitions of verbs.
 namespace random_program {
 
 namespace reference {
@@ -48,7 +48,7 @@ using index = std::vector<std::int64_t>;
 inline std::int64_t count_of(const std::vector<std::int64_t>& extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies<>());
 }
-/// f(index) for all indices, the last dim fastest.
+/// Calls f(index) for all indices, the last dim fastest.
 template <class F>
 void for_each_index(const std::vector<std::int64_t>& extents, F f) {
   index at(extents.size(), 0);
@@ -94,7 +94,7 @@ struct letters {
   }
 };
 
-/// f(element of the output, elements of the operands) for all values of an equation's letters.
+/// Calls f(element of the output, elements of the operands) for all values of an equation's letters.
 template <class T, class F>
 void for_each_term(const std::string& text, const std::vector<const tensor<T>*>& x, F f) {
   const letters l(text);
@@ -131,7 +131,7 @@ tensor<T> einsum(const std::string& text, const std::vector<const tensor<T>*>& x
   return y;
 }
 
-/// All that an equation brings to each element of its output.
+/// All terms of an equation for each element of its output.
 template <class T>
 std::vector<std::vector<T>> groups(const std::string& text, const tensor<T>& x, std::size_t count) {
   std::vector<std::vector<T>> all(count);
@@ -140,12 +140,12 @@ std::vector<std::vector<T>> groups(const std::string& text, const tensor<T>& x, 
 }
 
 inline bool is_nan(double v) { return v != v; }
-/// Whether a comes before b: not a number is the largest.
+/// True if a comes before b. NaN is the largest.
 inline bool before(double a, double b, bool descending) {
   if (is_nan(a) || is_nan(b)) return descending ? is_nan(a) && !is_nan(b) : !is_nan(a) && is_nan(b);
   return descending ? b < a : a < b;
 }
-/// The largest (smallest) of these numbers; NaN if one is. Those that reach it share its slope.
+/// The largest (smallest) of these numbers; NaN if one is NaN. Equal ones share its slope.
 template <class T>
 T extremum(const std::vector<T>& list, bool largest) {
   T best = T(largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
@@ -171,7 +171,7 @@ T logsumexp(const std::vector<T>& list) {
   return gs::log(sum) + most;
 }
 
-/// f(row) for all rows along one dim, which it changes in place or replaces.
+/// Calls f(row) for all rows along one dim. f changes the row in place or replaces it.
 template <class T, class F>
 tensor<T> along(const tensor<T>& x, std::size_t dim, const std::vector<std::int64_t>& extents, F f) {
   tensor<T> y = filled(extents, T(0));
@@ -187,7 +187,7 @@ tensor<T> along(const tensor<T>& x, std::size_t dim, const std::vector<std::int6
   return y;
 }
 
-/// For every dim of an elementwise result, the dim of an operand that it is, or -1.
+/// For every dim of an elementwise result, the matching dim of an operand, or -1.
 inline std::vector<int> matched(const gs::dim_list& operand, const gs::dim_list& result) {
   std::vector<int> of(std::size_t(result.size()), -1);
   ways_to_match(operand, result, &of);

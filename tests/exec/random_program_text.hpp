@@ -5,7 +5,7 @@
 
 #include <string>
 
-// A recipe as a test that can be pasted into a file.
+// Prints a recipe as a test that can be pasted into a file.
 namespace random_program {
 
 namespace detail {
@@ -141,7 +141,7 @@ inline std::string code_of(const step& s) {
   return "";
 }
 
-/// A test of the program: a failure, as code.
+/// The code of a test that fails with this program.
 inline std::string code_of(const recipe& r) {
   using namespace detail;
   std::vector<std::string> mesh, dims, inputs, results, terms, wanted;

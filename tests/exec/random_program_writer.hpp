@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-// Recipes at random.
+// Generates random recipes.
 namespace random_program {
 
 namespace detail {
@@ -55,7 +55,7 @@ class writer : layers {
         &writer::check_finite, &writer::attention, &writer::attention, &writer::attention, &writer::scan, &writer::scan, &writer::scan,
         &writer::one_hot, &writer::experts, &writer::experts, &writer::experts, &writer::experts};
     const std::size_t at = std::size_t(below(int(trials.size())));
-    // Each program does without many of the verbs, so that the others meet more often.
+    // Each program uses only some of the verbs, so that these are combined more often.
     if (below(8) > 0 && left_out_[at]) return false;
     return (this->*trials[at])();
   }
@@ -63,7 +63,7 @@ class writer : layers {
 
 }  // namespace detail
 
-/// The program of a seed, on a mesh of its own or on this one.
+/// The program of a seed, on this mesh, or on a random one.
 inline recipe written(std::uint32_t seed, const std::vector<int>& mesh = {}) { return detail::writer(seed, mesh).write(); }
 
 }  // namespace random_program

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs on MPI ranks: the same bits as simulated, several of them interleaved on one cluster; and where one rank runs another
-// program than the others, an error on every rank, after which all go on.
+// Random programs on MPI ranks: the same bits as simulated, also when several of them are interleaved on one cluster. If one rank runs
+// another program, every rank throws, and all can continue.
 #include "on_ranks.hpp"
 #include "random_program_failure.hpp"
 #include "random_program_remat.hpp"
@@ -24,7 +24,7 @@ using random_program::recipe;
 
 namespace {
 
-/// A mesh of all ranks with one to three axes.
+/// A random mesh of all ranks with one to three axes.
 std::vector<int> any_mesh(std::mt19937& gen) {
   std::vector<int> mesh;
   int left = ranks();
@@ -47,7 +47,7 @@ on_mesh::prepared maybe_with_remat(const recipe& r) {
   return p;
 }
 
-/// How the program differs from a simulated run on some rank, or nothing; the same on all ranks.
+/// The difference from a simulated run on some rank, or nothing; the same text on all ranks.
 std::string failure_on_ranks(const recipe& r, bool shared_memory) {
   if (!random_program::analysed(r)) throw on_mesh::ill_formed("its results depend on rounding");
   std::string said;

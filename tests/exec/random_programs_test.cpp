@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs and their gradients, in random layouts on random meshes, against one device.
+// Compares random programs and their gradients, in random layouts on random meshes, with one device.
 #include "../effort.hpp"
 #include "random_program_failure.hpp"
 #include "random_program_intermediates.hpp"
@@ -30,9 +30,9 @@ using gs::symbol;
 
 namespace {
 
-constexpr std::uint32_t few_seeds = 100;  // of fewer seeds, as when one is run again, none may have what a test looks for
+constexpr std::uint32_t few_seeds = 100;  // among fewer seeds, as in a repeated run, there may be no case for a test
 
-/// Fails for every seed whose program does not hold, and prints a small program that does not.
+/// Fails for every seed whose program fails, and prints a small program that fails.
 template <class Failure>
 void check_seeds(const random_program::seed_range& seeds, const Failure& failure_of) {
   int failures = 0;
@@ -97,8 +97,8 @@ TEST_CASE("random programs: the gradient with respect to a computed tensor is th
 
 namespace {
 
-/// Compares the gradients with respect to make(inputs), of a program that reads use(make(inputs)), with those where the tensor is behind an
-/// annotation, which nothing sees through.
+/// Compares the gradients with respect to make(inputs) in a program that reads use(make(inputs)) with those through an annotation of the
+/// tensor, which no optimization removes.
 void check_bypassed(const std::vector<run_graph::input>& inputs, const gs::dims& dims,
                     const std::function<symbol(std::span<const symbol>)>& make,
                     const std::function<symbol(std::span<const symbol>, symbol)>& use) {
@@ -175,7 +175,7 @@ TEST_CASE("gradients with respect to tensors that operations do not read themsel
 }
 
 TEST_CASE("a NaN that a query does not see is the same on every mesh: nowhere") {
-  // Seed 155, with the queries sharded: a device that has only first queries does not read the last keys at all.
+  // Seed 155, with the queries sharded: a device with only the first queries does not read the last keys at all.
   const auto causal = [](const gs::parameter_scope&, std::span<const symbol> x) {
     return gs::list<symbol>{gs::attention(x[0], x[1], x[1], {.causal = true})};
   };
@@ -195,7 +195,7 @@ TEST_CASE("partial sums do not run together with other pending reductions") {
 }
 
 TEST_CASE("a failure is made small and printed as code") {
-  // As if a cumsum were wrong in programs with annotations.
+  // Pretends that cumsum is wrong in programs with annotations.
   const auto wrong = [](const random_program::recipe& r) -> std::string {
     const std::string said = random_program::failure(r);
     for (const random_program::step& s : r.steps)
@@ -212,7 +212,7 @@ TEST_CASE("a failure is made small and printed as code") {
     CAPTURE(seed);
     const random_program::recipe small = random_program::shrunk(r, wrong);
     CHECK(wrong(small) == "wrong");
-    CHECK(small.steps.size() <= 6);  // two inputs, the two verbs, what joins them
+    CHECK(small.steps.size() <= 6);  // two inputs, the two verbs, and their connections
     CHECK(small.on.mesh == std::vector{1});
     for (std::size_t i = 0; i < small.on.dims.count; ++i) CHECK(small.on.dims.entries[i].extent <= 1);
     CHECK(small.results.size() + small.gradients.size() <= 3);

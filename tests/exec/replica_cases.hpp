@@ -50,14 +50,14 @@ inline std::vector<float> batch(int n) {
   return x;
 }
 
-/// Flips a bit of element i of the copy on a device, if this process holds it. Returns the text of the global index of the element.
+/// Flips a bit of element i of the copy on a device, if this process holds it. Returns the global index of the element as text.
 inline std::string flip(const gs::any_cluster& on, const gs::detail::bound_value& v, int device, std::int64_t i, int bit) {
   for (std::size_t d = 0; d < on.devices().size(); ++d)
     if (on.devices()[d] == device) v.as<std::uint32_t>(d)[i] ^= 1u << bit;
   return gs::detail::global_index_text(gs::detail::place(v, on.on().extents(), device), i);
 }
 
-/// A bit in one copy of each tensor, on each device in turn, is found and named on every process.
+/// A flipped bit in one copy of each tensor, on each device in turn, is found and reported on every process.
 inline void check_flipped_bits(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
   const gs::parameter_store& store = run.engine().store();
@@ -93,7 +93,7 @@ inline void check_flipped_bits(const gs::any_cluster& on) {
   CHECK(complaint([&] { gs::check_replicas(store); }) == "");
 }
 
-/// The first of several differences is named, in any element and on any number of devices; the majority is right.
+/// The first of several differences is reported, in any element and on any number of devices. The majority is right.
 inline void check_first_difference(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
   const gs::parameter_store& store = run.engine().store();
@@ -119,7 +119,7 @@ inline void check_first_difference(const gs::any_cluster& on) {
                 two);
 }
 
-/// No false alarm: in training, and for NaN of equal bits. NaN of other bits is told.
+/// No false alarm: in training, and for NaN with equal bits. NaN with different bits is reported.
 inline void check_no_false_alarm(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
   const gs::parameter_store& store = run.engine().store();
@@ -134,7 +134,7 @@ inline void check_no_false_alarm(const gs::any_cluster& on) {
   CHECK_MESSAGE(contains(said, "nan (bits 0x7fc00001)"), said);
 }
 
-/// A training program compares by itself.
+/// A training program compares copies by itself.
 inline void check_every_n_steps(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
   CHECK(run.check_replicas_every == gs::detail::steps_between_replica_checks);
@@ -149,7 +149,7 @@ inline void check_every_n_steps(const gs::any_cluster& on) {
   CHECK(complaint([&] { run(batch(3), rate); }) == "");  // not a multiple of 3
 }
 
-/// Copies of input tensors are compared at the first call.
+/// Copies of input tensors are compared in the first call.
 inline constexpr auto sum_of_inputs = [](auto&, auto x, auto y) { return gs::sum(x * y); };
 inline void check_inputs(const gs::any_cluster& on) {
   using both = gs::program<sum_of_inputs, mesh, gs::in<"AB", P<none, "model">>, gs::in<"AB", P<"data", "model">>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Data that an operation repeats: no plan receives more than that of the same program with reshards written before the operation.
+// Operations that repeat data: no plan receives more than the plan of the same program with reshards before the operation.
 #include "run_graph.hpp"
 
 #include <gshard/trace/broadcast.hpp>
@@ -23,7 +23,7 @@ using run_graph::input, run_graph::lay_out;
 
 namespace {
 
-/// Writes a reshard of a tensor, or nothing.
+/// Reshards a tensor, or returns it.
 using reshard = std::function<symbol(symbol)>;
 /// A program that passes each operand of the operations that repeat data through `before`.
 using repeats = std::function<symbol(std::span<const symbol> x, const reshard& before)>;
@@ -37,8 +37,8 @@ std::int64_t bytes_of(const run_graph::traced& t, const run_graph::setting& s) {
 using meshes = std::vector<std::vector<int>>;
 const meshes one_axis{{4}, {3}, {7}}, one_or_two{{4}, {3}, {7}, {2, 2}, {2, 3}};
 
-/// The first plan, of random shardings, that receives more than the one with reshards before. With two axes, a plan may receive half as much
-/// more where it computes each element on one device, and the other computes it on several. `fewer`: counts plans that receive less.
+/// The first plan, of random shardings, that receives more than the plan with reshards before. With two axes, a plan may receive half as
+/// much again if it computes each element on one device and the other plan on several. `fewer`: counts plans that receive less.
 std::string costs_more(const std::vector<input>& inputs, const repeats& f, const gs::dims& dims, const meshes& on, int& fewer) {
   const auto traced_with = [&](const reshard& before) {
     return run_graph::trace(inputs, [&](const gs::parameter_scope&, std::span<const symbol> x) {
@@ -58,7 +58,7 @@ std::string costs_more(const std::vector<input>& inputs, const repeats& f, const
       }
       const std::int64_t written = bytes_of(before, s);
       const std::string text = text_of(s);
-      s.layouts.erase(s.layouts.begin() + std::ptrdiff_t(inputs.size()), s.layouts.end() - 1);  // those of inputs and result stay
+      s.layouts.erase(s.layouts.begin() + std::ptrdiff_t(inputs.size()), s.layouts.end() - 1);  // the layouts of inputs and result stay
       const std::int64_t found = bytes_of(after, s);
       const std::int64_t most = written + (mesh.size() > 1 ? written / 2 : written / 1000);
       if (found > most) return std::to_string(found) + " bytes, and " + std::to_string(written) + " with " + text;
@@ -67,7 +67,7 @@ std::string costs_more(const std::vector<input>& inputs, const repeats& f, const
   return "";
 }
 
-/// Tensors of which no sum is small enough to be gathered in one call.
+/// No sum of these tensors is so small that it is gathered in one call.
 const std::vector<gs::dims> extents{{{'A', 4800}, {'B', 1200}, {'C', 7200}}, {{'A', 12001}, {'B', 25007}, {'C', 3001}}};
 
 void check_repeats(const std::vector<input>& inputs, const repeats& f, const meshes& on = one_or_two) {
@@ -105,7 +105,7 @@ TEST_CASE("plans reshard what is repeated, before the operation that repeats it"
       return gs::concat({gs::broadcast<"A,AB->AB">(before(x[0]), x[2]), gs::broadcast<"B,AB->AB">(before(x[1]), x[2])}, 1);
     });
   }
-  SUBCASE("lookup") {  // with two axes, the sharding that propagates to its result may be another one than the cheapest
+  SUBCASE("lookup") {  // with two axes, the sharding that propagates to its result may not be the cheapest
     check_repeats({{"CB"}, ids}, [](auto x, const reshard& before) { return gs::gather(x[0], before(x[1])); }, one_axis);
   }
 }

@@ -35,7 +35,7 @@ TEST_CASE("a move sends a row to each device that lacks it, once") {
 }
 
 TEST_CASE("a row that several devices of a node lack crosses between nodes once, with the bits of one node; nodes are those of the cluster") {
-  const std::vector<int> hot{0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 1};  // of each slot: expert 0 on all 4 devices
+  const std::vector<int> hot{0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 1};  // the expert of each slot: expert 0 on all 4 devices
   const auto moved = [&](const std::vector<int>& mesh, gs::node_map nodes, int expected_nodes) {
     const auto on = gs::simulate<expert_mesh>(mesh, std::move(nodes));
     const gs::parameter_store store(on, 3);
@@ -57,7 +57,7 @@ TEST_CASE("a row that several devices of a node lack crosses between nodes once,
   // Before, the devices have experts 0 0 1, 2 2 3, 4 4 5 and 6 6 7. Devices 2 and 3 lack 0.
   const auto one = moved({1, 4}, {}, 1), two = moved({1, 4}, {{0, 0, 1, 1}}, 2);
   CHECK(one.first == two.first);
-  CHECK(two.second == 3);  // expert 4 to the first node; 1 and 0 to the second one, where a device passes 0 on
+  CHECK(two.second == 3);  // expert 4 to the first node; 1 and 0 to the second one, where a device forwards 0
   CHECK(moved({1, 4}, {{0, 1, 2, 3}}, 4).first == one.first);
   CHECK(moved({1, 4}, {{0, 1, 0, 1}}, 1).first == one.first);
   CHECK(moved({1, 4}, {{0, 0, 0, 1}}, 1).first == one.first);

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-// The library's checks for doctest. With GSHARD_PRINT_PASSES in the environment, every pass of the planner is printed.
+// The library's checks for doctest. If GSHARD_PRINT_PASSES is set in the environment, every pass of the planner is printed.
 namespace run_graph {
 
 namespace gs = gshard;
@@ -32,7 +32,7 @@ inline arrays serially(const traced& t, const gs::dims& dims, const arrays& inpu
 
 inline void every_sharding(const traced& t, sweep how) {
   how.observer = print_pass;
-  const std::size_t most = how.most;  // a fifth, but of many a tenth
+  const std::size_t most = how.most;  // a fifth of the settings, or a tenth of many
   how.most = std::min(repetitions(most), std::max(repetitions(most, std::size_t(10)), std::size_t(100)));
   CHECK(differences(t, how) == "");
 }

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-// Whether two plans are the same in all that ranks compare before they run one.
+// Whether two plans are equal in everything that ranks compare before they run one.
 namespace same_plan {
 
 namespace gs = gshard;
 
-/// The mesh and the extents that a plan is bound to.
+/// The mesh and the extents to which a plan is bound.
 struct place {
   std::vector<int> mesh;
   gs::dims dims;
@@ -44,7 +44,7 @@ inline std::string difference(const std::vector<std::string>& a, const std::vect
   return {};
 }
 
-/// How the plan of a program that is made at run time differs from its constant plan, or nothing.
+/// The difference between the run-time plan of a program and its constant plan, or nothing.
 template <class Program>
 std::string at_run_time(const place& on) {
   return difference(facts_of(planned::plan_of<Program>(), on), facts_of(Program::plan, on));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Regions of verbs on shards against the same computation of whole tensors on one device, with their gradients; and the bytes that
-// are received against those that were planned.
+// Compares regions of verbs on shards with the same computation of whole tensors on one device, with their gradients, and received bytes
+// with planned bytes.
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
@@ -35,7 +35,7 @@ run_graph::traced with_gradients(const std::vector<run_graph::input>& inputs, co
   });
 }
 
-/// run_graph::run, and what every kind of communication received is what was planned.
+/// Like run_graph::run. Also checks that every kind of collective received the planned bytes.
 run_graph::arrays counted_run(const run_graph::traced& t, const run_graph::setting& s, const run_graph::arrays& sources) {
   const gs::plan_tables tables = run_graph::plan(t, s);
   const gs::plan_view p = tables.view();
@@ -52,7 +52,7 @@ run_graph::arrays counted_run(const run_graph::traced& t, const run_graph::setti
   return results;
 }
 
-/// Inputs come in whole; `region` annotates them.
+/// Inputs are whole; `region` annotates them.
 void compare(const std::vector<std::string_view>& letters, const std::vector<std::vector<int>>& meshes,
              const std::function<symbol(given, const std::vector<int>&)>& region, const body& whole) {
   for (const gs::dtype type : {gs::dtype::f32, gs::dtype::f64}) {
@@ -153,9 +153,9 @@ TEST_CASE("experts on devices: tokens go there and back") {
 
 TEST_CASE("a matmul that gathers rows by shifts around a ring") {
   compare({"BM", "MH"}, lines, [](given x, const std::vector<int>& mesh) {
-    const symbol block_of = cast<double>(gs::iota<"J">(gs::parameter_scope(*x[0].owner)));  // 'J': so many as devices
+    const symbol block_of = cast<double>(gs::iota<"J">(gs::parameter_scope(*x[0].owner)));  // 'J': as many as devices
     return per_shard<"x", P<none, "x">>([&](symbol t, symbol w) {
-      // After k shifts device i has block i - k, which goes to the rows of that block.
+      // After k shifts device i has block i - k, which belongs to the rows of that block.
       const auto spread = [](symbol a, symbol b) { return einsum<"X,J->XJ">(a, b); };
       symbol from = cast<double>(gs::device_index<"x">(t)), block = t, result;
       for (int k = 0; k < mesh[0]; ++k) {
@@ -174,7 +174,7 @@ TEST_CASE("a matmul that gathers rows by shifts around a ring") {
 
 TEST_CASE("shards go from source to target, for every list of pairs") {
   using pairs = std::vector<gs::device_pair>;
-  // All lists for n devices without a source or a target twice: device `source` and those behind it go to nobody, or to a free target.
+  // Visits all lists for n devices without a repeated source or target: device `source` and later ones have no target, or a free one.
   const auto for_each_list = [](int n, const auto& f) {
     pairs list;
     const std::function<void(int)> extend = [&](int source) {

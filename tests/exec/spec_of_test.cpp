@@ -31,7 +31,7 @@ static_assert(returns<P<none, axes<"model", "data", "expert">>>);
 static_assert(returns<P<none, partial<"model">>>);
 static_assert(returns<P<"data", partial<"expert", "model">>>);
 static_assert(returns<P<partial<"data">>>);
-// With the devices, where they are in an order of their own.
+// With devices in their own order, if they have one.
 struct in_an_order : layout_of<P<none, "model">> {
   static constexpr gs::sharding value = [] {
     gs::sharding s = layout_of<P<none, "model">>::value;
@@ -42,7 +42,7 @@ struct in_an_order : layout_of<P<none, "model">> {
   static constexpr gs::list_view<int> order{devices, 2};
 };
 static_assert(std::is_same_v<gs::detail::spec_of<mesh, in_an_order>, P<none, "model", gs::device_order<1, 0>>>);
-// Pending sums are named in the order of the mesh.
+// Partial sums are named in the order of the mesh.
 static_assert(std::is_same_v<gs::detail::spec_of<mesh, layout_of<P<none, partial<"model", "data">>>>,
                              P<none, partial<"data", "model">>>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Experts that choose among tied tokens: equal scores choose the same on every sharding, and only near-ties may flip.
+// Experts that choose among tied tokens: with equal scores the choice is the same on every sharding, and only near-ties may flip.
 #include "run_graph.hpp"
 
 #include <gshard/trace/einsum.hpp>
@@ -29,7 +29,7 @@ struct routing_size {
   std::size_t at(std::size_t g, std::size_t s, std::size_t e) const { return (g * tokens + s) * experts + e; }
 };
 
-/// Which tokens each expert takes, from dispatch [G,S,E,C].
+/// The tokens that each expert takes, from dispatch [G,S,E,C].
 std::vector<char> chosen_tokens(const run_graph::array& dispatch, const routing_size& n) {
   const std::size_t slots = dispatch.size() / (n.groups * n.tokens * n.experts);
   std::vector<char> taken(n.groups * n.tokens * n.experts, 0);
@@ -38,8 +38,8 @@ std::vector<char> chosen_tokens(const run_graph::array& dispatch, const routing_
   return taken;
 }
 
-/// The choices that differ although the scores do: an expert takes a token in one run, and another token in the other run, and their scores
-/// differ by more than the rounding of a few additions. Empty if all differences are near-ties.
+/// The choices that differ without a near-tie: an expert takes another token in the other run, and their scores differ by more than the
+/// rounding of a few additions. Empty if all differences are near-ties.
 std::string more_than_near_ties(const std::vector<char>& a, const std::vector<char>& b, const run_graph::array& scores, const routing_size& n) {
   constexpr double rounding = 16 * std::numeric_limits<double>::epsilon();
   for (std::size_t g = 0; g < n.groups; ++g)
@@ -57,7 +57,7 @@ std::string more_than_near_ties(const std::vector<char>& a, const std::vector<ch
   return count(a) == count(b) ? "" : "another number of tokens is taken";
 }
 
-/// Random extents and shardings of a program whose inputs are [G,S,E], on 2 x 3 and 11 x 3 devices.
+/// Random extents and shardings of a program with inputs [G,S,E], on 2 x 3 and 11 x 3 devices.
 struct routing_run {
   routing_size size;
   run_graph::setting setting;
@@ -101,7 +101,7 @@ TEST_CASE("scores that are equal choose the same tokens and experts on every sha
   }
 }
 
-// Softmax of equal logits in another order adds in another order. Equal rows on devices with other numbers of rows do, too.
+// Softmax of equal logits in another order adds in another order. Equal rows do as well, on devices with other numbers of rows.
 TEST_CASE("tokens that flip between experts on another sharding are near-ties") {
   const run_graph::traced t = run_graph::trace({{"GSE"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
     const symbol gates = gs::softmax(lay_out(x[0]));

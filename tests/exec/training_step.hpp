@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-/// A training step of a Transformer with a layer of every kind: groups of sequences over the axis "data" and experts over the same,
-/// heads and hidden units over "model".
+/// A training step of a Transformer with a layer of every kind: groups of sequences and experts over the axis "data", heads and hidden
+/// units over "model".
 namespace small_step {
 
 namespace gs = gshard;
@@ -41,7 +41,7 @@ inline constexpr std::int64_t groups = 4, sequences = 2, source_length = 6, targ
 inline constexpr gs::dims sizes{{'G', groups}, {'B', sequences}, {'S', source_length}, {'T', target_length}, {'M', 16}, {'H', 2},
                                 {'D', 8},      {'F', 24},        {'E', 4},             {'V', vocabulary},    {'L', 10}};
 
-/// Writes some sequences where a run reads them.
+/// Writes some sequences into the inputs of a run.
 inline void write_inputs(const gs::executor& step) {
   const auto write = [&]<class T>(std::size_t input, const std::vector<T>& whole) {
     const auto& to = step.input(input);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tensors that travel in bf16 between MPI ranks: the bits and bytes of simulated devices, with shared memory or messages, on any nodes.
+// Tensors that are sent in bf16 between MPI ranks: the bits and bytes of simulated devices, with shared memory or messages, on any nodes.
 #include "../mpi_world.hpp"
 #include "run_graph.hpp"
 
@@ -27,7 +27,7 @@ using mpi_world::ranks;
 
 namespace {
 
-/// A plan on a backend. Inputs are random numbers that bf16 does not hold, the same for the same device.
+/// A plan on a backend. Inputs are random numbers that are not exact in bf16. Each device always gets the same ones.
 class wire_run {
  public:
   wire_run(const gs::plan_tables& p, std::shared_ptr<gs::backend> b, const gs::dims& dims)

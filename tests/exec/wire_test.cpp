@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tensors that travel in bf16: every sharding, the error bound, and half of the bytes, counted.
+// Tensors that are sent in bf16: every sharding, the error bound, and half of the bytes.
 #include "../comm/random_cases.hpp"
 #include "run_graph.hpp"
 
@@ -118,11 +118,11 @@ TEST_CASE("on_wire: half of the bytes in plans and counted in runs, in all and b
     CAPTURE(i);
     CAPTURE(run_graph::text_of(s));
     const traffic_of_run f = traffic_of(full, s, nodes), h = traffic_of(half, s, nodes);
-    CHECK(std::abs(f.planned - 2 * h.planned) <= 2);  // of uneven shards, the plan has the mean of bytes, rounded
+    CHECK(std::abs(f.planned - 2 * h.planned) <= 2);  // for uneven shards, the plan has the rounded mean of the bytes
     CHECK(f.received == 2 * h.received);
     CHECK(f.planned_between == 2 * h.planned_between);
     CHECK(f.received_between == 2 * h.received_between);
-    if (mesh.size() == 1) CHECK(h.planned_between == h.received_between);  // groups on other nodes than others are not planned
+    if (mesh.size() == 1) CHECK(h.planned_between == h.received_between);  // the plan does not know that groups are on different nodes
     compared += f.received_between > 0;
   }
   CHECK(compared > 150);

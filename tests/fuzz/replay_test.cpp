@@ -13,7 +13,7 @@
 
 namespace {
 
-/// A line of a corpus: printable characters, others as \xHH.
+/// The bytes of a line in a corpus: printable characters, others as \xHH.
 std::string bytes_of(const std::string& line) {
   std::string bytes;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -27,7 +27,7 @@ std::string bytes_of(const std::string& line) {
   return bytes;
 }
 
-/// The inputs of a target: those that people wrote, if there are any, and those that fuzzing has found.
+/// The inputs of a target: hand-written ones, if there are any, and those that fuzzing has found.
 std::vector<std::string> inputs_of(const std::string& target, const std::vector<std::string>& files = {".seeds.txt", ".txt"}) {
   std::vector<std::string> inputs;
   for (const std::string& file : files) {
@@ -58,7 +58,7 @@ TEST_CASE("the inputs that fuzzing has found still do no harm") {
     for (const std::string& input : inputs_of(t.name)) {
       CAPTURE(input);
       CHECK_NOTHROW(t.run(input));
-      for (std::size_t n = 0; n < input.size() && n < 200; ++n) CHECK_NOTHROW(t.run(input.substr(0, n)));  // and their beginnings
+      for (std::size_t n = 0; n < input.size() && n < 200; ++n) CHECK_NOTHROW(t.run(input.substr(0, n)));  // and their prefixes
     }
   }
 }

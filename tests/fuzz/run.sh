@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Fuzzes the parsers with libFuzzer, under the address and undefined-behavior sanitizers. Starts from the seeds and the corpora, and writes
-# corpora of what reaches the most code. Seeds are written by people and stay. Needs clang-16 and libclang-rt-16-dev.
+# corpora of the inputs that reach the most code. Seeds are hand-written and stay. Needs clang-16 and libclang-rt-16-dev.
 # usage: tests/fuzz/run.sh RUNS|SECONDSs [TARGET...]   (targets: equation header manifest; all of them if none is named)
 set -euo pipefail
 [[ ${1:-} =~ ^[1-9][0-9]*(s?)$ ]] || { sed -n '3,5s/^# //p' "$0" >&2; exit 2; }
@@ -30,7 +30,7 @@ P
   [ ! -e "$here/$target.dict" ] || options+=("-dict=$here/$target.dict")
   echo "$target: $for_target"
   (cd "$work" && "./fuzz_$target" "${options[@]}" "$target" 2>&1 | tail -n 12)
-  # As few inputs as possible with the code that all of them reach. Short ones alone: a corpus is read by people, too.
+  # As few inputs as possible that reach the code of all of them. Only short ones, because people read a corpus as well.
   find "$work/$target" -type f -size "+$([ "$target" = manifest ] && echo 900 || echo 160)c" -delete
   "$work/fuzz_$target" -set_cover_merge=1 "$work/new/$target" "$work/$target" 2>/dev/null
   python3 - "$here/corpus/$target" "$work/new/$target" <<'P'
@@ -38,7 +38,7 @@ import os, random, sys
 def line(data): return "".join(chr(b) if 32 <= b < 127 and b != 92 else f"\\x{b:02x}" for b in data)
 seeds = open(sys.argv[1] + ".seeds.txt").read().split("\n")[:-1] if os.path.exists(sys.argv[1] + ".seeds.txt") else [""]
 found = {line(open(os.path.join(sys.argv[2], name), "rb").read()) for name in os.listdir(sys.argv[2])} - set(seeds)
-# At random: sorted, the first ones begin alike. At least half begin as a seed, because most of the others fail at once.
+# A random sample: in sorted order, the first inputs begin alike. At least half begin like a seed, because most of the others fail at once.
 begin = seeds[0][:20]
 shuffled = random.Random(1).sample(sorted(found), len(found))
 deep, others = [l for l in shuffled if l.startswith(begin)], [l for l in shuffled if not l.startswith(begin)]

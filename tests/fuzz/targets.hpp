@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What parsers must do with any bytes: refuse them with an error of the library, or return what prints as text that parses to the same.
+// Requirements of parsers for any bytes: refuse them with an error of the library, or return a value that prints as text that parses to the
+// same value.
 
 #include <gshard/comm/error.hpp>
 #include <gshard/io/safetensors_header.hpp>
@@ -72,7 +73,7 @@ inline void header(std::string_view bytes) {
 }
 
 #if __has_include(<openssl/evp.h>)
-/// The manifest that has this text behind its digest. The digest is right, as an attacker writes it.
+/// The manifest with this text after its digest. The digest is right, as an attacker would write it.
 inline std::string sealed(std::string_view rest) {
   const std::string begin(gs::detail::manifest_begin);
   std::string text = begin + std::string(gs::sha256::hex_digits, '0') + "\"," + std::string(rest);
@@ -80,7 +81,7 @@ inline std::string sealed(std::string_view rest) {
   return text;
 }
 
-/// The manifest of a checkpoint: the text, and the same with a digest that is right.
+/// The manifest of a checkpoint: the text itself, and the text after a right digest.
 inline void manifest(std::string_view text) {
   const auto parse = [](const std::string& t) {
     try {

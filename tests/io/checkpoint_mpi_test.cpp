@@ -39,7 +39,7 @@ struct leaders_scratch {
   std::string operator/(const std::string& name) const { return dir ? *dir / name : "/nowhere/" + name; }
 };
 
-/// The complaint, which is the same on all ranks or none.
+/// The text of the error, which is the same on all ranks, or nothing.
 template <class F>
 std::string same_complaint(F f) {
   const std::string said = complaint(f);
@@ -122,7 +122,7 @@ TEST_CASE("checkpoint, mpi: if the leader cannot write, all ranks say so") {
       CHECK(dir.dir->entries() == 1);
     }
   }
-  gs::save(store, dir / "f", {}, everything);  // and the communicator still serves
+  gs::save(store, dir / "f", {}, everything);  // and the communicator still works
 }
 
 TEST_CASE("checkpoint, mpi: if the file is damaged or does not fit, all ranks say so, and nothing changes") {

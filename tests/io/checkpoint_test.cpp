@@ -198,7 +198,7 @@ TEST_CASE("checkpoint: the number of finished steps goes with the state of optim
     CHECK(contains(complaint([&] { gs::load(one, dir / "f", everything); }), "not a number of steps"));
     CHECK(one.steps() == 5);
   }
-  write({});  // as older files are
+  write({});  // as in older files
   gs::load(one, dir / "f", everything);
   CHECK(one.steps() == 0);
 }
@@ -227,7 +227,7 @@ TEST_CASE("checkpoint: a training goes on with the seed that it was saved with")
     gs::load(other, dir / "everything", {.scope = gs::checkpoint_scope::everything, .other_seed = true});
     CHECK(stores::wrong(other) == 0);
     CHECK(other.seed() == 7);
-    // Weights alone do not depend on a seed.
+    // Parameters alone do not depend on a seed.
     for (const char* file : {"everything", "parameters"}) {
       stores::clear(other);
       gs::load(other, dir / file);
@@ -245,7 +245,7 @@ TEST_CASE("checkpoint: a training goes on with the seed that it was saved with")
   const gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
   write({{"gshard.seed", "18446744073709551616"}});
   CHECK(contains(complaint([&] { gs::load(one, dir / "f", everything); }), "not a seed"));
-  write({{"gshard.steps", "3"}});  // as older files are
+  write({{"gshard.steps", "3"}});  // as in older files
   gs::load(one, dir / "f", everything);
   CHECK(one.steps() == 3);
 }
@@ -376,7 +376,7 @@ TEST_CASE("checkpoint: copies that differ are refused in a checkpoint of everyth
 namespace {
 inline constexpr gs::adam adam{.shard_state_over = "x"};
 inline constexpr gs::adafactor adafactor{.relative = false, .shard_state_over = "x"};
-/// A step of training with a parameter in bf16, whose master value has a rest in the state of the optimizer.
+/// A step of training with a parameter in bf16. The optimizer's state has the remainder of its master value.
 template <const auto& Optimizer>
 inline constexpr auto bf16_step = [](auto& m, auto x, auto rate) {
   const auto w = m.param("w", "MH", gs::P<"y", gs::none>{}, gs::init::fan_in("M"), gs::dtype::bf16);
@@ -412,7 +412,7 @@ void check_bf16_training(const std::string& rest, const std::string& moment) {
     bf16_training<Optimizer> saved(from);
     saved.train(3);
     gs::save(saved.store(), dir / "f", {}, everything);
-    bf16_training<Optimizer> same(from);  // on the same mesh, training goes on with the same bits
+    bf16_training<Optimizer> same(from);  // on the same mesh, training continues with the same bits
     gs::load(same.store(), dir / "f", everything);
     for (const std::vector<int>& to : shapes) {
       CAPTURE(gs::detail::mesh_text(from));

@@ -13,7 +13,7 @@
 
 namespace gs = gshard;
 
-// What needs several processes is in checkpoint_mpi_test.cpp.
+// Tests with several processes are in checkpoint_mpi_test.cpp.
 
 TEST_CASE("on_leader: whatever is thrown becomes one kind of error, with its text") {
   gs::loopback on(1);

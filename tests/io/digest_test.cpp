@@ -21,7 +21,7 @@ TEST_CASE("digest: how a stream is split into pieces does not matter, every byte
     gs::digest d;
     for (std::size_t at = 0; at < text.size(); at += piece) d.add(text.substr(at, piece));
     CHECK(d.hex() == whole.hex());
-    CHECK(d.hex() == whole.hex());  // asking changes nothing
+    CHECK(d.hex() == whole.hex());  // hex() changes nothing
     std::string other = text;
     other[piece] = char(other[piece] ^ 1);
     gs::digest changed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ranks that make different collective calls: all of them throw, with the difference, before anything is sent, and can go on.
+// Ranks that make different collective calls: all of them throw, with the difference, before anything is sent, and can continue.
 #include <gshard/io/checkpoint.hpp>
 
 #include <gshard/comm/mpi.hpp>
@@ -37,7 +37,7 @@ using turned_axes = gs::mesh<gs::axis<"model">, gs::axis<"data">>;
 bool last() { return rank() == ranks() - 1; }
 std::string last_has(const std::string& what) { return ", rank " + std::to_string(ranks() - 1) + " has " + what; }
 
-/// Programs with the same traffic.
+/// Programs with equal traffic.
 template <int Times, int Start = 1>
 inline constexpr auto scaled = [](auto& m, auto x, auto rate) {
   auto y = gs::einsum<"BM,MH->BH">(double(Times) * x, m.param("w", "MH", P<none, "x">{}, gs::init::constant(Start)));
@@ -56,13 +56,13 @@ const gs::dims sizes{{'B', 12}, {'M', 8}, {'H', 16}};
 
 using floats = std::vector<float>;
 const floats ones(12 * 8, 1.0f), rate{1.0f}, other_rate{0.5f};
-/// Whether the result of a run is `value` everywhere.
+/// True if the result of a run is `value` everywhere.
 template <class Tensor>
 bool is_all(const Tensor& y, float value) {
   return gs::to_global(y) == floats(12 * 16, value);
 }
 
-/// A cluster, what lives on it, and every kind of collective call.
+/// A cluster, its objects, and every kind of collective call.
 class everything {
  public:
   explicit everything(const gs::mpi_options& options)
@@ -169,7 +169,7 @@ TEST_CASE("mpi: mesh axes with other names or in another order on one rank") {
   CHECK((ranks() == 1 || contains(said, "making a cluster: the processes disagree on the axes of the mesh: rank")));
   CHECK((ranks() == 1 || contains(said, " data x model" + last_has("model x data"))));
 
-  // One rank cannot have its mesh on these processes.
+  // One rank cannot create its mesh on these processes.
   using fixed = gs::mesh<gs::axis<"x", 7>>;
   const std::string alone = complaint([&] {
     if (last()) gs::on_mpi<fixed>(MPI_COMM_WORLD);

@@ -29,7 +29,7 @@ gs::hardware measured_cluster() {
   h.memory = 1 << 30;
   return h;
 }
-/// The message about the cluster's file after a change.
+/// The error message for the cluster's file after a change.
 template <class Change>
 std::string problem_after(Change change) {
   nlohmann::ordered_json file = gs::hardware_json(measured_cluster());

@@ -20,7 +20,7 @@ using gs::detail::hdf5_file, gs::detail::hdf5_id;
 
 namespace {
 
-/// A backend of several processes that is not MPI's.
+/// A backend of several processes that does not use MPI.
 class elsewhere : public gs::backend {
  public:
   elsewhere() : backend({2}, {0}) {}

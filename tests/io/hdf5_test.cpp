@@ -18,7 +18,7 @@ using namespace tensor_cases;
 
 namespace {
 
-/// A number per element, so that Python can make the same array.
+/// A number per element that Python can compute as well.
 template <class T, class Spec>
 gs::tensor<T, Spec> counted(const gs::any_cluster& on, const numbers& extents) {
   gs::tensor<T, Spec> t(on, extents);

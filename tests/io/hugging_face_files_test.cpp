@@ -64,7 +64,7 @@ TEST_CASE("hugging_face_files: an index that is damaged, or that the files do no
   CHECK(reading(std::string(1 << 20, '[')) == index + ": is not JSON");
   CHECK(reading(R"({"weight_map":)" + std::string(1 << 18, '[') + std::string(1 << 18, ']') + "}") ==
         index + ": has no weight_map of tensors to files");
-  // A tensor that two files have: the index places it in one of them.
+  // A tensor in two files: the index assigns it to one of them.
   set_content(dir / "g", mixtral::file_of({{"a", two.at("a")}}));
   CHECK(reading(R"({"weight_map":{"a":"g","b":"f"}})") == (dir / "f") + ": has \"a\", which the index does not place there");
   CHECK(reading(R"({"weight_map":{"a":"f","b":"f","c":"f"}})") == (dir / "f") + ": lacks \"c\", which " + index + " places there");

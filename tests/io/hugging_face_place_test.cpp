@@ -15,7 +15,7 @@ namespace {
 
 using numbers = std::vector<std::int64_t>;
 
-/// "name[shape] name[shape]", or nothing if the parameter has no place.
+/// "name[shape] name[shape]", or nothing if the parameter has no counterpart.
 std::string tensors(const std::string& parameter, const numbers& extents) {
   const auto place = gs::hugging_face_place_of(parameter);
   std::string text;

@@ -223,7 +223,7 @@ TEST_CASE("hugging_face: numbers of half precision survive a way through float p
     std::mt19937_64 random(5);
     std::size_t data = 0;
     for (const auto& [tensor, w] : all) data += 2 * w.data.size();
-    for (std::size_t i = file.size() - data; i < file.size(); i += 2) {  // any bits but those of NaN and infinities
+    for (std::size_t i = file.size() - data; i < file.size(); i += 2) {  // any bits except NaN and infinities
       file[i] = char(random());
       file[i + 1] = char(random() & (type == gs::dtype::bf16 ? 0xbeu : 0xbbu));
     }
@@ -348,7 +348,7 @@ TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter 
   CHECK(contains(loading(whole + "x"), path + ": the header: its tensors have "));
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string file = whole;
-    file.replace(file.find(from), from.size(), to);  // as long, so that the header's length stays
+    file.replace(file.find(from), from.size(), to);  // of the same length, so that the header's length stays
     return loading(file);
   };
   CHECK(changed(R"("dtype":"F32")", R"("dtype":"F31")") ==
@@ -419,7 +419,7 @@ TEST_CASE("hugging_face: parameters that have no place are named") {
         "parameter \"model.layers.0.mlp.up_proj.weight\": its elements are int32, not floating-point numbers");
   CHECK(with({"model.layers.0.mlp.up_proj.weight", gs::dtype::f32, {2, 2, 2}}) ==
         "\"model.layers.0.mlp.up_proj.weight\": the parameter has 3 dims, not 2");
-  // Five experts in two groups have room for six.
+  // Five experts in two groups have slots for six.
   std::vector<stores::tensor_case> grouped = mixtral::parameters(small);
   grouped.push_back({"model.layers.9.block_sparse_moe.wg", gs::dtype::f32, {3, 5}});
   grouped.push_back({"model.layers.9.block_sparse_moe.wi", gs::dtype::f32, {2, 3, 3, 4}});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A small Mixtral, written from the formulas of Hugging Face's library in plain loops: weights by their names there, files, logits.
+// A small Mixtral, written from the formulas of Hugging Face's library in plain loops: weights by their Hugging Face names, files, logits.
 
 #include "scratch.hpp"
 #include "stores.hpp"
@@ -22,7 +22,7 @@
 
 namespace mixtral {
 
-/// key_heads: of keys and values; each has `queries` heads of queries.
+/// key_heads: the number of heads of keys and values; each has `queries` heads of queries.
 struct config {
   std::size_t layers = 2, key_heads = 2, queries = 2, head = 4, model = 12, hidden = 10, experts = 4, words = 11;
   double rope_theta = 1e6, rms_norm_eps = 1e-5;
@@ -72,7 +72,7 @@ inline weights make(const config& c, std::uint64_t seed = 1) {
 
 // ---- Files.
 
-/// The bytes of a number that the type holds exactly; neither subnormal nor beyond its range.
+/// The bytes of a number that is exact in the type, neither subnormal nor out of range.
 inline std::string bytes_of(float x, const std::string& type) {
   const auto text = [](auto word) { return std::string(reinterpret_cast<const char*>(&word), sizeof word); };
   const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -87,7 +87,7 @@ inline std::string bytes_of(float x, const std::string& type) {
 }
 inline std::size_t width_of(const std::string& type) { return type == "F64" ? 8 : type == "F32" || type == "I32" ? 4 : 2; }
 
-/// A safetensors file of these tensors. `shapes` replaces those that are not the tensors' own.
+/// A safetensors file of these tensors. `shapes` overrides the shapes of some.
 inline std::string file_of(const weights& all, const std::string& type = "F32", const std::map<std::string, std::string>& shapes = {}) {
   std::string header = R"({"__metadata__":{"format":"pt"})", data;
   for (const auto& [name, w] : all) {
@@ -102,7 +102,7 @@ inline std::string file_of(const weights& all, const std::string& type = "F32", 
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + data;
 }
 
-/// Writes n files and their index to a directory, tensors in turn to each.
+/// Writes n files and their index to a directory, with the tensors distributed in turn.
 inline void write_files(const scratch& dir, const weights& all, std::size_t n, const std::string& type = "F32") {
   std::vector<weights> parts(n);
   std::string map;
@@ -132,7 +132,7 @@ inline vector rms_norm(const weight& w, const vector& x, double epsilon) {
   for (std::size_t i = 0; i < x.size(); ++i) y.push_back(x[i] / std::sqrt(squares / double(x.size()) + epsilon) * double(w.data[i]));
   return y;
 }
-/// x * cos + rotate_half(x) * sin for each head, where rotate_half(a, b) = (-b, a), and angle i is that of i mod head / 2.
+/// x * cos + rotate_half(x) * sin for each head, where rotate_half(a, b) = (-b, a), and angle i is the angle of i mod head / 2.
 inline void rotate(vector& x, std::size_t position, const config& c) {
   const std::size_t half = c.head / 2;
   for (std::size_t at = 0; at < x.size(); at += c.head) {
@@ -168,7 +168,7 @@ inline vector attend(const config& c, const vector& q, const std::vector<vector>
   return y;
 }
 
-/// The two most probable experts, with weights that sum to 1.
+/// The output of the two most probable experts, with weights that sum to 1.
 inline vector experts_of(const config& c, const weights& all, const std::string& moe, const vector& x) {
   const vector gates = softmax(multiply(all.at(moe + "gate.weight"), x));
   std::vector<std::size_t> order(c.experts);
@@ -242,7 +242,7 @@ inline std::vector<stores::tensor_case> parameters(const config& c, gshard::dtyp
   return all;
 }
 
-/// The element of a parameter at a row-major index, as the weights have it.
+/// The element of a parameter at a row-major index, from the weights.
 inline float element(const config& c, const weights& all, const std::string& name, std::size_t at) {
   if (const auto same = all.find(name); same != all.end()) return same->second.data[at];  // the same memory order
   const std::size_t dot = name.rfind('.');
@@ -253,7 +253,7 @@ inline float element(const config& c, const weights& all, const std::string& nam
   return all.at(moe + "experts." + std::to_string(at / size) + "." + there + ".weight")(at % columns, at % size / columns);
 }
 
-/// The number of elements in a store that are not those of the weights.
+/// The number of elements in a store that differ from the weights.
 inline int wrong(const gshard::parameter_store& store, const config& c, const weights& all) {
   int n = 0;
   for (const auto& [name, entry] : store.entries())

@@ -16,7 +16,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// A tensor of int32 whose elements are their global linear index, on all devices of a simulated mesh.
+/// A tensor of int32 on all devices of a simulated mesh. Each element is its global linear index.
 struct counted {
   gs::any_cluster on;
   gs::detail::bound_value value;

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string>
 
-/// A directory of its own that goes with the object.
+/// A temporary directory, deleted with the object.
 class scratch {
  public:
   scratch() {
@@ -27,7 +27,7 @@ class scratch {
   ~scratch() { std::filesystem::remove_all(directory_); }
 
   std::string operator/(const std::string& name) const { return directory_ / name; }
-  /// Files and other things in it.
+  /// The number of files and other entries in it.
   std::size_t entries() const {
     return std::size_t(std::distance(std::filesystem::directory_iterator(directory_),
                                      std::filesystem::directory_iterator()));
@@ -45,11 +45,11 @@ inline std::string content_of(const std::string& path) {
 }
 inline void set_content(const std::string& path, const std::string& content) {
   std::filesystem::remove(
-      path);  // some file systems wait for the disk when a file is emptied and filled again
+      path);  // some file systems wait for the disk if a file is truncated and written again
   std::ofstream(path, std::ios::binary) << content;
 }
 
-/// As long as it lives, files cannot grow beyond so many bytes, as if the disk were full.
+/// While it exists, files cannot grow beyond this many bytes, as if the disk were full.
 class small_disk {
  public:
   explicit small_disk(std::size_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-/// A directory of the leader's that all ranks know.
+/// A directory of the leader that all ranks know.
 class shared_scratch {
  public:
   shared_scratch() {

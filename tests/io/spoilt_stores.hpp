@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-/// Checkpoints of stores that have numbers that are not finite, or copies that differ.
+/// Checkpoints of stores with non-finite numbers, or with copies that differ.
 namespace spoilt_stores {
 
 namespace gs = gshard;
@@ -30,7 +30,8 @@ inline void write(const gs::parameter_store& store, const gs::detail::bound_valu
   }
 }
 
-/// Each element of each tensor in turn, on all its copies. `path`: of the file. `exists(path)`: true on all processes if it exists.
+/// Each element of each tensor in turn, on all its copies. `path`: the path of the file. `exists(path)`: true on all processes if it
+/// exists.
 template <class Exists>
 void check_not_finite(const gs::any_cluster& on, const std::string& path, Exists exists) {
   const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
@@ -69,7 +70,7 @@ void check_not_finite(const gs::any_cluster& on, const std::string& path, Exists
   CHECK(exists(path));
 }
 
-/// NaN is saved if asked for, and loaded.
+/// NaN is saved if requested, and loaded.
 inline void check_allowed(const gs::any_cluster& on, const std::string& path) {
   const gs::parameter_store store = stores::make(on, stores::usual(), 4), other = stores::make(on, stores::usual(), 4);
   stores::fill(store);
@@ -82,7 +83,7 @@ inline void check_allowed(const gs::any_cluster& on, const std::string& path) {
     for (std::int64_t i = 0; i < v.elements(d); ++i) CHECK(std::isnan(copy.as<double>(d)[i]));
 }
 
-/// A checkpoint of everything compares copies; that of the parameters does not.
+/// A checkpoint of everything compares copies. A checkpoint of the parameters does not.
 inline void check_copies(const gs::any_cluster& on, const std::string& path) {
   const gs::parameter_store store = stores::make(on, stores::usual(), 4);
   stores::fill(store);

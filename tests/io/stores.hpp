@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Stores filled by hand, with tensors cut in random ways, whose content depends on name and global index
-// alone.
+// Stores with random shardings and known contents, which depend only on name and global index.
 
 #include <gshard/base/hash.hpp>
 #include <gshard/exec/parameters.hpp>
@@ -31,7 +30,7 @@ struct tensor_case {
   bool is_cache = false;
 };
 
-/// Scalars, empty tensors, extents that no mesh divides.
+/// Scalars, empty tensors, and extents that no mesh divides.
 inline std::vector<tensor_case> usual() {
   return {{"bias", gs::dtype::f32, {7}},
           {"decoder.wi", gs::dtype::f32, {5, 3, 4}},
@@ -43,10 +42,10 @@ inline std::vector<tensor_case> usual() {
           {"adam.m.decoder.wi", gs::dtype::f32, {5, 3, 4}, false}};
 }
 
-/// These, and caches between them.
+/// These tensors, and caches between them.
 inline std::vector<tensor_case> with_caches(std::vector<tensor_case> tensors) {
   tensors.insert(tensors.begin(), {"a.cache", gs::dtype::f32, {6, 2}, false, true});
-  tensors.push_back({"decoder.cache", gs::dtype::c64, {3}, false, true});  // files lack its elements
+  tensors.push_back({"decoder.cache", gs::dtype::c64, {3}, false, true});  // files do not contain its elements
   tensors.push_back({"state:cache", gs::dtype::i32, {}, false, true});     // files reserve its name
   return tensors;
 }
@@ -60,7 +59,7 @@ inline gs::any_cluster simulated(const std::vector<int>& extents) {
   return {shape_of(extents), std::make_shared<gs::simulated>(extents)};
 }
 
-/// Every axis of the mesh cuts a random dim or none, the axes in any order.
+/// Every axis of the mesh shards a random dim or none, in any order of axes.
 inline gs::sharding random_layout(std::mt19937_64& random, int rank, int axes) {
   gs::sharding layout = gs::sharding::replicated(rank);
   const int first = axes > 0 ? int(random() % std::uint64_t(axes)) : 0;
@@ -93,7 +92,7 @@ inline gs::parameter_store make(const gs::any_cluster& on, const std::vector<ten
   std::mt19937_64 random(seed);
   gs::parameter_store store(on);
   for (const tensor_case& t : tensors) {
-    // Every other one in an order of the devices of its own.
+    // Every other one has its own device order.
     std::vector<int> positions;
     if (random() % 2) {
       positions.resize(std::size_t(gs::device_count(on.on().extents())));
@@ -105,7 +104,7 @@ inline gs::parameter_store make(const gs::any_cluster& on, const std::vector<ten
   return store;
 }
 
-/// Calls f(bytes of the element, bytes it ought to have, how many) for every element that this process holds.
+/// Calls f(bytes of the element, expected bytes, number) for every element that this process holds.
 template <class F>
 void for_each_element(const gs::parameter_store& store, F f) {
   for (const auto& [name, entry] : store.entries()) {
@@ -133,7 +132,7 @@ inline void clear(const gs::parameter_store& store) {
   for_each_element(store,
                    [](std::byte* at, const std::byte*, std::size_t size) { std::memset(at, 0, size); });
 }
-/// The number of elements that are not what `fill` makes them.
+/// The number of elements that differ from `fill`.
 inline int wrong(const gs::parameter_store& store) {
   int n = 0;
   for_each_element(store, [&](std::byte* at, const std::byte* truth, std::size_t size) {

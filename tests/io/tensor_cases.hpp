@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tensors of every sharding, with bits that depend on the global index alone, for tests of files.
+// Tensors of every sharding for tests of files. Their bits depend only on the global index.
 
 #include <gshard/base/hash.hpp>
 #include <gshard/comm/balanced_extents.hpp>
@@ -48,7 +48,7 @@ void fill(gs::tensor<T, Spec>& t) {
     });
   });
 }
-/// The number of elements of this process that are not those of `fill`.
+/// The number of elements of this process that differ from `fill`.
 template <class T, class Spec>
 int wrong(const gs::tensor<T, Spec>& t) {
   int n = 0;
@@ -77,8 +77,8 @@ template <class T, class... Specs, class F>
 void each(const std::vector<numbers>& shapes, F f) {
   for (const numbers& extents : shapes) (f(std::type_identity<gs::tensor<T, Specs>>(), extents), ...);
 }
-/// Calls f(std::type_identity<tensor<T, Spec>>, extents): every sharding of up to two dims on two axes, some of three dims; uneven extents,
-/// and extents of 0.
+/// Calls f(std::type_identity<tensor<T, Spec>>, extents) for every sharding of up to two dims on two axes, and some of three dims, with
+/// uneven extents and extents of 0.
 template <class F>
 void each_tensor(F f) {
   each<double, P<>>({{}}, f);
@@ -101,13 +101,13 @@ inline std::vector<std::vector<int>> meshes(int most) {
   return all;
 }
 
-/// An interpreter that has the module, or an empty text: a Python of the user's may hide the system's.
+/// A Python interpreter with the module, or an empty text. The user's Python may hide the system's.
 inline std::string python_with(const std::string& module) {
   for (const std::string name : {"python3", "/usr/bin/python3"})
     if (std::system((name + " -c 'import " + module + "' 2>/dev/null").c_str()) == 0) return name;
   return {};
 }
-/// Runs a Python program without double quotes, which fails by an exception.
+/// Runs a Python program without double quotes. The program fails by an exception.
 inline bool runs(const std::string& python, const std::string& program) {
   return std::system((python + " -c \"" + program + "\"").c_str()) == 0;
 }

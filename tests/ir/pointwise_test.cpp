@@ -23,8 +23,8 @@ inline constexpr auto product = [](auto a, auto b) { return a * gs::tanh(b); };
 constexpr const gs::pointwise& entry = gs::pointwise_of<product, 2>;
 static_assert(entry.arity == 2 && !entry.linear);
 
-// A function has one place in the program, and so has each of its derivatives; derivatives have none.
-// (Not as static_assert: g++ does not compare addresses of constants under -fsanitize=undefined.)
+// A function has one entry in the program, and each of its derivatives as well. A derivative has no derivative of its own. (Not as
+// static_assert: g++ does not compare addresses of constants under -fsanitize=undefined.)
 TEST_CASE("one entry a function") {
   CHECK(&gs::pointwise_of<product, 2> == &entry);
   CHECK(&entry.derivative(0) == &entry.derivative(0));
@@ -91,11 +91,11 @@ bool same(T x, double y) {
   return x == T(y) || (std::isnan(x) && std::isnan(y)) || std::abs(double(x) - y) <= 1e-5 * std::abs(y);
 }
 
-/// f and dy * slope(x0, x1, which operand) of NaN, infinities and other numbers at every place of a row.
+/// f and dy * slope(x0, x1, which operand) for NaN, infinities and other numbers at every position of a row.
 template <class T, class Value, class Slope>
 void check_not_finite(const gs::pointwise& f, Value value, Slope slope) {
   constexpr double numbers[]{nan, infinity, -infinity, 0, 1, -1, 0.5, -3, 1e30, -1e30};
-  constexpr std::size_t most = std::size(numbers), n = 7 * most * most;  // every pair of them at seven places, one step apart
+  constexpr std::size_t most = std::size(numbers), n = 7 * most * most;  // every pair of them at seven positions, one step apart
   std::array<std::vector<T>, 2> x;
   std::vector<T> dy, y(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -123,7 +123,7 @@ void check_not_finite(const gs::pointwise& f, Value value, Slope slope) {
 
 TEST_CASE_TEMPLATE("pointwise: NaN and infinity in every place", T, float, double) {
   const auto sign = [](double v) { return std::isnan(v) ? nan : double(v > 0) - double(v < 0); };
-  // 1 for the one that is chosen, a half for each of two.
+  // 1 for the chosen operand, a half for each of two equal ones.
   const auto share = [](bool chosen, double a, double b) {
     return std::isnan(a + b) && (std::isnan(a) || std::isnan(b)) ? nan : a == b ? 0.5 : chosen;
   };
@@ -148,11 +148,11 @@ TEST_CASE_TEMPLATE("pointwise: NaN and infinity in every place", T, float, doubl
                       [](double a, double, int) { return 1 / a; });
   check_not_finite<T>(gs::pointwise_of<[](auto a) { return gs::sqrt(a); }, 1>, [](double a, double) { return std::sqrt(a); },
                       [](double a, double, int) { return 1 / (2 * std::sqrt(a)); });
-  // The derivative does not read the operand that it does not depend on.
+  // The derivative does not read an operand on which it does not depend.
   using namespace gs::detail::arithmetic;
   check_not_finite<T>(gs::detail::own_function<multiply, multiply_left_slope, multiply_right_slope>,
                       [](double a, double b) { return double(T(a) * T(b)); }, [](double a, double b, int i) { return i == 0 ? b : a; });
-  // Of a choice, only what is taken counts.
+  // Only the chosen operand matters.
   check_not_finite<T>(
       gs::pointwise_of<[](auto a, auto b) { return gs::select(0 < a, a, b); }, 2>, [](double a, double b) { return 0 < a ? a : b; },
       [](double a, double, int i) { return double((0 < a) == (i == 0)); });

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-// Algorithm 1 of the paper with dense tensors, written line by line; for any number of choices, and with other rules.
+// Algorithm 1 of the paper with dense tensors, line by line; for any number of choices, and with other rules.
 namespace gating_reference {
 
 namespace ks = gshard::kernel;
@@ -46,7 +46,7 @@ inline result algorithm1(const std::vector<double>& gates, const std::vector<dou
     if (rules.importance)
       std::stable_sort(order.begin(), order.end(),
                        [&](std::int64_t a, std::int64_t b) { return rules.importance[g * S + a] > rules.importance[g * S + b]; });
-    // The experts of a token from the best on; -1 where there are no more.
+    // The experts of a token, the best first; -1 if there are no more.
     const auto best = [&](std::int64_t s) {
       std::vector<std::int64_t> chosen;
       for (std::int64_t k = 0; k < K; ++k) {

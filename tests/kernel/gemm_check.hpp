@@ -12,7 +12,7 @@
 
 namespace test {
 
-/// One product by `gemm`, with random transpositions, leading dimensions, alpha and beta, against plain sums.
+/// Compares a product by `gemm`, with random transpositions, leading dimensions, alpha and beta, with plain sums.
 template <class T, class Gemm>
 void check_gemm(Gemm gemm, std::int64_t m, std::int64_t n, std::int64_t k, std::mt19937& gen) {
   CAPTURE(m);
@@ -51,7 +51,7 @@ void check_gemm(Gemm gemm, std::int64_t m, std::int64_t n, std::int64_t k, std::
   CHECK(worst <= static_cast<double>(std::numeric_limits<T>::epsilon()) * (4 + static_cast<double>(k)));
 }
 
-/// Random shapes, down to `least`, and some of several blocks in every direction.
+/// Random shapes, down to `least`, and some with several blocks in every direction.
 template <class T, class Gemm>
 void check_gemm(Gemm gemm, std::int64_t least) {
   for (std::uint32_t seed = 0; seed < 400; ++seed) {

@@ -14,7 +14,7 @@ namespace ks = gshard::kernel;
 
 namespace {
 using range = std::pair<std::int64_t, std::int64_t>;
-/// Lets the time pass after which the next interlude is due.
+/// Waits until the next interlude is due.
 void wait_a_period() { std::this_thread::sleep_for(2 * ks::interlude_period); }
 }  // namespace
 

@@ -23,7 +23,7 @@ std::vector<offsets> sorted(std::vector<offsets> v) {
   return v;
 }
 
-// Loops over dims of a row-major tensor, in any order, with the strides of another operand.
+// Loops over the dims of a row-major tensor, in any order, with the strides of another operand.
 nest random_nest(std::mt19937& gen) {
   nest n;
   std::int64_t size = 1;
@@ -72,7 +72,7 @@ TEST_CASE("loops: iterations come in order, the last loop fastest") {
   CHECK(visited(n).empty());
 }
 
-// Operands with equal strides are walked as one row, in any order of their dims.
+// Operands with equal strides are traversed as one row, in any order of their dims.
 static_assert([] {
   nest n;
   for (const auto& [extent, stride] : {offsets{3, 4}, offsets{4, 1}, offsets{1, 99}, offsets{2, 12}})

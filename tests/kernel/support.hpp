@@ -34,7 +34,7 @@ inline double inner(const std::vector<double>& a, const std::vector<double>& b) 
   return sum;
 }
 
-/// Compares `found` with the central differences of loss() by the elements of x.
+/// Compares `found` with the central differences of loss() with respect to the elements of x.
 template <class Loss>
 void check_gradient(const std::vector<double>& found, std::vector<double>& x, Loss loss) {
   REQUIRE(found.size() == x.size());
@@ -80,8 +80,7 @@ inline ks::placement random_placement(std::mt19937& gen) {
   return p;
 }
 
-/// Checks that a kernel writes the same values into a shard as into that part of the whole tensor.
-/// kernel(out, placement).
+/// Checks that a kernel writes the same values into a shard as into that part of the whole tensor. kernel(out, placement).
 template <class T, class Kernel>
 void check_independent_of_sharding(Kernel kernel) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
@@ -103,7 +102,7 @@ void check_independent_of_sharding(Kernel kernel) {
   }
 }
 
-/// Whether two arrays have the same numbers up to `tolerance`, relative to the second, the same infinities, and NaN in the same places.
+/// True if two arrays have the same numbers up to `tolerance`, relative to the second, the same infinities, and NaN in the same elements.
 template <class T, class Expected>
 bool same_numbers(const std::vector<T>& found, const std::vector<Expected>& expected, double tolerance = 0) {
   bool same = found.size() == expected.size();
@@ -115,8 +114,8 @@ bool same_numbers(const std::vector<T>& found, const std::vector<Expected>& expe
   return same;
 }
 
-/// Calls f(row) for rows of `cols` random numbers with NaN, infinity or both signs of it at every place, alone or with another one
-/// elsewhere; for a row of nothing else; and for a row without them.
+/// Calls f(row) for rows of `cols` random numbers. At every position they have NaN, infinity or both signs of it, alone or with another one
+/// elsewhere. Also for a row of only such numbers, and for a row without them.
 template <class T, class F>
 void for_each_spoilt_row(std::int64_t cols, std::mt19937& gen, F f) {
   constexpr T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();

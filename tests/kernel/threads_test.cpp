@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled with OpenMP and without, where all of this runs on one thread.
+// Compiled with OpenMP and without. Without it, everything runs on one thread.
 #include <gshard/kernel/threads.hpp>
 
 #include <gshard/kernel/elementwise/adam.hpp>
@@ -29,7 +29,7 @@ using namespace test;
 
 namespace {
 
-/// What `kernel` writes to `size` floats on 1 thread and on more.
+/// The results of `kernel` in `size` floats on 1 thread and on more.
 template <class Kernel>
 void check_bits(const char* what, std::int64_t size, Kernel kernel) {
   CAPTURE(what);

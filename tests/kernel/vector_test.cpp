@@ -20,7 +20,7 @@ std::vector<T> whole_numbers(std::int64_t n, std::mt19937& gen) {
   return v;
 }
 
-// Group after group of lanes, what `op` makes of all of them.
+// `op` applied to all lanes, one group after the other.
 template <std::size_t Group, class T, class Op>
 void check_across(const std::vector<T>& x, Op op) {
   std::vector<T> y(x.size());

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-// Random windows between two tensors and the regions they need, and what is read, found without the code under test.
+// Random windows between two tensors and the regions they need, and the elements they read, computed without the code under test.
 namespace window_cases {
 
 namespace ks = gshard::kernel;
@@ -47,14 +47,14 @@ struct window_case {
     }
   }
 
-  /// The region becomes one inside the dim; with wrap all of it.
+  /// Clips the region to the dim; with wrap, it becomes the whole dim.
   void clip(std::size_t d) {
     const std::int64_t begin = std::max<std::int64_t>(0, in.offset[d]), end = std::min(in.global[d], in.offset[d] + in.extent[d]);
     in.offset[d] = windows[d].wrap ? 0 : begin;
     in.extent[d] = windows[d].wrap ? in.global[d] : std::max<std::int64_t>(0, end - begin);
   }
 
-  /// The linear index in the whole other tensor of what local index i of the shard reads at these taps, -1 for nothing.
+  /// The linear index in the whole other tensor of the element that local index i of the shard reads at these taps, or -1.
   std::int64_t read(const ks::index_array& i, const ks::index_array& taps) const {
     std::int64_t at = 0;
     for (std::size_t d = 0; d < std::size_t(out.rank); ++d) {

@@ -15,19 +15,19 @@
 #include <thread>
 #include <vector>
 
-/// Starts cases on ranks, and sees how each rank ends. Each rank is a child of a process that the launcher started. That process waits
-/// until all ranks have ended, so that the launcher ends none of them.
+/// Starts cases on ranks, and observes how each rank ends. Each rank is a child of a process that the launcher started. That process waits
+/// until all ranks have ended, so that the launcher kills none of them.
 namespace launch {
 
 using clock = std::chrono::steady_clock;
-constexpr auto limit = std::chrono::seconds(10);  // of a case
+constexpr auto limit = std::chrono::seconds(10);  // the time limit of a case
 inline void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
 inline std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-/// A file that is complete when it is seen.
+/// Writes a file atomically.
 inline void write_file(const std::filesystem::path& path, const std::string& content) {
   const std::filesystem::path unfinished = path.string() + ".part";
   std::ofstream(unfinished, std::ios::binary) << content;
@@ -36,7 +36,7 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
 
 /// How a rank ended.
 struct rank_end {
-  int status = -1;  // of exit; -1: by a signal, or not at all
+  int status = -1;  // exit status; -1: ended by a signal, or not at all
   bool stopped = false;
   std::string text;  // written by the rank to stdout and stderr
 };
@@ -49,7 +49,7 @@ inline int ended(const std::filesystem::path& dir) {
   return n;
 }
 
-/// Runs `child` in a child process, for the rank of this process. Stopped children continue after `seconds`, or are killed when all others
+/// Runs `child` in a child process, for the rank of this process. Stopped children continue after `seconds`, or are killed after all others
 /// have ended.
 template <class F>
 void run_rank(const std::filesystem::path& dir, int ranks, double continue_after, F child) {
@@ -84,14 +84,14 @@ void run_rank(const std::filesystem::path& dir, int ranks, double continue_after
   while (ended(dir) < ranks && clock::now() - began < limit) pause();
 }
 
-/// How the ranks ended, and whether all ended in time.
+/// How each rank ended, and whether all ended in time.
 struct outcome {
   std::vector<rank_end> ranks;
   bool in_time = false;
   double seconds = 0;
 };
 
-/// Runs a command that starts ranks with run_rank(dir, ...), until they have ended. Adds the launcher, which may need longer, to a list.
+/// Runs a command that starts ranks with run_rank(dir, ...), until they have ended. Appends the launcher, which may need longer, to a list.
 inline outcome run_all(const std::vector<std::string>& command, const std::filesystem::path& dir, int ranks,
                        std::vector<pid_t>& launchers) {
   const clock::time_point began = clock::now();
@@ -121,7 +121,7 @@ inline outcome run_all(const std::vector<std::string>& command, const std::files
   o.in_time = int(o.ranks.size()) == ranks;
   return o;
 }
-/// Waits until launchers have ended. Ends those that need longer than a case may.
+/// Waits until the launchers have ended. Kills those that exceed the time limit of a case.
 inline void wait_for(const std::vector<pid_t>& launchers) {
   const clock::time_point began = clock::now();
   for (const pid_t launcher : launchers)

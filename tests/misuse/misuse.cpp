@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs in which ranks disagree, fail or stop: each must end within 10 s, with a text that names the reason.
+// Programs in which ranks disagree, fail or stop. Each must end within 10 s, with a text that names the reason.
 // usage: misuse [--only=CASE] RANKS LAUNCHER...    runs all cases; LAUNCHER... starts the ranks, such as "mpirun -n 2"
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
@@ -26,7 +26,7 @@ using gs::in, gs::none, gs::P;
 
 namespace {
 
-// What all cases know.
+// Available to all cases.
 int rank = 0, ranks = 1;
 bool odd = false;  // this rank is the one that differs
 std::filesystem::path dir;
@@ -112,10 +112,10 @@ gs::executable<Program> made(const On& on, const gs::dims& with = sizes) {
 struct misuse {
   const char* name;
   void (*run)();
-  std::vector<std::string> words;  // in the text of the ranks; none: it is harmless
-  double continue_after = 0;       // seconds, of a stopped rank
-  bool other_build = false;        // of the odd rank
-  bool only_odd = false;           // the other ranks have finished before
+  std::vector<std::string> words;  // expected in the text of the ranks; none: the case is harmless
+  double continue_after = 0;       // seconds, for a stopped rank
+  bool other_build = false;        // the odd rank runs the other build
+  bool only_odd = false;           // the other ranks have already finished
 };
 
 using words = std::vector<std::string>;
@@ -412,7 +412,7 @@ const std::vector<misuse> cases{
        gs::executable<program<mapped<1>>> b(on, sizes, store);
        gs::to_global<float>(store, odd ? "v" : "w");
      }, {"to_global of parameter \"w\"", "to_global of parameter \"v\""}},
-    {"load of another file", [] {  // the leader's path counts
+    {"load of another file", [] {  // the leader's path is used
        const auto on = cluster();
        auto step = made<once>(on);
        const gs::parameter_store& store = step.engine().store();
@@ -422,7 +422,7 @@ const std::vector<misuse> cases{
        gs::load(store, odd ? dir / "b" : dir / "a");
        result(step(ones, rate));
      }, harmless},
-    {"load of files of other content", [] {  // each rank's own disk: the leader's counts
+    {"load of files of other content", [] {  // each rank's own disk: the leader's is used
        const auto on = cluster();
        auto step = made<once>(on);
        const gs::parameter_store& store = step.engine().store();
@@ -609,7 +609,7 @@ const std::vector<misuse> cases{
      }, harmless},
 };
 
-/// The statuses of a rank.
+/// The exit statuses of a rank.
 enum ends { finished = 0, threw = 3, threw_other = 4 };
 
 int run_case(const misuse& c, int argc, char** argv) {
@@ -638,7 +638,7 @@ int run_case(const misuse& c, int argc, char** argv) {
   return status;
 }
 
-/// What is wrong with the outcome of a case; empty if nothing is.
+/// The fault in the outcome of a case, or an empty text.
 std::string fault_of(const misuse& c, const launch::outcome& o, int n) {
   if (!o.in_time) return "it did not end within 10 s";
   std::string all;
@@ -686,13 +686,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   const int n = std::stoi(arguments[0]);
-  // With an even number of ranks the last one differs, else the first.
+  // With an even number of ranks the last one differs, otherwise the first.
   ::setenv("MISUSE_ODD", std::to_string(n % 2 == 0 ? n - 1 : 0).c_str(), 1);
   std::vector<pid_t> launchers;
   std::vector<std::string> scratches;
   int passed = 0, run = 0;
   double longest = 0;
-  const bool every = n <= 2 || !only.empty() || repetitions(3, 3) == 3;  // else every third
+  const bool every = n <= 2 || !only.empty() || repetitions(3, 3) == 3;  // otherwise every third
   for (std::size_t i = 0; i < cases.size(); i += every ? 1 : 3) {
     const misuse& c = cases[i];
     if (!only.empty() && only != c.name) continue;

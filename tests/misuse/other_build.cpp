@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A rank of a program that was built with another library of matrix products.
-// It multiplies no matrices, so that it can say of itself what is not true.
+// A rank of a program that was built with another library of matrix products. It multiplies no matrices, so it can define the macros
+// differently from its own libraries.
 #if defined(GSHARD_HAS_BLAS) && GSHARD_HAS_BLAS
 #undef GSHARD_HAS_BLAS
 #define GSHARD_HAS_BLAS 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Both operands are sharded along the contracted index: a strict program states whether the sum is replicated or sharded.
+// Both operands are sharded along the contracted index: a strict program must state whether the sum is replicated or sharded.
 // expect: gshard: a sum over a sharded index would be completed implicitly \(strict\)
 // expect: over_axis<.*"x"
 #include <gshard/plan.hpp>

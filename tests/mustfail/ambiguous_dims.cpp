@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A row of maxima is subtracted from a square matrix, whose dims are both the row's.
+// A row of maxima is subtracted from a square matrix, and its dim matches both dims of the matrix.
 // expect: gshard: the dims of an operand match those of the largest operand in several ways
 // expect: in_operation<.*"map"
 // expect: operand_number<1>

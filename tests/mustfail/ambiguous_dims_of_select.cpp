@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The dim of a condition is one that the tensors have twice.
+// The tensors have the dim of the condition twice.
 // expect: gshard: the dims of an operand match those of the largest operand in several ways
 // expect: in_operation<.*"map"
 // expect: operand_number<0>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bodies of scans and of a pipeline that take or return other tensors than they shall: one sentence each.
+// Bodies of scans and of a pipeline that take or return wrong tensors: one sentence each.
 // expect: gshard: the body of a scan takes the index of the step, then the states, then a row of each stacked tensor
 // expect: tensors_passed<3>
 // expect: gshard: the body of a scan takes the index of the step, then the states, then a row of each stacked tensor

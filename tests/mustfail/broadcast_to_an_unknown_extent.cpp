@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Nothing gives the extent of an index that a broadcast adds.
+// A broadcast adds an index of unknown extent.
 // expect: gshard: an output index of the einsum equation is in no operand
 // expect: in_equation<.*"Q->QK"
 // expect: index_letter<.*"K"

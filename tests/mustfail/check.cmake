@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DSOURCE=<file> -DCOMPILER=<c++> -DFLAGS=<response file> [-DONLY_FAILS=ON] -P check.cmake
-# The source must compile as it stands, which another test shows of several at once with ONLY_FAILS. With MUST_FAIL defined it must not, and what the compiler then says must match
-# every regular expression that the source gives in a line `// expect: <regex>`. Flags in a line `// flags: <flags>` come with MUST_FAIL.
+# cmake -DSOURCE=<file> -DCOMPILER=<c++> -DFLAGS=<response file> [-DONLY_FAILS=ON] -P check.cmake The source must compile without MUST_FAIL.
+# With ONLY_FAILS, another test checks this for several sources at once. With MUST_FAIL defined it must not compile, and the compiler's
+# output must match every regular expression in its lines `// expect: <regex>`. Flags in a line `// flags: <flags>` are added with
+# MUST_FAIL.
 cmake_minimum_required(VERSION 3.24)
 set(ENV{LC_ALL} C)
 
 function(refuse text)
-  message("${SOURCE} ${text}")  # as it is; an error's text would be filled to 80 columns
+  message("${SOURCE} ${text}")  # verbatim; an error's text would be filled to 80 columns
   message(FATAL_ERROR "refused")
 endfunction()
 
@@ -35,7 +36,7 @@ while(rest MATCHES "(^|\n)[ \t]*// expect: ([^\n]*[^ \t\n])[ \t]*\n(.*)$")
   set(sentence "${CMAKE_MATCH_2}")
   set(rest "\n${CMAKE_MATCH_3}")
   math(EXPR expected "${expected} + 1")
-  if(sentence MATCHES "^(gshard|error): ")  # of the library, or of the compiler alone
+  if(sentence MATCHES "^(gshard|error): ")  # by the library, or by the compiler alone
     math(EXPR sentences "${sentences} + 1")
   endif()
   if(NOT said MATCHES "${sentence}")
@@ -49,7 +50,7 @@ if(missing)
   refuse("fails to compile, but this was expected and not said:${missing}\nThe compiler said:\n${said}")
 endif()
 
-# One error for each sentence, and nothing after it. All that is said is short, notes included; quoted lines of code are not counted.
+# One error for each sentence, and nothing after it. The whole output is short, including notes; quoted lines of code are not counted.
 string(REGEX MATCHALL "error: " errors "${said}")
 list(LENGTH errors count)
 if(NOT count EQUAL sentences)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two tensors one after the other whose other dims differ.
+// Two tensors are concatenated, but their other dims differ.
 // expect: gshard: one index or operation has two different dims
 // expect: in_operation<.*"concat"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A tensor decides which way the text of a program goes.
+// A tensor is used as a condition in the code of a program.
 // expect: gshard: a tensor of a program has no numbers yet: use select or while_loop in place of if
 #include <gshard/plan.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// M is contracted with H: the letters are local to the equation, the dims that tensors were declared with are not.
+// M is contracted with H: letters are local to the equation, but the declared dims of tensors are global.
 // expect: gshard: one index or operation has two different dims
 // expect: in_operation<.*"GSM,MH->GSH"
 // expect: operand_number<1>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A custom operation of two operands whose gradient returns that of one.
+// A custom operation of two operands. Its gradient returns one symbol.
 // expect: gshard: gradient\(x, \.\.\., y, dy\) of a custom operation returns a symbol per operand, as a std::tuple if there are several
 #include <gshard/plan.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Custom operations whose `sums` lacks an index that the result lacks, or has one of the result.
+// Custom operations whose `sums` lacks a contracted index, or has an index of the result.
 // expect: gshard: `sums` and `whole` of a custom operation have every index that its result lacks, and `sums` has no other
 // expect: gshard: `sums` and `whole` of a custom operation have every index that its result lacks, and `sums` has no other
 #include <gshard/plan.hpp>

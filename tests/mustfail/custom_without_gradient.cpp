@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The gradient of a custom operation that has none.
+// The gradient of a custom operation without `gradient`.
 // expect: gshard: no gradient is known for an operation
 // expect: "squares"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The dims of a bias are not among the dims of the tensor it is added to.
+// The dims of a bias are not among the dims of the tensor to which it is added.
 // expect: gshard: the dims of an operand are not among the dims of the largest operand
 // expect: in_operation<.*"map"
 // expect: operand_number<1>

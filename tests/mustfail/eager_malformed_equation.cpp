@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The equation of an einsum on tensors, not in a program, has half an arrow.
+// The equation of an einsum outside of a program has half an arrow.
 // expect: gshard: malformed einsum equation: expected index letters
 // expect: in_equation<.*"AB,BC-AC"
 // expect: at_column<5>

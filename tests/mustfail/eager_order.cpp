@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An operation on a tensor in an order of the devices, not in a program.
+// An operation outside of a program on a tensor with a device order.
 // expect: gshard: operations on tensors outside of programs do not take an order of the devices \(device_order\)
 // expect: actual_type<.*on_devices<1, 0>
 #include <gshard/op/rows.hpp>

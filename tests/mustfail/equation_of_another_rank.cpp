@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An equation expects another number of dims than an operand has.
+// An equation has another number of letters for an operand than the operand has dims.
 // expect: gshard: a tensor has another number of dims than its partition spec, equation
 // expect: in_operation<.*"GM,ME->GE"
 // expect: operand_number<0>

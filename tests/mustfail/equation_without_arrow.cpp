@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An equation has no output, which only those of einsum may lack.
+// An equation has no output. Only equations of einsum may omit it.
 // expect: gshard: malformed einsum equation: expected index letters
 // expect: in_equation<.*"GSM"
 // expect: at_column<3>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A fault inside a layer of the library: the line is that of the call, beside the part of the layer.
+// A fault inside a layer of the library: the error has the line of the call, and the part of the layer.
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: "top_k_gating"
 // expect: at_line<17, .*"gate other"

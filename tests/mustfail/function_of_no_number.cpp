@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The function of map returns something else than a number.
+// The function of map returns no number.
 // expect: gshard: the function of map returns a number
 // expect: actual_type<const char ?.>
 #include <gshard/plan.hpp>

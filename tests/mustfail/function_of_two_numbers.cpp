@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The function of map takes another number of arguments than map is given tensors.
+// The numbers of arguments of the function and of tensors differ in a map.
 // expect: gshard: the function of map takes as many numbers as map is given tensors
 // expect: operands_given<1>
 #include <gshard/plan.hpp>

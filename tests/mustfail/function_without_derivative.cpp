@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The function of map calls one that takes plain numbers.
+// The function of map calls a function of plain numbers.
 // expect: gshard: map differentiates its function: call gshard::exp, log, tanh
 #include <gshard/plan.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reverse mode knows no second derivative of a map.
+// Reverse mode has no second derivative of a map.
 // expect: gshard: no gradient is known for an operation
 // expect: "map: second derivative"
 #include <gshard/plan.hpp>

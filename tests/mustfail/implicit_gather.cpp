@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A weight that is sharded has to be gathered, and a program that is visible does not say so.
+// A sharded weight must be gathered, and the visible program does not state it.
 // expect: gshard: an operand would be gathered implicitly \(visible\)
 // expect: in_operation<.*"einsum"
 // expect: operand_number<1>

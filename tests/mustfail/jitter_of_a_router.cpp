@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An option without an integer is out of range: it is named, without a number.
+// A non-integer option is out of range: the error names it, without a number.
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: in_operation<.*"route"
 // expect: range_given<[^,]*".jitter"[})]*>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Gradients are those of a scalar.
+// Gradients of a vector: the loss must be a scalar.
 // expect: gshard: a loss, a rate, a condition or a count is a scalar
 // expect: in_operation<.*"gradients"
 // expect: actual_rank<1>

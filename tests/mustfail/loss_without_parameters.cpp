@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A loss that no parameter changes, as when loss and rate are exchanged.
+// A loss that depends on no parameter, for example because loss and rate are swapped.
 // expect: gshard: a loss depends on no parameter: minimize takes the loss first, then the rate
 // expect: in_operation<.*adam
 #include <gshard/optim/adam.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An equation has a character that is none of its language; the column is shown.
+// An equation has an invalid character. The error has its column.
 // expect: gshard: malformed einsum equation: expected index letters
 // expect: in_equation<.*"GSM;ME->GSE"
 // expect: at_column<3>

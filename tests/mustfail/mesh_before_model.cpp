@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program is given its mesh where the model belongs: one sentence, and none about the model.
+// A program gets its mesh in the place of the model: one sentence, and none about the model.
 // expect: gshard: program<model, mesh, ...> takes a mesh, and then inputs \(in<...>\) and options
 #include <gshard/plan.hpp>
 

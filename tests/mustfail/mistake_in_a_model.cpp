@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A mistake in the body of a model is told as what it is, not as a wrong number of inputs.
+// A mistake in the body of a model is reported itself, not as a wrong number of inputs.
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors
 // expect: accepts<.*symbol>
 #include <gshard/plan.hpp>

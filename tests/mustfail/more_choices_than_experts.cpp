@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A token cannot choose more experts than there are.
+// A token chooses more experts than there are.
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: in_operation<.*"top_k_gating"
 // expect: range_given<.*".k, experts".*, 9, 8>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two names for the one result of a scan without outputs: a tensor decomposes into itself alone, not into its members.
+// Two names for the only result of a scan without outputs: a tensor decomposes into itself, not into its members.
 // expect: error: (2 names provided|type .* decomposes into 1 element)
 // expect: decomposes into 1 element
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A verb that takes an equation is given the number of a dim, as in other libraries.
+// A verb with an equation gets the number of a dim, as in other libraries.
 // expect: gshard: malformed einsum equation: expected index letters
 // expect: in_equation<.*"<number>"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Operands of a layer have wrong dims: the layer is named, with the operand, not an einsum inside of it.
+// An operand of a layer has wrong dims: the error names the layer and its operand, not an einsum inside.
 // expect: gshard: one index or operation has two different dims
 // expect: "moe"
 // expect: operand_number<1>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program is given something that is none of its options.
+// A program gets an argument that is none of its options.
 // expect: gshard: program<model, mesh, ...> takes a mesh, and then inputs \(in<...>\) and options
 // expect: actual_type<int>
 #include <gshard/plan.hpp>

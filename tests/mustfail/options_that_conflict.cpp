@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Experts without slots, with a number of slots: both options are named.
+// Experts without slots, with a number of slots: the error names both options.
 // expect: gshard: an option has no meaning beside another one, or beside a second mesh axis
 // expect: conflicting_options<.*"\.dropless and \.slots"
 // expect: "moe"

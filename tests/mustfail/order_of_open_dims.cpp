@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An order of the devices for a tensor of which no dim is sharded yet.
+// A device order for a tensor without a sharded dim.
 // expect: gshard: an order of devices needs a sharded dim: name its axis in place of any
 #include <gshard/plan.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The devices of an order are not those of the mesh.
+// A device order does not have the devices of the mesh.
 // expect: gshard: a partition spec orders devices that are not those of the mesh, each once, or the mesh's extents are not static
 // expect: in_tensor<.*"annotate"
 #include <gshard/plan.hpp>

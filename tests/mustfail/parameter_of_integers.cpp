@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The parameters of a layer are integers. The parameter is named, and the element types that it may have.
+// The parameters of a layer are integers. The error names the parameter and the allowed element types.
 // expect: gshard: an operand has another element type than the operation takes
 // expect: in_operation<.*"param"
 // expect: operand_name<.*"moe.wi"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Masks are not added: an input that is a partial sum of them.
+// An input is a partial sum of masks, which cannot be added.
 // expect: gshard: an operand has another element type than the operation takes
 // expect: operand_name<.*"A"
 // expect: actual_element_type<.*"bool"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pipeline whose stages are not counted at compile time: how many ticks it takes is not known.
+// A pipeline whose number of stages, and therefore of ticks, is unknown at compile time.
 // expect: gshard: the stages, repeats and microbatches of a pipeline are known extents
 #include <gshard/plan.hpp>
 

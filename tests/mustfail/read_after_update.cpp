@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parameter is read after the step has written over it.
+// A parameter is read after the step has overwritten it.
 // expect: gshard: a parameter is read after it was updated in place
 // expect: "w"
 #include <gshard/optim/adam.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What leaves a region differs between devices, and its spec does not say so.
+// The result of a region differs between devices, but its spec does not name the axis.
 // expect: gshard: the result of a per_shard region differs between the devices along its axis, which its spec does not name
 // expect: over_axis<.*"x"
 #include <gshard/plan.hpp>

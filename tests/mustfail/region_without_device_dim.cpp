@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What leaves a region is the same on all devices, and its spec shards it over the region's axis.
+// The result of a region is the same on all devices, but its spec shards it over the region's axis.
 // expect: gshard: a tensor lacks the dim that counts the devices along an axis: verbs on shards, and specs with that axis, need it
 // expect: over_axis<.*"x"
 // expect: in_operation<.*"per_shard"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A model returns something else than tensors.
+// A model returns a value that is no tensor.
 // expect: gshard: a model returns a tensor, several as a std::tuple or a std::array, or nothing
 // expect: actual_type<int>
 #include <gshard/plan.hpp>

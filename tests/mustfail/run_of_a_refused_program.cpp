@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is done with a program that does not compile, its plan and its outputs is not told again.
+// Uses of a refused program, its plan and its outputs cause no further errors.
 // expect: gshard: a partition spec names an axis that the mesh does not have
 #include <gshard/gshard.hpp>
 #include <gshard/report.hpp>

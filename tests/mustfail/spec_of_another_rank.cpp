@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A partition spec has an entry too few for the letters of its tensor.
+// A partition spec has one entry less than its tensor has letters.
 // expect: gshard: a tensor has another number of dims than its partition spec
 // expect: in_operation<.*"w"
 // expect: expected_rank<3>

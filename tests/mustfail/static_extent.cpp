@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An extent that is known at compile time is no multiple of the axis that shards it.
+// A static extent is not a multiple of the axis that shards it.
 // expect: gshard: a static extent is not a multiple of the static extents of the mesh axes that shard it
 // expect: static_extent<.*"E".*, 6>
 // expect: divided_by<4>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program names one input for each tensor that its model takes.
+// A program has fewer inputs than its model takes.
 // expect: gshard: the model takes another number of tensors
 // expect: inputs_given<1>
 #include <gshard/plan.hpp>

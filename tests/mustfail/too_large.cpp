@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parameter has more bytes than can be counted at the extents of the program.
+// The number of bytes of a parameter overflows at the extents of the program.
 // expect: gshard: a tensor has more bytes than can be counted, 2.53, at the extents of the program
 // expect: in_operation<.*"w"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// However a weight is sharded, a device cannot hold its part.
+// No sharding of a weight fits into the memory of a device.
 // expect: gshard: no sharding was found that keeps every device within its memory limit
 // expect: needed_mebibytes<[0-9]+>
 // expect: allowed_mebibytes<1>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The best zero elements.
+// top_k with zero elements.
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: in_operation<.*"top_k"
 // expect: range_given<.*"k".*, 0>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two axes of a mesh have one name.
+// Two axes of a mesh have the same name.
 // expect: gshard: two axes of a mesh have the same name
 // expect: mesh<.*axis<.*"data".*axis<.*"data"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two parameters with different dims have one name.
+// Two parameters with different dims have the same name.
 // expect: gshard: two parameters with different dims, initial values or partition specs have one name
 // expect: in_tensor<.*"layer.w"
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Experts in groups, in chunks whose number does not divide the known number of token groups. The layer is named, not the verbs in it.
+// Experts in groups. The number of chunks does not divide the known number of token groups. The error names the layer, not its verbs.
 // expect: gshard: the number of chunks of token groups does not divide the number of token groups
 // expect: static_extent<.*"G".*, 4>
 // expect: divided_by<3>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Layouts are to be chosen for a program of which an extent is not known.
+// A search of shardings for a program with an unknown extent.
 // expect: gshard: to choose shardings, the extent of every letter and of every mesh axis must be known
 // expect: extent_of<.*"H"
 #include <gshard/pass/search/auto_shard.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parameter is updated once a step.
+// A parameter is updated in a loop.
 // expect: gshard: parameters are not updated in loops with a run-time trip count
 // expect: "adam"
 #include <gshard/optim/adam.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is made of the result of a wrong call is not told again, wherever it goes.
+// Uses of the result of a wrong call cause no further errors.
 // expect: gshard: softmax\(x\) takes one tensor of a program
 #include <gshard/plan.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that the other verbs do not take: one sentence each, and nothing else.
+// Wrong calls of the other verbs: one sentence each, and nothing else.
 // expect: gshard: softmax\(x\) takes one tensor of a program
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number
 // expect: gshard: layer_norm\(x, gamma, beta, epsilon = 1e-5\) takes three tensors of a program and a number

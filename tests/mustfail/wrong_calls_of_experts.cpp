@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that the layer of experts, its router and the verbs of replicas do not take: one sentence each, and nothing else.
+// Wrong calls of the layer of experts, its router and the verbs of replicas: one sentence each, and nothing else.
 // expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
 // expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
 // expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}, \{\}\) takes the first argument of the model, two tensors of a program, an

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that minimize does not take: one sentence each, and nothing else.
+// Wrong calls of minimize: one sentence each, and nothing else.
 // expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
 // expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
 // expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that verbs on tensors outside of programs, and programs themselves, do not take: one sentence each, and nothing else.
+// Wrong calls of verbs on tensors outside of programs, and of programs: one sentence each, and nothing else.
 // expect: gshard: reshard<P<"data", none>>\(t\) takes a partition spec
 // expect: gshard: reshard<.*
 // expect: gshard: to_global\(t\) takes one gshard::tensor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls that verbs of sums, reductions and elements do not take: one sentence each, and nothing else.
+// Wrong calls of verbs of sums, reductions and elements: one sentence each, and nothing else.
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to 16 tensors of a program
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to 16 tensors of a program
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, \.\.\.\) takes an equation and one to 16 tensors of a program

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Included first in all sources of a copy with faults. GSHARD_MUTATION is the number of the active fault; without it none is. With
-// GSHARD_MUTATIONS_REACHED, the numbers of the faults that a process comes to are appended to that file. @see tests/mutations.sh
+// Included first in all sources of a copy with faults. GSHARD_MUTATION is the number of the active fault; without it none is active.
+// GSHARD_MUTATIONS_REACHED is a file to which the numbers of the executed faults are appended. @see tests/mutations.sh
 
 #include <cstdlib>
 #include <fcntl.h>
@@ -11,17 +11,17 @@
 
 namespace gshard_mutations {
 
-inline constexpr int most = 1000;  // faults
-inline bool seen[most] = {};       // several threads may write the same
+inline constexpr int most = 1000;  // the largest number of faults
+inline bool seen[most] = {};       // threads may race, but write the same value
 inline int active = 0;
 inline const char* reached = nullptr;
 
-// Before the constructors of other objects.
+// Runs before the constructors of other objects.
 [[gnu::constructor(101)]] inline void read_environment() {
   if (const char* const number = std::getenv("GSHARD_MUTATION")) active = std::atoi(number);
   reached = std::getenv("GSHARD_MUTATIONS_REACHED");
 }
-// By system calls themselves, since tests replace the functions of the C library.
+// Uses system calls directly, because tests replace functions of the C library.
 inline void note(int n) {
   seen[n] = true;
   if (reached == nullptr) return;
@@ -38,5 +38,5 @@ inline bool is_active(int n) {
 
 }  // namespace gshard_mutations
 
-/// True if fault n is active. In what the compiler evaluates no fault is.
+/// True if fault n is active. In constant evaluation no fault is active.
 constexpr bool gshard_mutation(int n) { return !__builtin_is_constant_evaluated() && gshard_mutations::is_active(n); }

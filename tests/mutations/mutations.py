@@ -264,7 +264,7 @@ class Runner:
             limit = max(60.0, 10 * test.seconds)
             why, output = test.run(active, limit)
             if why and (test.is_mpi() or why == "hangs") and test.run({}, limit)[0]:
-                continue  # for another reason
+                continue  # it failed for another reason
             if why:
                 found = test.name + ("" if why == "fails" else f" ({why})")
                 (self.logs / f"{fault.number}.log").write_text(output)
@@ -285,7 +285,7 @@ def run_faults(faults, copy, build, jobs, wanted, only):
     begins = tuple(begin for f in chosen for begin in f.first)
     failed, results = [], {}
     print("fault  seconds  found by")
-    # Most faults are found by the tests of the entries. The others run only if one is not.
+    # Most faults are found by the tests of the entries. The others run only if a fault is missed.
     for some in ([t for t in tests if t.name.startswith(begins)], [t for t in tests if not t.name.startswith(begins)]):
         left = [f for f in chosen if results.get(f.number, "MISSED").startswith("MISSED")]
         if not left or not some:

@@ -22,7 +22,7 @@ namespace {
 inline constexpr auto attend = [](auto& m, auto query, auto memory, auto bias) {
   return gs::nn::attention(m.scope("a"), query, memory, bias);
 };
-// Groups over one axis, heads, which nothing shards yet, over none; and both, with the bias of every kind.
+// Groups are sharded over one axis, or the memory's batch over the other one. Heads are not sharded. One program for each kind of bias.
 using by_padding = gs::program<attend, mesh, in<"GBQM", P<"data", none, none, none>, double>,
                                in<"GBKM", P<"data", none, none, none>, double>,
                                in<"GBK", P<"data", none, none>, double>, gs::element<double>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Models have one plan, whether the compiler makes it or a running program: their verbs append nodes in one order.
-// Operands of one call are evaluated in any order. So models keep tensors in variables before they pass several to one call.
+// Models have one plan at compile time and at run time: their verbs append nodes in one order. Arguments of one call are evaluated in any
+// order. Therefore models store tensors in variables before they pass several to one call.
 #include "../exec/same_plan.hpp"
 
 #include <gshard/nn/language_model.hpp>

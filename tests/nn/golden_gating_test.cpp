@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Known answers of the gating of eight tokens among four experts: of the kernel, and of every verb that gates. They were computed apart,
-// by Algorithm 1 of arXiv 2006.16668.
+// Known answers of the gating of eight tokens among four experts, for the kernel and for every verb that gates. They were computed
+// separately, by Algorithm 1 of arXiv 2006.16668.
 #include <gshard/nn/router.hpp>
 
 #include "../exec/run_graph.hpp"
@@ -40,10 +40,10 @@ struct choice {
   double weight;
 };
 
-/// The kept choices with C slots per expert. `chosen`: the two gates of a token are normalized before one is dropped. `kept`: after that.
+/// The kept choices with C slots per expert. `chosen`: the two gates of a token are normalized before one is dropped. `kept`: afterwards.
 std::vector<choice> known(std::size_t capacity, gate_norm norm) {
   constexpr double a = .731059, b = .268941, c = .622459, d = .377541;
-  const double one = norm == gate_norm::kept ? 1 : a, second = norm == gate_norm::kept ? 1 : b;  // the only choice that a token kept
+  const double one = norm == gate_norm::kept ? 1 : a, second = norm == gate_norm::kept ? 1 : b;  // of a token's only kept choice
   if (capacity == 4)
     return {{0, 0, 0, a}, {0, 1, 2, b}, {1, 0, 1, a}, {1, 2, 1, b}, {2, 0, 2, c}, {2, 1, 3, d}, {3, 1, 0, a},  {3, 2, 2, b},
             {4, 0, 3, a}, {4, 3, 0, b}, {5, 2, 0, a}, {5, 3, 1, b}, {6, 1, 1, one}, {7, 2, 3, second}};
@@ -54,11 +54,11 @@ void check_near(const array& found, const array& expected) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     CAPTURE(i);
-    CHECK(std::abs(found[i] - expected[i]) < 2e-6);  // six digits are known
+    CHECK(std::abs(found[i] - expected[i]) < 2e-6);  // the known answers have six digits
   }
 }
 
-/// combine [S,E,C], dispatch [S,E,C] and load [E].
+/// Checks combine [S,E,C], dispatch [S,E,C] and load [E].
 void check_choices(const array& combine, const array& dispatch, const array& load, std::size_t capacity, gate_norm norm) {
   array weights(S * E * capacity), ones(weights.size()), count(E);
   for (const choice& one : known(capacity, norm)) {
@@ -97,7 +97,7 @@ void check_kernel(std::size_t capacity, gate_norm norm) {
   check_choices(combine, dispatch, array(load.begin(), load.end()), capacity, norm);
 }
 
-/// Runs a model of T with the logits as its input, and the identity as its parameter, if it has one.
+/// Runs a model of T. Its input is the logits, and its parameter, if any, the identity.
 template <class T>
 arrays run(const std::function<symbols(const scope&, symbol, symbol)>& model) {
   constexpr gs::dtype type = std::is_same_v<T, float> ? gs::dtype::f32 : gs::dtype::f64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A language model that decodes beams on MPI ranks: the sequences and the bits of simulated devices.
+// A language model that decodes beams on MPI ranks: the same sequences and bits as on simulated devices.
 #include "../mpi_world.hpp"
 
 #include <gshard/exec/beam_search.hpp>

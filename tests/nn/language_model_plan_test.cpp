@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a decoder-only language model sends in training and in decoding, and the names of its parameters. static/nn/language_model.cpp has
-// the training of one layer as a constant.
+// The communication of a decoder-only language model in training and in decoding, and the names of its parameters.
+// static/nn/language_model.cpp has the training of one layer as a constant.
 #include <gshard/nn/language_model.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
@@ -47,7 +47,7 @@ gs::plan_view plan_on_mesh() {
 gs::plan_view training_plan() { return plan_on_mesh<train, sequences, sequences, in<"">>(); }
 gs::plan_view decoding_plan() { return plan_on_mesh<decode, one_position, position_in>(); }
 
-/// Two exchanges in each of the two layers of experts, and nothing else.
+/// Checks that there are two exchanges in each of the two layers of experts, and no other collectives.
 void check_sends_tokens_alone(const gs::plan_view& p) {
   CHECK(p.count(op::all_to_all) == 2 * 2);
   CHECK(p.collectives() == 2 * 2);
@@ -82,7 +82,7 @@ TEST_CASE("language_model: the names of parameters") {
 TEST_CASE("language_model_step: caches are sharded as the sequences are; decoding sends tokens to experts and back, nothing else") {
   const gs::plan_view next = decoding_plan();
   check_sends_tokens_alone(next);
-  int caches = 0;  // keys and values are added in the memory of the caches
+  int caches = 0;  // keys and values are appended in place
   for (const gs::parameter& q : next.parameters) {
     if (!q.is_cache) continue;
     ++caches;
@@ -160,7 +160,7 @@ bool updates(const gs::plan_view& p, std::string_view name) {
 
 TEST_CASE("language_model_step: whatever the options for training, it has no random number, no other collective, and no update of a bias") {
   const gs::plan_view trained = plan_on_mesh<whole<noisy>, sequences>();
-  CHECK(draws(trained));  // so the next lines can fail
+  CHECK(draws(trained));  // so that the next checks are not trivial
   CHECK(updates(trained, ".bias"));
   const gs::plan_view step = plan_on_mesh<one_step<noisy>, one_position, position_in>();
   check_sends_tokens_alone(step);

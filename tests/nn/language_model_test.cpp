@@ -63,7 +63,7 @@ using whole = gs::program<all_logits<Tied>, mesh, ids_of<"GBT">>;
 template <bool Tied>
 using cached = gs::program<decoding_step<Tied>, mesh, one_position, in<"", void, std::int32_t>>;
 
-/// A language in which each token determines the next one: by its parity, 3 or 4 further on.
+/// A language in which each token determines the next one: 3 or 4 further, by its parity.
 std::int32_t after(std::int32_t id) { return 1 + (id - 1 + 3 + id % 2) % (std::int32_t(V) - 1); }
 struct batch {
   std::vector<std::int32_t> ids = std::vector<std::int32_t>(G * B * T), labels = ids;
@@ -91,7 +91,7 @@ std::vector<double> train(const gs::cluster<mesh>& on, const gs::parameter_store
   return losses;
 }
 
-/// Greedy decoding with the cache and without it: the same logits at each position, and the same tokens.
+/// Greedy decoding with and without the cache gives the same logits at each position, and the same tokens.
 template <bool Tied>
 std::size_t compare_decoding(const std::vector<int>& devices) {
   const auto on = gs::simulate<mesh>(devices);
@@ -102,7 +102,7 @@ std::size_t compare_decoding(const std::vector<int>& devices) {
   planned::executable<whole<Tied>> without(on, extents, store);
   planned::executable<cached<Tied>> with(on, extents, store);
   std::size_t right = 0;
-  for (int turn = 0; turn < 2; ++turn) {  // the second one begins with a full cache
+  for (int turn = 0; turn < 2; ++turn) {  // the second one starts with a full cache
     std::vector<std::int32_t> now(G * B), sequence(G * B * T, 1);
     for (std::size_t row = 0; row < G * B; ++row) now[row] = std::int32_t(1 + (row + std::size_t(turn)) % (V - 1));
     for (std::size_t t = 0; t < T; ++t) {
@@ -176,7 +176,7 @@ TEST_CASE("language_model_step: greedy decoding with a cache is that without, to
 
 namespace {
 
-/// Options for training, with chance and with a bias of the router.
+/// Options for training, with random numbers and with a bias of the router.
 constexpr nn::language_model_options noisy{
     .layers = 2,
     .moe = {.swiglu = true,
@@ -202,14 +202,14 @@ TEST_CASE("language_model_step: with options for training it draws nothing, keep
     const std::vector<std::int32_t> ids = batch(1).ids;
     for (int i = 0; i < 3; ++i) training(ids);
     const std::vector<float> trained = bias();
-    CHECK(*std::max_element(trained.begin(), trained.end()) > 0.05f);  // it chooses other experts than no bias
+    CHECK(*std::max_element(trained.begin(), trained.end()) > 0.05f);  // it chooses other experts than without the bias
     const std::vector<float> expected = evaluated(ids).floats();
     std::vector<std::int32_t> now(G * B);
     for (std::size_t t = 0; t < T; ++t) {
       CAPTURE(t);
       for (std::size_t row = 0; row < G * B; ++row) now[row] = ids[row * T + t];
       const std::vector<float> logits = step(now, std::array{std::int32_t(t)}).floats();
-      CHECK(step(now, std::array{std::int32_t(t)}).floats() == logits);  // in another step of the store
+      CHECK(step(now, std::array{std::int32_t(t)}).floats() == logits);  // with another step number of the store
       for (std::size_t row = 0; row < G * B; ++row)
         for (std::size_t v = 0; v < V; ++v) CHECK(logits[row * V + v] == doctest::Approx(expected[(row * T + t) * V + v]).epsilon(1e-4));
     }
@@ -401,7 +401,7 @@ TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float
     for (std::size_t t = 0; t < T; ++t) {
       for (std::size_t row = 0; row < G * B; ++row) {
         now[row] = std::int32_t(1 + (row * 5 + t * t) % (V - 1));
-        order[row] = std::int32_t((row + t / 3) % B);  // rows change, too
+        order[row] = std::int32_t((row + t / 3) % B);  // rows are permuted as well
       }
       const std::vector<float> expected = full(now, std::array{std::int32_t(t)}, order).floats(),
                                logits = stored(now, std::array{std::int32_t(t)}, order).floats();
@@ -413,7 +413,7 @@ TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float
       all.insert(all.end(), logits.begin(), logits.end());
     }
     CHECK(largest > 0);
-    // Keys and values of the first layer come from the embeddings alone.
+    // Keys and values of the first layer depend only on the embeddings.
     for (const std::string name : {"model.layers.0.self_attn.key_cache", "model.layers.0.self_attn.value_cache"}) {
       const std::vector<float> numbers = gs::to_global<float>(in_float, name);
       const std::vector<gs::bfloat16> rounded = gs::to_global<gs::bfloat16>(in_bf16, name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Layers that train on MPI ranks: the bits of simulated devices. Dropless, with groups that refuse choices; in groups, in chunks.
+// Layers that train on MPI ranks: the same bits as on simulated devices. Dropless, with groups that refuse choices; in groups, in chunks.
 #include "../mpi_world.hpp"
 
 #include <gshard/exec/executable.hpp>
@@ -97,7 +97,7 @@ TEST_CASE("expert groups in chunks, mpi: the bits of simulated devices, whether 
 
 namespace {
 
-/// Fails on the device whose z has a number that is not finite, before it routes tokens, but after a first collective.
+/// Fails on the device whose z has a non-finite number, before it routes tokens, but after a first collective.
 inline constexpr auto checked = [](auto& m, auto x, auto z, auto mask, auto rate) {
   const auto finite = gs::check_finite(x - gs::mean(x) + z, "x + z");
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, finite, mask, {.expert_groups = 4, .dropless = true});

@@ -122,7 +122,7 @@ TEST_CASE("moe: padding comes out as zero, and every kept choice is in the load"
 
 namespace {
 
-/// The training step with three experts per token, in this many groups; `rows`: of each group, as a capacity factor; in chunks.
+/// The training step with three experts per token, in this many groups and chunks. `Rows`: the rows of each group, as a capacity factor.
 template <int Groups, int Rows, int Chunks>
 inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_options options{.slots = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)},
@@ -190,7 +190,7 @@ TEST_CASE("moe: experts in groups are the layer of one group, with its gradient,
 
 namespace {
 
-/// The training step with two experts per token, without slots; `Rows`: of each group, as a capacity factor in quarters.
+/// The training step with two experts per token, without slots. `Rows`: the rows of each group, as a capacity factor in quarters.
 template <int Groups, int Rows>
 inline constexpr auto dropless_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_options options{.expert_groups = Groups, .rows = {Rows / 4.0}, .swiglu = true, .biases = true, .dropless = true};
@@ -237,7 +237,7 @@ TEST_CASE("moe: choices for which a group of a dropless layer has no row are cou
 
 namespace {
 
-/// The training step with two experts per token, whose slots are exchanged in chunks.
+/// The training step with two experts per token. The slots are exchanged in chunks.
 template <int Chunks>
 inline constexpr auto chunked_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.slots = gs::capacity{2.5}, .swiglu = true, .chunks = Chunks});
@@ -257,7 +257,7 @@ TEST_CASE("moe: a layer in chunks of slots is the layer in one, with its gradien
   const result expected = train<in_chunks<1>>(1, 6);
   CHECK(expected.losses.back() < expected.losses.front());
   for (const int devices : {1, 2, 3, 4}) {
-    const result two = train<in_chunks<2>>(devices, 6), four = train<in_chunks<4>>(devices, 6);  // 5 slots: the last chunks are less full
+    const result two = train<in_chunks<2>>(devices, 6), four = train<in_chunks<4>>(devices, 6);  // 5 slots: the last chunks have fewer
     for (const result* r : {&two, &four}) {
       check_same(*r, expected);
       if (devices == 1) CHECK(r->losses.front() == expected.losses.front());  // before the first update: the same sums of two
@@ -308,7 +308,7 @@ inline constexpr auto step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.y, r.load, r.overflow};
 };
-/// The same with einsums over all experts and tokens, from the weights of the gating.
+/// The same by einsums over all experts and tokens, with the weights of the gating.
 template <kind_of_experts Kind>
 inline constexpr auto dense_step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
   const auto product = [&](auto name, auto dims, auto fan_in) { return m.param(name, dims, gs::init::fan_in(fan_in)); };

@@ -19,7 +19,7 @@ using gs::symbol;
 
 namespace {
 
-/// As gs::testing::run, on a number of threads.
+/// Like gs::testing::run, on a number of threads.
 gs::testing::arrays run_on(int threads, const gs::testing::traced& t, const gs::testing::setting& s, const gs::testing::arrays& sources) {
   const gs::plan_tables tables = gs::testing::plan(t, s);
   const gs::any_cluster on(gs::testing::mesh_of_rank(s.mesh.size()), std::make_shared<gs::simulated>(s.mesh));
@@ -44,8 +44,8 @@ TEST_CASE("moe: the same bits with every number of threads, results and gradient
       {"dropless", {.swiglu = true, .biases = true, .dropless = true}},
       {"dropless in groups, few rows", {.k = 3, .expert_groups = 3, .rows = {1}, .dropless = true}},
   };
-  // Not with shared experts: products of Eigen that are larger than 128^3 are rounded otherwise on several threads. See executor::threads.
-  // Uneven, and large enough that threads share rows, tokens and products.
+  // Without shared experts: on several threads, Eigen's products larger than 128^3 are rounded differently. See executor::threads. Uneven,
+  // and so large that threads share rows, tokens and products.
   const gs::dims dims{{'G', 3}, {'S', 211}, {'M', 67}, {'E', 7}, {'F', 93}};
   for (const auto& [name, o] : cases) {
     CAPTURE(std::string(name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NaN at padding, and at tokens, in layers that know which tokens are padding.
+// NaN at padding, and at tokens, in layers with a padding mask.
 #include <gshard/nn/language_model.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/testing/check_shardings.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// On one device, and with the inputs in every second sharding of two meshes.
+/// One device, and two meshes with every second sharding of the inputs.
 std::vector<gs::testing::setting> settings_of(const gs::testing::traced& t, const gs::dims& dims) {
   std::vector<gs::testing::setting> all{gs::testing::serial(t, dims)};
   for (const std::vector<int>& mesh : {std::vector{2}, std::vector{3, 2}})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pipeline that trains on MPI ranks: the bits of simulated devices, with stages that do not divide by the ranks, too.
+// A pipeline that trains on MPI ranks: the same bits as on simulated devices, also if the ranks do not divide the stages.
 #include "../mpi_world.hpp"
 
 #include <gshard/exec/executable.hpp>
@@ -38,7 +38,7 @@ template <gs::remat_policy Saved, gs::nn::pipeline_plan Plan>
 using step = gs::program<model<Saved, Plan>, mesh, gs::in<"MBF", P<none, none, none>>, gs::in<"">, extent<'M', microbatches>,
                          extent<'S', stages>, extent<'R', rounds>>;
 
-/// The losses of some steps, and the weights after them.
+/// The losses of some steps, and the final weights.
 template <gs::remat_policy Saved, gs::nn::pipeline_plan Plan>
 std::vector<float> trained(const gs::cluster<mesh>& on) {
   gs::executable<step<Saved, Plan>> run(on, {{'M', microbatches}, {'B', 2}, {'F', 3}, {'S', stages}, {'R', rounds}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What pipelines send, and which steps their plans have. static/nn/pipeline.cpp has three plans as constants.
+// The communication of pipelines, and the steps of their plans. static/nn/pipeline.cpp has three plans as constants.
 #include "trained_pipeline.hpp"
 
 #include "../exec/planner.hpp"
@@ -30,8 +30,9 @@ gs::plan_view spread_plan() {
   return planned::plan_of<gs::program<spread<Plan>, mesh, batches, extent<'S', 4>, extent<'M', 8>>>();
 }
 
-/// A tick has one permute, and one in the gradient. Besides: the sums of the results, of the loss and of the weights' gradients. Devices
-/// add the gradients of all ticks before they sum them once. The plan has the stage's product, and two for its gradient.
+/// Checks a plan with one tick. A tick has one permute, and one in the gradient. In addition, there are the sums of the results, of the
+/// loss and of the weights' gradients. Devices add the gradients of all ticks before they sum them once. The plan has the stage's product,
+/// and two for its gradient.
 void check_one_tick(const gs::plan_view& plan, int recomputed = 0) {
   const counts n = count(plan);
   CHECK(n.permutes == 2);
@@ -39,7 +40,7 @@ void check_one_tick(const gs::plan_view& plan, int recomputed = 0) {
   CHECK(n.products == 3 + recomputed);
   CHECK(n.in_order);
 }
-/// The same with all ticks in the plan. There the circular schedule sums weights' gradients in several ticks.
+/// The same for a plan with all ticks. There the circular schedule sums weights' gradients in several ticks.
 void check_all_ticks(const gs::plan_view& plan, int rounds, int microbatches) {
   const counts n = count(plan);
   const int ticks = int(nn::pipeline_options{rounds}.ticks(4, microbatches));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pipelines and their gradients against the same layers one after the other: in every sharding, with remat, with any number of rounds.
+// Compares pipelines and their gradients with the same layers one after the other: in every sharding, with remat, with any number of
+// rounds.
 #include <gshard/nn/pipeline.hpp>
 
 #include "../exec/run_graph.hpp"

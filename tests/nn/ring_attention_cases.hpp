@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Ring attention and its gradients, beside attention on one device.
+// Ring attention and its gradients, compared with attention on one device.
 #include <gshard/exec/executable.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/nn/ring_attention.hpp>

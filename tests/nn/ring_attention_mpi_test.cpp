@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ring attention on MPI ranks: the bits of simulated devices.
+// Ring attention on MPI ranks: the same bits as on simulated devices.
 #include "../mpi_world.hpp"
 #include "ring_attention_cases.hpp"
 

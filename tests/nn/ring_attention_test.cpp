@@ -5,7 +5,7 @@
 
 using namespace ring;
 
-// Forward, the blocks of k and v move on 3 times; backward, so do their gradients.
+// In the forward pass, the blocks of k and v move on 3 times. In the backward pass, their gradients do as well.
 static_assert(around<false>::plan.count(gs::op::collective_permute) == 12 && around<false>::plan.collectives() == 12);
 static_assert(around<true>::plan.count(gs::op::collective_permute) == 12 && around<true>::plan.collectives() == 12);
 static_assert(masked_around::plan.count(gs::op::collective_permute) == 5 && masked_around::plan.collectives() == 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Routers against dense formulations, on one device and on every sharding.
+// Routers compared with dense formulations, on one device and on every sharding.
 #include <gshard/nn/router.hpp>
 
 #include "../exec/run_graph.hpp"
@@ -49,7 +49,7 @@ run_graph::traced routed(const router& r, const std::function<symbols(const scop
 
 double uniform(std::mt19937& gen) { return std::uniform_real_distribution<>(-2, 2)(gen); }
 
-/// Scores of which each token keeps those of its best groups.
+/// Keeps, for each token, the scores of its best groups.
 void keep_best_groups(std::vector<double>& scores, std::int64_t experts, int groups, int count) {
   const std::int64_t size = experts / groups;
   for (std::size_t token = 0; token < scores.size(); token += at(experts)) {
@@ -249,7 +249,7 @@ TEST_CASE("update_bias: the bias of experts with the mean load stays, to the las
     gs::nn::update_bias(m, x[0], 0.5);
     return symbols{gs::sum(x[0])};
   });
-  constexpr std::size_t E = 49;  // of which the reciprocal is rounded
+  constexpr std::size_t E = 49;  // the reciprocal of E is rounded
   std::vector<double> load(E, 7), expected(E, 0);
   load[0] = 8, load[1] = 6;
   expected[0] = -0.5, expected[1] = 0.5;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every policy of a router and of the gating verbs against a dense formulation, with the same random numbers, in 1,000 random groups.
+// Every policy of a router and of the gating verbs, compared with a dense formulation, with the same random numbers, in 1,000 random
+// groups.
 #include <gshard/nn/router.hpp>
 
 #include "../exec/run_graph.hpp"
@@ -33,14 +34,14 @@ namespace {
 constexpr int kinds = 20, runs = 5;  // of G groups each
 constexpr std::int64_t G = 10, M = 2;
 
-/// A router. The gating verbs take `gating` alone.
+/// A router. The gating verbs use only `gating`.
 struct policy {
   gs::gating_options gating{};
   gs::nn::router_options options{};
   bool has_importance = false, has_scores = false, has_mask = true;
 };
 
-/// Sizes, and the numbers that a run is given.
+/// The sizes and inputs of a run.
 struct numbers {
   std::int64_t S, E;
   array x, mask, importance, scores, wg, bias;
@@ -66,7 +67,7 @@ numbers some_numbers(int kind, int run) {
   return n;
 }
 
-/// The keys of the random numbers of a program: of its random tensors in order, and of its gating.
+/// The keys of a program's random numbers: of its random tensors in order, and of its gating.
 struct keys {
   std::vector<std::uint32_t> tensors;
   std::uint32_t gating = 0;
@@ -223,7 +224,7 @@ void check_equal(const arrays& found, const routed& expected) {
 }
 symbols results_of(const gs::gating_result& r) { return {r.combine, r.dispatch, r.load, r.demand, r.overflow, r.aux}; }
 
-/// Runs `program` for `p`, made from a kind, in all kinds, and compares it with `dense`.
+/// Runs `program` for the policies of all kinds, and compares it with `dense`.
 void check_policy(const std::function<policy(int)>& make, const std::function<symbols(const policy&, const scope&, given)>& program,
                   const std::function<routed(const policy&, const numbers&, keys&)>& dense) {
   for (int kind = 0; kind < kinds; ++kind) {
@@ -235,7 +236,7 @@ void check_policy(const std::function<policy(int)>& make, const std::function<sy
       CAPTURE(run);
       const numbers n = some_numbers(kind, run);
       arrays sources{n.x, n.mask, n.importance, n.scores, n.scores};
-      for (double& v : sources[4]) v = std::exp(-v);  // gates of the verbs, in another order than the scores
+      for (double& v : sources[4]) v = std::exp(-v);  // gates for the verbs, in another order than the scores
       if (t.sources() > 5) sources.push_back(n.wg);
       if (t.sources() > 6) sources.push_back(n.bias);
       run_graph::setting s = run_graph::serial(t, n.dims());
@@ -247,7 +248,7 @@ void check_policy(const std::function<policy(int)>& make, const std::function<sy
   }
 }
 
-/// Experts per token, slots, scale and norm of a kind.
+/// The experts per token, slots, scale and norm of a kind.
 policy some_policy(int kind) {
   policy p;
   p.gating.k = 2 + kind % 2;
@@ -277,7 +278,7 @@ void check_route(const change& with) {
       route);
 }
 
-/// The verbs that take gates: with and without mask and scores, so that each operand is found where it is.
+/// The verbs with gates, with and without mask and scores, so that operands have different positions.
 void check_verbs(const change& with) {
   check_policy(
       [&](int kind) {

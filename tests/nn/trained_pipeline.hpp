@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-// A pipeline of products that is trained, and what its plan has: for plans as constants and at run time.
+// A pipeline of products that is trained, and counts of its plan, for plans as constants and at run time.
 namespace trained_pipeline {
 
 namespace gs = gshard;
@@ -38,7 +38,7 @@ using program = gs::program<train<nn::pipeline_options{Rounds, Saved, Plan}>, me
                             extent<'M', Batches>, extent<'R', Rounds>>;
 
 struct counts {
-  int permutes, collectives;  // in loops, and in all
+  int permutes, collectives;  // in loops, and in total
   int products;               // of the stages in the forward pass, and again for the gradient
   bool in_order;              // only sums and permutes, and in loops only permutes
 };

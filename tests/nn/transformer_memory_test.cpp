@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What remat scopes save in a training step of 12 + 12 layers, of the sizes that the guide to memory measures.
+// The memory that remat scopes save in a training step of 12 + 12 layers, with the sizes from the guide to memory.
 #include <gshard/nn/transformer.hpp>
 
 #include <gshard/optim/adam.hpp>
@@ -51,7 +51,7 @@ gs::step_price priced() {
 TEST_CASE("transformer: layers that recompute their activations take at most 0.45 of the memory of 12 + 12 layers that keep them") {
   const auto kept = priced<gs::remat_policy::everything>(), nothing = priced<gs::remat_policy::nothing>(),
              products = priced<gs::remat_policy::products>();
-  CHECK(nothing.parameters == kept.parameters);  // with the state of Adam
+  CHECK(nothing.parameters == kept.parameters);  // including the state of Adam
   CHECK(double(nothing.bytes()) <= 0.45 * double(kept.bytes()));
   CHECK(double(products.bytes()) <= 0.6 * double(kept.bytes()));
   CHECK(double(nothing.peak) <= 0.15 * double(kept.peak));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a training step of the mixture-of-experts Transformer sends. static/nn/transformer.cpp has its forward pass as a constant.
+// The communication of a training step of the mixture-of-experts Transformer. static/nn/transformer.cpp has its forward pass as a constant.
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
@@ -58,7 +58,7 @@ bool all_updated_in_place(const gs::plan_view& p) {
     return q.updated >= 0 && p.lifetimes[std::size_t(q.updated)].root == q.value;
   });
 }
-// The experts' matrices are the only parameters that are sharded; every device holds the rest.
+// The experts' matrices are the only sharded parameters. All others are replicated.
 bool only_experts_are_cut(const gs::plan_view& p) {
   return std::all_of(p.parameters.begin(), p.parameters.end(), [&](const gs::parameter& q) {
     const bool expert = q.name.view().ends_with("moe.wi") || q.name.view().ends_with("moe.wo");
@@ -66,7 +66,7 @@ bool only_experts_are_cut(const gs::plan_view& p) {
   });
 }
 
-/// A number for each pair of positions.
+/// The number of values with a number for each pair of positions.
 int pairs_of_positions(const gs::plan_view& p) {
   int n = 0;
   for (const gs::value& v : p.values) {
@@ -96,7 +96,7 @@ TEST_CASE("transformer: forward, backward and update have four exchanges, gather
   CHECK(step.count(op::all_gather) == 0);
   CHECK(step.count(op::slice) == 0);
   CHECK(sums_of_tensors(step) <= trainables(step));
-  // Only parameters that every device holds need a sum: all but wi and wo of the experts; and the load of the experts, a metric.
+  // Only replicated parameters need a sum, that is, all except wi and wo of the experts. The experts' load, a metric, needs one as well.
   CHECK(sums_of_tensors(step) == trainables(step) - 2 * moe_layers + 1);
   CHECK(step.collectives() == step.count(op::all_to_all) + step.count(op::all_reduce));
   CHECK(soundness::is_sound(step));
@@ -122,7 +122,7 @@ TEST_CASE("transformer: on two axes, exchanges stay within rows of the mesh, and
   const gs::plan_view step = step_on<false, gs::mesh<gs::axis<"data">, gs::axis<"expert">>, P<gs::axes<"data", "expert">, none, none>>();
   CHECK(step.count(op::all_to_all) == 4 * moe_layers);
   CHECK(step.count(op::slice) == 0);
-  // Metrics of a few bytes may be gathered within a row rather than summed over the whole mesh; nothing else is.
+  // Metrics of a few bytes may be gathered within a row instead of summed over the whole mesh. Nothing else is gathered.
   for (const gs::node& s : step.steps) CHECK((s.kind != op::all_gather || step.at(s.input(0)).rank() <= 2));
   CHECK(step.count(op::all_gather) <= 2 * moe_layers);
   CHECK(sums_of_tensors(step) == trainables(step) + 1);

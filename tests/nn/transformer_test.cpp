@@ -60,7 +60,7 @@ history train(int devices, int steps) {
   run.seed = 11;
   history h;
   for (int i = 0; i < steps; ++i) {
-    // The target counts on from the source's first word; lengths vary.
+    // The target repeats the source, which counts from its first word. Lengths vary.
     std::vector<std::int32_t> source(G * B * S, 0), target(G * B * T, 0), next(G * B * T, -1);
     for (std::size_t row = 0; row < G * B; ++row) {
       const std::size_t length = 2 + (row + std::size_t(i)) % (S - 1);
@@ -161,7 +161,8 @@ using encoding = gs::program<memory_of<Stored>, mesh, ids<"GBS">>;
 using whole = gs::program<whole_decoding, mesh, ids<"GBS">, in<"GBSM", P<"expert", none, none, none>>, ids<"GBT">>;
 template <gs::dtype Stored>
 using cached = gs::program<cached_decoding<Stored>, mesh, ids<"GBS">, one_position, in<"", void, std::int32_t>, one_position>;
-/// The keys and values of both attentions in two layers have the type, and decoding sends tokens to the experts and back, and nothing else.
+/// Keys and values of both attentions in two layers have the type `Stored`. Decoding sends tokens to the experts and back, and nothing
+/// else.
 template <gs::dtype Stored>
 void check_plan() {
   const gs::plan_view plan = planned::plan_of<cached<Stored>>();

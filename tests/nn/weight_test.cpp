@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Models whose weights are stored in bf16, against those with float weights of equal values: the same bits in results, and in training.
+// Models with weights in bf16, compared with float weights of equal values: the same bits in results and in training.
 #include <gshard/nn/weight.hpp>
 
 #include <gshard/exec/parameter_access.hpp>
@@ -71,8 +71,8 @@ bool agree(const std::vector<float>& a, const std::vector<float>& b, float toler
   return all;
 }
 
-/// Two steps of training with the weights in bf16, and with their values in float. The results are the same, or differ by a rounding: a
-/// cast decides in which order the gradients of a table with several readers are added.
+/// Two steps of training, with the weights in bf16 and with their values in float. The results are equal, or differ by a rounding: a cast
+/// determines the order in which the gradients of a table with several readers are added.
 template <gs::fixed_string First, auto Stored, auto Full>
 void compare(const std::vector<int>& devices, float tolerance = 0) {
   const auto on = gs::simulate<mesh>(devices);
@@ -103,7 +103,7 @@ void compare(const std::vector<int>& devices, float tolerance = 0) {
       const std::vector<float> rest = gs::to_global<float>(in_bf16, "adam.rest." + name), moved = gs::to_global<float>(in_float, name);
       std::transform(master.begin(), master.end(), rest.begin(), master.begin(), [](float w, float r) { return w + r; });
       CHECK(agree(master, moved, tolerance));
-      gs::set_global<float>(in_float, name, values(name));  // the next step of the model with float weights begins with rounded ones
+      gs::set_global<float>(in_float, name, values(name));  // the next step of the model with float weights starts with rounded ones
       gs::set_global<float>(in_bf16, "adam.rest." + name, std::vector<float>(rest.size()));
     }
   }

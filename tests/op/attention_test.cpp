@@ -14,7 +14,7 @@ using every_spec::numbers, every_spec::operand;
 using gs::none, gs::P;
 
 TEST_CASE("attention, causal or not, with every sharding") {
-  // [batch 2, 4 queries or keys, 2 heads, 3 deep]
+  // [batch 2, 4 queries or keys, 2 heads, depth 3]
   const std::vector<double> x = numbers<double>(2 * 4 * 2 * 3);
   const auto at = [&](std::size_t b, std::size_t t, std::size_t h, std::size_t d) { return x[((b * 4 + t) * 2 + h) * 3 + d]; };
   for (const bool causal : {false, true}) {

@@ -31,7 +31,7 @@ std::int64_t bytes_received(const auto& on) {
   return bytes;
 }
 
-/// x along dim `along` of [n, m], in whatever layouts; nothing is sent.
+/// Broadcasts x along a dim of [n, m], with any layouts. Nothing is sent.
 template <class Spec, class LikeSpec>
 void check_lines(const std::vector<int>& extents, std::int64_t n, std::int64_t m) {
   const auto on = gs::simulate<mesh>(extents);

@@ -66,18 +66,18 @@ TEST_CASE("mpi: operations that are used again tell all what is wrong on one ran
   check_again();
   check_again();
 
-  // Operands that do not fit.
+  // Operands with mismatched extents.
   const std::string misfit = complaint([&] { product(3, 4, last ? 5 : 4); });
   CHECK(misfit.find("ab,bc->ac: dim 0 of operand 1 has extent 5, an earlier operand has 4 there") != std::string::npos);
   check_again();
 
-  // Other extents than elsewhere, each of them known to some.
+  // Other extents on one rank, where every rank already has the program.
   CHECK(product(7, 4, 4) == std::vector(14, 4.0f));
   const std::string other = complaint([&] { gs::einsum<"ab,bc->ac">(whole(on, last ? 7 : 3, 4, 1), whole(on, 4, 2, 1)); });
   if (!alone) CHECK(other.find("the processes disagree on the extent of dim 'A'") != std::string::npos);
   check_again();
 
-  // Another operation than elsewhere.
+  // Another operation on one rank.
   const auto x = whole(on, 3, 3, 1);
   gs::einsum<"ab->ba">(x);
   const std::string otherwise = complaint([&] {
@@ -90,7 +90,7 @@ TEST_CASE("mpi: operations that are used again tell all what is wrong on one ran
   }
   check_again();
 
-  // One rank that has to make what the others kept.
+  // One rank has to make a program that the others have kept.
   if (last)
     for (std::size_t i = 0; i < gs::detail::lru_cache::most; ++i) on.kept().put_back(std::make_unique<filler>());
   check_again();

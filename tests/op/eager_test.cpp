@@ -22,8 +22,7 @@
 namespace gs = gshard;
 using gs::axes, gs::none, gs::P;
 
-// An operation is planned on a mesh of the axes that its specs name, each once, whatever else the cluster
-// has.
+// An operation is planned on a mesh with the axes that its specs name, each once, for any other axes of the cluster.
 using three_axes = gs::detail::mesh_of<P<axes<"b", "a">, none>, P<none, "a">, P<"c">>;
 static_assert(three_axes::shape.rank() == 3 && three_axes::shape.name(0) == "b" &&
               three_axes::shape.name(1) == "a" && three_axes::shape.name(2) == "c");
@@ -104,7 +103,7 @@ TEST_CASE("results own their memory, and hold their cluster, whatever is kept") 
     CHECK(gs::to_global(first) == std::vector{1.0f, 3.0f, 2.0f, 4.0f});
     CHECK(first.on().kept().size() == 2);
   }
-  CHECK(alive.expired());  // what a cluster keeps does not keep the cluster
+  CHECK(alive.expired());  // kept programs do not keep the cluster alive
 }
 
 TEST_CASE("threads may work on one device at the same time") {
@@ -155,7 +154,7 @@ TEST_CASE("one program that two threads run at the same time, on one device or o
     run.engine().hook = [&](const gs::node&, bool) {
       if (!std::exchange(tried, true)) std::thread([&] { said = complaint([&] { run(std::vector(4, 9.0f)); }); }).join();
     };
-    CHECK(gs::to_global(run(std::vector(4, 3.0f))) == std::vector(4, 6.0f));  // its input stays
+    CHECK(gs::to_global(run(std::vector(4, 3.0f))) == std::vector(4, 6.0f));  // its input is unchanged
     CHECK(said == std::string(devices == 1 ? "program" : "cluster") + ": one thread at a time may use it; two do at the same time");
   }
 }

@@ -37,7 +37,7 @@ struct matrices {
   }
 };
 
-/// The product of two matrices in these layouts has this type, and is right on every mesh.
+/// Checks that the product of two matrices in these layouts has this type, and is right on every mesh.
 template <class A, class B, class Result>
 void check_product() {
   for (const std::vector<int>& e : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 3}, {2, 2}, {2, 3}}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Verbs on tensors outside of programs, over shardings and meshes: all give the numbers of one device.
+// Verbs on tensors outside of programs, over shardings and meshes: all give the same numbers as one device.
 
 #include <gshard/op/reshard.hpp>
 #include <gshard/tensor/tensor.hpp>
@@ -32,7 +32,7 @@ inline std::vector<std::int32_t> numbers<std::int32_t>(std::size_t n) {
   return v;
 }
 
-/// An operand: its extents, and the specs that it is tried with.
+/// An operand: its extents, and the specs to try.
 template <class T, class... Specs>
 struct operand {
   using element = T;

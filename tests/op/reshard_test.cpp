@@ -24,7 +24,7 @@ std::vector<float> numbers(std::int64_t n) {
   return v;
 }
 
-/// Every shard holds the part of the whole that it says it holds.
+/// Checks that every shard has the part of the whole that its offsets state.
 template <class T, class Spec>
 bool holds_parts_of(const tensor<T, Spec>& t, const std::vector<T>& whole) {
   bool same = true;

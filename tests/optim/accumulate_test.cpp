@@ -42,7 +42,7 @@ using parts = gs::program<in_parts, mesh, in<"NBM", P<none, "data", none>, doubl
                           in<"", void, double>, gs::element<double>, gs::extent<'N', Parts>, gs::combine_up_to<0>>;
 using whole = gs::program<at_once, mesh, in<"BM", P<"data", none>, double>, in<"B", P<"data">, double>, in<"", void, double>,
                           gs::element<double>, gs::combine_up_to<0>>;
-// One reduction for each parameter, and one for the loss, whatever the number of micro-batches.
+// One reduction for each parameter, and one for the loss, for any number of micro-batches.
 static_assert(parts<4>::plan.count(op::all_reduce) == 3 && parts<4>::plan.collectives() == 3);
 static_assert(parts<1>::plan.collectives() == 3 && whole::plan.count(op::all_reduce) == whole::plan.collectives());
 
@@ -107,7 +107,7 @@ TEST_CASE("accumulate: weights make any split of a batch the whole batch, also i
     for (int i = 0; i < 15; ++i) sources[2].push_back(std::cos(i));
     const run_graph::arrays whole = labelled_batch(1, 1, sources);
     CHECK((std::abs(whole[0][0]) > 0.1) == (real_rows > 0));
-    if (real_rows == 0)  // not NaN, which would equal itself below
+    if (real_rows == 0)  // not NaN, which would compare equal below
       for (std::size_t i = 0; i < 2; ++i) CHECK(whole[i] == run_graph::array(whole[i].size(), 0));  // the loss, and its gradient
     for (const int parts : {1, 2, 3, 4, 6, 12})
       for (const int devices : {1, 2, 3}) {
@@ -116,7 +116,7 @@ TEST_CASE("accumulate: weights make any split of a batch the whole batch, also i
         CAPTURE(devices);
         CHECK(run_graph::distance(labelled_batch(parts, devices, sources), whole) <= 1e-13);
       }
-    // The test would find weights that have no effect.
+    // Without weights the test fails.
     if (real_rows == 7) CHECK(run_graph::distance(labelled_batch(3, 1, sources, false), whole) > 1e-3);
   }
 }

@@ -22,7 +22,7 @@ using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 namespace {
 
-/// A matrix, a stack of matrices, a vector and a scalar, whose layouts shard rows, columns and the stack.
+/// A matrix, a stack of matrices, a vector and a scalar. Their layouts shard rows, columns and the stack.
 template <class MatrixSpec, class StackSpec, const gs::adafactor& Settings, bool OwnRate = false>
 inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto w = m.param("w", "BC", MatrixSpec{}, gs::init::normal(1));
@@ -50,7 +50,7 @@ inline constexpr gs::adafactor plain{.relative = false}, paper{}, averaging{.cli
 constexpr std::size_t A = 7, B = 5, C = 3, E = 2;
 
 struct tensor {
-  std::size_t batch, rows, cols;  // of a vector and a scalar: cols numbers
+  std::size_t batch, rows, cols;  // for a vector and a scalar: cols numbers
   std::vector<double> p, m, r, c;
   bool factored = rows > 0;
 };

@@ -23,7 +23,7 @@ namespace {
 
 inline constexpr gs::adam settings{.beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.05};
 
-/// |x w - y|^2 over a batch that is sharded, so that the gradient of w is a partial sum.
+/// |x w - y|^2 over a sharded batch, so that the gradient of w is a partial sum.
 inline constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
   auto w = m.param("w", "BC", gs::init::normal(1));
   auto error = gs::einsum<"ab,bc->ac">(x, w) - y;
@@ -56,7 +56,7 @@ using two =
 
 std::vector<double> parameter(const gs::executor& run, std::string_view name) {
   const gs::parameter_store::entry& e = *run.store().find(name);
-  const double* data = e.value.as<double>(0);  // replicated here
+  const double* data = e.value.as<double>(0);  // w is replicated
   return {data, data + e.value.elements(0)};
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("adam moves every trainable parameter, those without a gradient not at
   const auto on = gs::simulate<mesh>(2);
   gs::executable<two> run(on, {{'B', 3}});
   CHECK(run(std::vector<double>{1, 2, 3}, std::vector{0.1}).item() == 12);
-  // The first step of Adam is the rate against the gradient's sign.
+  // The first step of Adam is the rate, against the gradient's sign.
   for (const double v : parameter(run.engine(), "a")) CHECK(v == doctest::Approx(0.9).epsilon(1e-6));
   CHECK(parameter(run.engine(), "deep.b")[0] == doctest::Approx(1.9).epsilon(1e-6));
   CHECK(parameter(run.engine(), "unused") == std::vector<double>(3, 3.0));

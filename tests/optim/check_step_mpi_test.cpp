@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The same error on every rank, and the same skipped steps.
+// Every rank throws the same error and skips the same steps.
 #include <gshard/optim/check_step.hpp>
 
 #include <gshard/tensor/mpi_cluster.hpp>

@@ -19,7 +19,7 @@ void on_every_mesh(F check) {
   }
 }
 
-// Terms of the loss that the program returns are checked, too; other outputs are not.
+// Terms of the loss that the program returns are checked as well. Other outputs are not checked.
 inline constexpr auto terms = [](auto& m, auto x, auto rate) {
   const auto w = m.param("w", "A", gs::init::constant(1));
   const auto first = gs::sum(w * x), second = gs::sum(w * w), other = gs::sum(x);
@@ -34,7 +34,7 @@ static_assert(of_terms.outputs[0].is_loss && of_terms.outputs[1].is_loss && !of_
 
 namespace {
 
-// A skipped step updates no variable, whether it is updated before or after the optimizer: select(skipped, old, next).
+// A skipped step updates no variable, neither before nor after the optimizer: select(skipped, old, next).
 inline constexpr auto with_variables = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "A", gs::init::zeros());
   auto before = m.variable("before", "A", gs::init::zeros()), after = m.variable("after", "", gs::init::zeros(), gs::dtype::i32);

@@ -26,7 +26,7 @@ using gs::in, gs::none, gs::op, gs::P;
 namespace {
 
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
-/// Gradients that are whole, sharded, and partial sums.
+/// Gradients that are replicated, sharded, and partial sums.
 inline constexpr auto clipped = [](auto&, auto a, auto b, auto c) {
   const auto sums = gs::einsum<"AB->B">(b);
   const auto g = gs::clip_by_global_norm(std::array<gs::symbol, 3>{a, sums, c}, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Training whose gradients travel in bf16 with error feedback: the bits of simulated devices, parameters, moments and residuals.
+// Training whose gradients are sent in bf16 with error feedback: parameters, moments and residuals have the same bits as on simulated
+// devices.
 #include "../mpi_world.hpp"
 
 #include <gshard/exec/executable.hpp>

@@ -69,7 +69,7 @@ std::int64_t bytes_of_sums(const gs::plan_view& p) {
 TEST_CASE("gradient_wire: the plan sums gradients in half of the bytes, and residuals are state with a block per device") {
   const gs::plan_view full = planned::plan_of<step<gradient_wire::full>>(), half = planned::plan_of<step<gradient_wire::bf16>>(),
                       fed = planned::plan_of<step<gradient_wire::bf16_with_feedback>>();
-  const std::int64_t loss = 4 * 3;  // one float of each other device
+  const std::int64_t loss = 4 * 3;  // one float from each other device
   CHECK(bytes_of_sums(full) - loss == 2 * (bytes_of_sums(half) - loss));
   CHECK(bytes_of_sums(half) == bytes_of_sums(fed));
   CHECK(half.count(op::feedback) == 0);
@@ -100,7 +100,7 @@ TEST_CASE("gradient_wire: training reaches the loss of float within 2 %, on any 
 
 namespace {
 
-/// Adds to w what devices sent of the sum of the rows of x. Adam would hide the sizes of gradients.
+/// Adds to w the gradient that devices sent, the sum of the rows of x. Adam would hide the sizes of gradients.
 template <bool Feeds>
 inline constexpr auto accumulate = [](auto& m, auto x) {
   auto w = m.param("w", "M", gs::init::zeros());
@@ -217,5 +217,5 @@ TEST_CASE("gradient_wire: a price of the plan has the halved sums") {
   const std::vector<int> axes{4};
   const auto seconds = [&](const gs::plan_view& plan) { return gs::price(plan, plan.bind(sizes, axes), slow).communicate; };
   const double full = seconds(planned::plan_of<step<gradient_wire::full>>()), half = seconds(planned::plan_of<step<gradient_wire::bf16>>());
-  CHECK(half < 0.6 * full);  // the inputs stay as they are
+  CHECK(half < 0.6 * full);  // the inputs are unchanged
 }

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-/// Training steps in which numbers are not finite, on simulated devices and on MPI ranks.
+/// Training steps with non-finite numbers, on simulated devices and on MPI ranks.
 namespace not_finite_step {
 
 namespace gs = gshard;
@@ -36,7 +36,7 @@ inline constexpr auto loss_of = [](auto& m, auto x, auto y, auto n1, auto n2, au
   const auto w2 = m.scope("deep").param("w2", "H", gs::init::normal(0.5));
   const auto h = gs::dropout(gs::map<[](auto v) { return gs::tanh(v); }>(gs::einsum<"BM,MH->BH">(x, w1)), 0.25);
   const auto error = gs::einsum<"BH,H->B">(h, w2) - y;
-  // The gradients with respect to w1 and w2 have n1 and n2 as terms; `extra` is a term of the loss alone.
+  // The gradients with respect to w1 and w2 have n1 and n2 as terms. `extra` is a term of only the loss.
   const auto square = gs::mean(error * error), first = gs::sum(w1 * n1), second = gs::sum(w2 * n2);  // in one order
   return square + first + second + extra;
 };
@@ -69,7 +69,7 @@ class trainer {
   explicit trainer(const gs::any_cluster& on) : store(on, 7), run(on, sizes, store) {}
 
   float step(const batch& b) { return float(run(b.x, b.y, b.n1, b.n2, b.extra, b.rate).item()); }
-  /// The step and text of the not_finite_error of a step, if it throws one.
+  /// The step and text of a step's not_finite_error, if it throws one.
   std::optional<std::pair<std::uint32_t, std::string>> refusal(const batch& b) {
     try {
       step(b);
@@ -92,12 +92,12 @@ class trainer {
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 inline constexpr std::int64_t row = 3;
 
-/// A batch that makes something not finite, and how the error names it.
+/// A batch with a non-finite number, and its name in the error.
 struct injection {
   batch bad;
   std::string named;
 };
-/// `model_devices`: the extent of the axis over which H is sharded. The first devices of the mesh hold all of it.
+/// `model_devices`: the extent of the axis over which H is sharded. The first devices of the mesh have all of it.
 inline std::vector<injection> injections(int model_devices, bool factored) {
   std::vector<injection> all;
   for (const float number : {std::nanf(""), infinity, -infinity})
@@ -119,7 +119,8 @@ inline std::vector<injection> injections(int model_devices, bool factored) {
   return all;
 }
 
-/// The run of a bad batch throws the same error everywhere, and the state before it can be restored. Losses of training go on as before.
+/// The run of a bad batch throws the same error everywhere. After the earlier state is restored, the losses continue as without the bad
+/// batch.
 template <bool Factored>
 void check_stop(const gs::any_cluster& on) {
   const int model_devices = on.extent(1);
@@ -142,7 +143,7 @@ void check_stop(const gs::any_cluster& on) {
   }
 }
 
-/// With bad batches among others, the state and all losses are those of a run without the bad ones, to the bit.
+/// With bad batches in between, the state and all losses equal those of a run without them, to the bit.
 template <bool Factored>
 void check_skip(const gs::any_cluster& on) {
   trainer<program<gs::not_finite::skip, Factored>> t(on), other(on);
@@ -163,7 +164,7 @@ void check_skip(const gs::any_cluster& on) {
   }
   CHECK(skipped == 27);
   CHECK(t.store.steps() > 10);
-  // A parameter that an update spoils cannot be taken back.
+  // An update that made a parameter non-finite cannot be undone.
   batch spoils(0);
   spoils.rate = {infinity};
   const auto refused = t.refusal(spoils);
@@ -190,7 +191,7 @@ void check_equal_policies(const gs::any_cluster& on) {
   CHECK(ignore.store.steps() == 6);
 }
 
-/// A parameter that is not finite is named, however it became so.
+/// A non-finite parameter is reported, whatever its cause.
 inline void check_spoilt_parameter(const gs::any_cluster& on) {
   for (const char* const name : {"w1", "deep.w2"}) {
     trainer<program<gs::not_finite::stop>> t(on);

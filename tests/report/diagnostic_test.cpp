@@ -67,7 +67,7 @@ TEST_CASE("a fault as text: its line and the scope around it") {
   d.given = gs::dtype::f64;
   d.taken = gs::only(gs::dtype::f32);
   d.name_place(12, "attention");
-  d.name_place(13, "feed-forward");  // the first place stays
+  d.name_place(13, "feed-forward");  // the first place remains
   CHECK(gs::describe(d) ==
         "an operand has another element type than the operation takes (\"map\", operand 1: f32 expected, f64 given, line 12 in \"attention\")");
   gs::diagnostic of_long_scope = problem(fault::wrong_type, "map", {}, 1);

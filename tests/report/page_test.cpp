@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-// What the page does in a browser is tested in tests/browser.
+// tests/browser tests the page in a browser.
 namespace gs = gshard;
 
 namespace {
@@ -36,7 +36,7 @@ TEST_CASE("a page holds the document of its run, and needs nothing from elsewher
   CHECK(page.starts_with("<!doctype html>"));
   CHECK(count(page, "<script") == 2);
   CHECK(count(page, "</script>") == 2);
-  CHECK(count(page, "http") == 1);  // the name of SVG
+  CHECK(count(page, "http") == 1);  // the XML namespace of SVG
   for (const char* forbidden : {"src=", "@import", "url(", "https:", "<link rel=\"stylesheet"}) CHECK_FALSE(contains(page, forbidden));
   CHECK(count(page, "role=\"tab\"") == 9);
   CHECK(count(page, "role=\"tabpanel\"") == 9);

@@ -17,7 +17,7 @@ namespace gs = gshard;
 TEST_CASE("a run as one document: its numbers are those of the record, its words those of the plan") {
   const sample::run& sample = sample::small();
   const gs::run_record& run = sample.record;
-  // Through text, as a reader has it.
+  // Through text, as a reader gets it.
   const auto d = nlohmann::json::parse(gs::text_of_json(gs::run_json(run, sample::plan, sample.sizes, sample::sweep())));
   CHECK(d["format"] == "gshard run 1");
   CHECK(d["seconds"] == run.seconds);

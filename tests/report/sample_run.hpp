@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-// A training step of a mixture of experts, and what a simulated run of it might leave: the numbers of steps are those of the planner's
-// prices, the rest is made up.
+// A training step of a mixture of experts, and a made-up record of its simulated run. The numbers of steps are from the planner's prices.
 namespace sample {
 
 namespace gs = gshard;
@@ -52,7 +51,7 @@ inline gs::step_part part_of(const gs::node& step) {
   }
 }
 
-/// Every link of a torus, some with more to carry than others.
+/// Every link of a torus, some with higher loads than others.
 inline std::vector<gs::link_load> links_of(const std::vector<int>& chips) {
   std::vector<gs::link_load> links;
   int stride = 1, all = 1;
@@ -70,7 +69,7 @@ inline std::vector<gs::link_load> links_of(const std::vector<int>& chips) {
   return links;
 }
 
-/// data x expert devices, two to a chip.
+/// data x expert devices, two per chip.
 inline run make(int data, int expert, std::vector<int> chips) {
   const gs::machine machine{61.5e12, 450e9, 35e9, 5e-6};
   run r;

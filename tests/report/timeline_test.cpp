@@ -22,18 +22,18 @@ namespace gs = gshard;
 
 namespace {
 
-/// As Perfetto reads a time: what is left of a nanosecond is cut off.
+/// A time as Perfetto reads it: truncated to whole nanoseconds.
 std::int64_t nanoseconds(const nlohmann::json& microseconds) {
   REQUIRE(microseconds.is_number());
   return microseconds.is_number_integer() ? microseconds.get<std::int64_t>() * 1000 : std::int64_t(microseconds.get<double>() * 1000.0);
 }
 
-/// What the importer of Perfetto (src/trace_processor/importers/json) and the description of the format ask of a trace.
+/// Checks what Perfetto's importer (src/trace_processor/importers/json) and the description of the format require of a trace.
 void check_trace(const nlohmann::json& trace) {
   REQUIRE(trace.is_object());
   REQUIRE(trace["traceEvents"].is_array());
-  std::map<std::int64_t, std::int64_t> process_of;  // by thread: some versions know it by its number alone
-  std::map<std::int64_t, std::vector<std::int64_t>> open;  // by thread: ends of the spans that are not over
+  std::map<std::int64_t, std::int64_t> process_of;  // by thread: some versions identify it by its number alone
+  std::map<std::int64_t, std::vector<std::int64_t>> open;  // by thread: ends of open spans
   std::map<std::int64_t, std::int64_t> last, last_sample;
   std::set<std::int64_t> named_processes, named_threads;
   for (const auto& e : trace["traceEvents"]) {
@@ -81,7 +81,7 @@ void check_trace(const nlohmann::json& trace) {
     while (!ends.empty() && ends.back() <= begin && !(ends.back() == begin && duration == 0)) ends.pop_back();
     CHECK((ends.empty() || end <= ends.back()));
     ends.push_back(end);
-    CHECK(ends.size() <= 512);  // more depth is dropped
+    CHECK(ends.size() <= 512);  // Perfetto drops deeper spans
     for (const auto& argument : e["args"]) CHECK(argument.is_primitive());
   }
   for (const auto& [thread, process] : process_of) CHECK(named_processes.contains(process));

@@ -60,7 +60,7 @@ TEST_CASE("assign_readers: every pair of meshes: a device reads at most 1.1 time
       std::vector<detail::loaded_block> blocks = blocks_of(plan);
       detail::assign_readers(blocks, std::vector(std::size_t(from), first(to)), to);
       for (const std::int64_t bytes : loads(blocks, to)) CHECK(double(bytes) * to <= 1.1 * double(total));
-      CHECK(std::ranges::is_sorted(blocks, {}, &detail::loaded_block::reader));  // successive blocks of a part
+      CHECK(std::ranges::is_sorted(blocks, {}, &detail::loaded_block::reader));  // consecutive blocks of a part
     }
   }
 }

@@ -122,7 +122,7 @@ TEST_CASE("checkpoint check: the directories of several hosts have all parts tog
   std::string copy = content_of(b + "/part-00001.bin");
   copy.back() = char(copy.back() ^ 1);
   set_content(b + "/part-00001.bin", copy);
-  CHECK(faults_in({a, b}).size() == 1);  // a damaged copy beside a good one
+  CHECK(faults_in({a, b}).size() == 1);  // a damaged copy next to a good one
   gs::manifest m = gs::detail::parse_manifest(content_of(b + "/manifest.json"));
   m.seed = 2;
   set_content(b + "/manifest.json", gs::detail::text_of(m));

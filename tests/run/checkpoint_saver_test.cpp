@@ -32,8 +32,8 @@ TEST_CASE("checkpoint_saver: what is saved is the store at the start, not what i
     latin1.settings["name"] = "Andr\xe9";
     saver.start({9, 0}, latin1, nullptr, {});
     CHECK(saver.poll(true)->problem.find("is not UTF-8") != std::string::npos);
-    CHECK_FALSE(saver.equals_last());  // what was copied for the failed save is not saved
-    saver.start({10, 0}, m, nullptr, {});  // lost with the saver
+    CHECK_FALSE(saver.equals_last());  // the copy for the failed save is not saved
+    saver.start({10, 0}, m, nullptr, {});  // lost together with the saver
   }
   run_stores::set_step(store, 0);
   gs::checkpointer checkpoints(store, dir / "run");

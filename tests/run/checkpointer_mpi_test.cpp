@@ -29,7 +29,7 @@ namespace {
 using namespace run_stores;
 
 bool is_leader() { return mpi_world::rank() == 0; }
-/// A mesh on the first `ranks` ranks; nothing on the others.
+/// A mesh on the first `ranks` ranks. Nothing on the others.
 std::optional<gs::any_cluster> on_first(int ranks, const std::vector<int>& extents) {
   MPI_Comm some = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, mpi_world::rank() < ranks ? 0 : MPI_UNDEFINED, mpi_world::rank(), &some);
@@ -40,7 +40,7 @@ std::optional<gs::any_cluster> on_first(int ranks, const std::vector<int>& exten
 }
 gs::any_cluster on_all() { return *on_first(mpi_world::ranks(), {mpi_world::ranks()}); }
 
-/// The complaint, which every rank has or none.
+/// The text of the error. All ranks throw, or none.
 template <class F>
 std::string complaint_of_all(F f) {
   const std::string said = complaint(f);
@@ -58,11 +58,11 @@ void run(const gs::parameter_store& store, gs::checkpointer& checkpoints, std::u
   }
 }
 
-/// Each rank's own disk: its directory, which others do not see.
+/// Each rank's own disk: a directory that the others do not see.
 struct disks {
   shared_scratch dir;
   std::string mine(int per_disk = 1) const { return dir / ("disk" + std::to_string(mpi_world::rank() / per_disk)) + "/run"; }
-  /// A disk is lost: replaced by an empty one.
+  /// Replaces a lost disk by an empty one.
   void lose(int disk) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (is_leader()) fs::remove_all(dir / ("disk" + std::to_string(disk)));
@@ -317,7 +317,7 @@ TEST_CASE("checkpointer, mpi: the disk of any one host may be lost") {
       CHECK(back->step == 5);
       CHECK(back->refused.empty());
       CHECK(is_step(store, 5));
-      run(store, checkpoints, 6, 7);  // and the run goes on, on an empty disk
+      run(store, checkpoints, 6, 7);  // the run continues on an empty disk
       checkpoints.finish();
       MPI_Barrier(MPI_COMM_WORLD);
       CHECK(names_in(own.mine(per_disk)) == texts{"finished", "latest", "step-0000000006", "step-0000000007"});
@@ -362,7 +362,7 @@ TEST_CASE("checkpointer, mpi: a manifest that the leader cannot make fails on al
   CHECK(others.save());
 }
 
-// As when a host was away: its disk has a checkpoint of the same step, of which no other disk has a part.
+// As if a host had been away: its disk has a checkpoint of the same step, and no other disk has a part of it.
 TEST_CASE("checkpointer, mpi: a manifest whose parts are not all there does not hide another one of that step") {
   if (mpi_world::ranks() < 2) return;
   const disks own;

@@ -43,7 +43,7 @@ using namespace run_stores;
 gs::parameter_store store_on(const std::vector<int>& mesh, std::uint64_t seed = 1, std::uint32_t step = 0) {
   return make(stores::simulated(mesh), seed, step);
 }
-/// Runs steps first to last, without a computation.
+/// Runs steps first to last, without computing.
 void run(const gs::parameter_store& store, gs::checkpointer& checkpoints, std::uint32_t first, std::uint32_t last) {
   for (std::uint32_t step = first; step <= last; ++step) {
     set_step(store, step);
@@ -95,7 +95,7 @@ TEST_CASE("checkpointer: caches are in no checkpoint; a program that has some ma
         if (saved_with) stores::add(store, cache, gs::sharding::replicated(2));
         gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
         CHECK(checkpoints.save());
-        // A decoding program comes between two checkpoints.
+        // A decoding program runs between two checkpoints.
         if (!saved_with) stores::add(store, cache, gs::sharding::replicated(2));
         for (std::byte* const shard : store.find(cache.name)->value.data) std::memset(shard, 9, 64 * 3 * 4);
         store.set_steps(8);
@@ -115,7 +115,7 @@ TEST_CASE("checkpointer: caches are in no checkpoint; a program that has some ma
           CHECK(std::all_of(shard, shard + 64 * 3 * 4, [](std::byte b) { return b == std::byte{5}; }));
         store.forget(cache.name);
       }
-      store.set_steps(7);  // that of the tensors
+      store.set_steps(7);  // the step of the tensors
       CHECK(is_step(store, 7));
     }
 }
@@ -251,7 +251,7 @@ TEST_CASE("checkpointer: a state that the program does not keep is not lost") {
   }
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
-  CHECK(checkpoints.resume()->step == 7);  // a program may load, and do without
+  CHECK(checkpoints.resume()->step == 7);  // a program may load it and ignore the state
   REQUIRE(said.size() == 1);
   CHECK(contains(said[0], "has a state \"position\" that the program does not keep: it is not restored, and the program cannot save"));
   set_step(store, 8);
@@ -312,7 +312,7 @@ TEST_CASE("checkpointer: falls back to the newest valid one, and says why") {
   CHECK(contains(back->refused[3], "No such file"));
   CHECK(said[0].starts_with("gshard: checkpoint " + (dir / "run/step-0000000006") + " is refused: "));
 
-  run(store, checkpoints, 3, 4);  // names that are taken; damaged ones go when their steps are done again
+  run(store, checkpoints, 3, 4);  // these names exist; damaged ones are removed when their steps are done again
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000003.1", "step-0000000004.1", "step-0000000005", "step-0000000006"});
   const gs::parameter_store again = store_on({2});
   CHECK(gs::checkpointer(again, dir / "run", telling(said)).resume()->name == "step-0000000004.1");
@@ -359,7 +359,7 @@ TEST_CASE("checkpointer: whatever is in place of a file of the newest checkpoint
       fs::rename(newest + name, newest + name + ".before");
       other(newest + name);
       fs::current_path(here);
-      const bool empty_directory = name.empty() && std::string_view(kind).starts_with("a directory");  // of a save that was never finished
+      const bool empty_directory = name.empty() && std::string_view(kind).starts_with("a directory");  // of an unfinished save
       texts said;
       const gs::parameter_store store = store_on({3});
       gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
@@ -370,7 +370,7 @@ TEST_CASE("checkpointer: whatever is in place of a file of the newest checkpoint
       CHECK(back->refused.size() == (empty_directory ? 0 : 1));
       CHECK(said.size() == (empty_directory ? 0 : 1));
       if (!empty_directory) CHECK(contains(said[0], "checkpoint " + newest + " is refused: "));
-      run(store, checkpoints, 2, 3);  // the run goes on, and what it does not know stays
+      run(store, checkpoints, 2, 3);  // the run continues, and leaves unknown files alone
       const gs::parameter_store again = store_on({2});
       CHECK(gs::checkpointer(again, dir / "run", telling(said)).resume()->step == 3);
       if (kind == std::string("a directory with a file")) CHECK(content_of(newest + name + "/mine") == "1");
@@ -701,7 +701,7 @@ TEST_CASE("checkpointer: a save in another floating-point environment than that 
     CHECK(!fs::exists(dir / "run/latest"));
     CHECK(checkpoints.save());
   }
-  const float_modes::mode now(FE_DOWNWARD);  // before the cluster is made, so it is meant
+  const float_modes::mode now(FE_DOWNWARD);  // set before the cluster is made, so it is intended
   texts said;
   const gs::parameter_store store = store_on({2}, 1, 8);
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
@@ -753,7 +753,7 @@ TEST_CASE("checkpointer: a request to stop saves and ends the loop") {
   std::raise(SIGTERM);
   CHECK_FALSE(checkpoints.after_step());
   CHECK(checkpoints.last() == dir / "run/step-0000000014");
-  CHECK_FALSE(checkpoints.after_step());  // nothing has changed: no other checkpoint
+  CHECK_FALSE(checkpoints.after_step());  // nothing has changed: no new checkpoint
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000010", "step-0000000014"});
 }
 
@@ -766,7 +766,7 @@ TEST_CASE("checkpointer: the end marker") {
     checkpoints.keep_state(
         "calls", [&] { return std::to_string(calls / 2); }, [](std::string_view) {});
     CHECK(checkpoints.save());
-    checkpoints.finish();  // the same content: not saved again
+    checkpoints.finish();  // the same content is not saved again
     CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007"});
     calls = 2;
     checkpoints.finish();  // a state has changed
@@ -779,12 +779,12 @@ TEST_CASE("checkpointer: the end marker") {
   again.keep_state(
       "calls", [] { return "1"; }, [](std::string_view) {});
   CHECK(again.resume()->step == 7);
-  CHECK(fs::exists(dir / "run/finished"));  // a program that only loads leaves it
-  again.finish();                           // the content that was loaded: not saved again
+  CHECK(fs::exists(dir / "run/finished"));  // a program that only loads does not remove it
+  again.finish();                           // the loaded content is not saved again
   CHECK(names_in(dir / "run") == texts{"finished", "latest", "step-0000000007.2"});
   store.set_steps(8);
   CHECK(again.save());
-  CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run goes on
+  CHECK_FALSE(fs::exists(dir / "run/finished"));  // the run continues
   set_content(dir / "run/finished", "a file of the user");
   CHECK(contains(complaint([&] { again.finish(); }), "it is not overwritten"));
   CHECK(content_of(dir / "run/finished") == "a file of the user");
@@ -816,7 +816,7 @@ TEST_CASE("checkpointer: a step that is saved again replaces its checkpoint: tho
     CHECK(names_in(path) == wanted);
     CHECK(fs::read_symlink(path + "/latest") == "step-0000000004.2");
 
-    // Directories with several checkpoints of a step are those of older versions of the library.
+    // Older versions of the library left directories with several checkpoints of one step.
     fs::copy(path + "/step-0000000004.2", path + "/step-0000000004.1", fs::copy_options::recursive);
     const gs::parameter_store again = store_on({3});
     gs::checkpointer checkpoints(again, path, {.keep = keep});
@@ -903,7 +903,7 @@ TEST_CASE("checkpointer: a second run in the directory is refused while the firs
     CHECK(reader.resume()->step == 7);
   }
   {
-    const other_run other(dir / "run", false, 0.3);  // one that is ending
+    const other_run other(dir / "run", false, 0.3);  // another run that is about to end
     gs::checkpointer checkpoints(again, dir / "run", {.lock_seconds = 60});
     CHECK(checkpoints.resume()->step == 7);
     CHECK(in_child([&] { return complaint([&] { gs::checkpointer(store, dir / "run", {.lock_seconds = 0}); }); }).find("another run") !=

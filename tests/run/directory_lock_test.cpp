@@ -19,7 +19,7 @@ using gs::detail::directory, gs::detail::directory_lock;
 
 namespace {
 
-/// The reason why this process, or another one, gets no lock; empty if it gets one.
+/// The reason why this process, or another one, does not get the lock. Empty if it does.
 std::string refused_here(const std::string& path, double seconds = 0) {
   directory_lock::refusal why;
   const auto lock = directory_lock::take(directory::at(path), seconds, why);
@@ -53,7 +53,7 @@ TEST_CASE("directory_lock: another process does not get it, and is told who has 
     REQUIRE(second.has_value());
     CHECK(refused_there(path) == by(path, ::getpid()));
   }
-  CHECK(refused_there(path) == by(path, ::getpid()));  // the second one's end, and failed attempts, do not end the first one's lock
+  CHECK(refused_there(path) == by(path, ::getpid()));  // neither the second one's end nor failed attempts release the first one's lock
   auto second = directory_lock::take(directory::at(path), 0, why);
   first.reset();
   CHECK(refused_there(path) == by(path, ::getpid()));
@@ -88,7 +88,7 @@ TEST_CASE("directory_lock: a child process that makes one of its own does not sh
   auto lock = directory_lock::take(directory::at(dir / "run"), 0, why);
   CHECK(refused_there(dir / "run") == by(dir / "run", ::getpid()));
   CHECK(in_child([&] {
-          lock.reset();  // that of the parent stays
+          lock.reset();  // the parent's lock stays
           directory_lock::refusal reason;
           return std::string(directory_lock::take(directory::at(dir / "run"), 0, reason) ? "" : "held");
         }) == "held");

@@ -17,7 +17,7 @@ namespace gs = gshard;
 
 namespace {
 
-using lines = std::vector<std::string>;  // of a log, without their ends
+using lines = std::vector<std::string>;  // lines of a log, without line ends
 
 std::string joined(const lines& all) {
   std::string text;
@@ -39,7 +39,7 @@ lines log_of(std::uint64_t n) {
   return split(content_of(folder / "events.jsonl"));
 }
 
-/// A record with another text, its own hash correct.
+/// A record with changed text and a correct hash of its own.
 std::string rehashed(std::string line, const std::string& previous = {}) {
   constexpr std::size_t tail = 9 + 64 + 2, link = 64 + 1;
   line.resize(line.size() - tail);
@@ -48,7 +48,7 @@ std::string rehashed(std::string line, const std::string& previous = {}) {
 }
 std::string hash_in(const std::string& line) { return line.substr(line.size() - 66, 64); }
 
-/// Makes everything from line `begin` on one chain again, as someone would who can write the file.
+/// Recomputes the chain from line `begin` on, as anyone can who may write the file.
 void rechain(lines& log, std::size_t begin) {
   for (std::size_t i = begin; i < log.size(); ++i) {
     std::string& line = log[i];
@@ -79,7 +79,7 @@ TEST_CASE("event log: 1,000 random edits behind a seal are found, and the first 
     std::size_t at = below(log.size());  // the first altered line
     const std::size_t kind = below(kinds.size());
     switch (kind) {
-      case 0: {  // another byte anywhere, a line end, too
+      case 0: {  // a changed byte anywhere, also a line end
         text = joined(log);
         const std::size_t byte = below(text.size());
         text[byte] = char(text[byte] ^ char(1 + below(255)));
@@ -94,7 +94,7 @@ TEST_CASE("event log: 1,000 random edits behind a seal are found, and the first 
         break;
       }
       case 3: log.insert(log.begin() + std::ptrdiff_t(at), log[below(log.size())]); break;
-      case 4: {  // a record of one's own, which follows the one before it
+      case 4: {  // a forged record that follows the previous one correctly
         std::string line = whole[at];
         line.replace(line.find("\"step\":") + 7, 1, "8");
         log.insert(log.begin() + std::ptrdiff_t(at), rehashed(line));
@@ -102,7 +102,7 @@ TEST_CASE("event log: 1,000 random edits behind a seal are found, and the first 
         break;
       }
       case 5: log.resize(at); break;
-      case 6: {  // a record with another text and the right hash of it
+      case 6: {  // a record with changed text and its right hash
         log[at].replace(log[at].find("\"time\":\"") + 8, 4, "1999");
         log[at] = rehashed(log[at]);
         break;
@@ -114,7 +114,7 @@ TEST_CASE("event log: 1,000 random edits behind a seal are found, and the first 
       }
     }
     if (text.empty()) text = joined(log);
-    if (text == unaltered) continue;  // a line was inserted beside its copy, or two equal ones swapped
+    if (text == unaltered) continue;  // a copy of the same line was inserted, or two equal lines swapped
     ++edits;
     ++kinds[kind];
     const gs::event_log_finding f = gs::check_event_log_text("events.jsonl", text, seals);
@@ -123,7 +123,7 @@ TEST_CASE("event log: 1,000 random edits behind a seal are found, and the first 
     const bool is_named = f.first <= expected && expected <= f.last;
     CHECK_MESSAGE(is_named, "edit ", edits, " of kind ", kind, " of record ", expected, ": ", f.text);
     named += is_named;
-    // What a seal alone shows is between two seals; of two records that hold on their own, but exclude each other, either may be wrong.
+    // If only a seal shows it, the record is between two seals. If two valid records exclude each other, either may be wrong.
     const bool is_sealed = expected == 12 || expected == 25 || expected == 40;
     const bool only_by_seal = kind == 5 || kind == 7 || (kind == 1 && expected == 40) || (is_sealed && (kind == 4 || kind == 6));
     if (!only_by_seal) CHECK_MESSAGE(f.last - f.first <= (kind == 3 || kind == 4 ? 1 : 0), "edit ", edits, " of kind ", kind, ": ", f.text);

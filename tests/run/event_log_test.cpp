@@ -99,7 +99,7 @@ TEST_CASE("event log: a line that was cut off by the end of its process stays, a
     CHECK(log.head().records == found.records);
   }
   std::string text = content_of(path);
-  text[text.find("straggler", 20)] = 'S';  // of the first line that was cut
+  text[text.find("straggler", 20)] = 'S';  // in the first truncated line
   CHECK_FALSE(gs::check_event_log_text("events.jsonl", text).unaltered);
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("event log: abort, when a process leaves its run by an exception, and 
   gs::wait_watch::reactions() = before;
   CHECK(ended == gs::wait_deadlines::restart_status);
   const auto all = records_in(folder / "events.jsonl");
-  REQUIRE(all.size() >= 2);  // of a wait that goes on: the test does not end it
+  REQUIRE(all.size() >= 2);  // of a wait that continues: the test does not end it
   CHECK(all[0]["event"] == "abort");
   CHECK(all[0]["fields"]["text"] == "no more data");
   CHECK(all[1]["event"] == "abort");

@@ -30,7 +30,7 @@ std::mutex synced_mutex;
 std::set<std::pair<dev_t, ino_t>> synced;  // files that this process has flushed to the disk
 }  // namespace
 
-// In place of the system's, for all headers in this program.
+// Replaces the system's function for all headers in this program.
 extern "C" int fsync(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) == 0) {

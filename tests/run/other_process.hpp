@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-/// Runs f() in a child process, whose result is the text; up to 4 KiB of it.
+/// Runs f() in a child process. Returns its text, up to 4 KiB.
 template <class F>
 std::string in_child(F f) {
   int ends[2];
@@ -36,10 +36,10 @@ std::string in_child(F f) {
   return text.substr(0, n);
 }
 
-/// Another process that has the lock of a directory, until it is killed.
+/// Another process that holds the lock of a directory until it is killed.
 class other_run {
  public:
-  /// `child_lives`: it has a child process, which outlives it. `seconds`: it ends by itself then.
+  /// `child_lives`: it has a child process that outlives it. `seconds`: it ends by itself after this time.
   explicit other_run(const std::string& path, bool child_lives = false, double seconds = 60) {
     int ends[2];
     if (::pipe(ends) != 0) throw gshard::error("no pipe");

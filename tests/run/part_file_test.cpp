@@ -20,7 +20,7 @@ namespace detail = gs::detail;
 
 namespace {
 
-/// A part of a small store, and what is in it.
+/// A part of a small store, and its contents.
 struct small_part {
   scratch dir;
   detail::directory in = detail::directory::at(dir / "");

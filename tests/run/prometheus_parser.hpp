@@ -9,8 +9,9 @@
 #include <string>
 #include <utility>
 
-/// A strict parser of Prometheus' text format: HELP, then TYPE, then all samples of a metric; every name, label and number as the format
-/// has it; no sample twice; counters end in _total; no time stamps, which node exporter refuses. Throws std::runtime_error.
+/// A strict parser of Prometheus' text format: HELP, then TYPE, then all samples of a metric. Names, labels and numbers must have the right
+/// format. No sample appears twice. Counters end in _total. Time stamps, which node exporter refuses, are errors. Throws
+/// std::runtime_error.
 class prometheus_parser {
  public:
   /// Samples by name and labels: R"(gshard_value{name="loss",process="0"})".

@@ -32,7 +32,7 @@ constexpr auto regression = [](auto& m, auto x, auto y, auto rate) {
 using mesh = gs::mesh<gs::axis<"data">, gs::axis<"model">>;
 using training = gs::program<regression, mesh, gs::in<"BM", P<"data", none>>, gs::in<"BO", P<"data", none>>, gs::in<"">>;
 
-/// A stream of batches whose order depends on a generator that goes on from batch to batch.
+/// A stream of batches. Their order depends on a generator that continues from batch to batch.
 struct batches {
   std::mt19937_64 random{7};
 
@@ -49,8 +49,8 @@ struct batches {
   void restore(std::string_view text) { std::istringstream(std::string(text)) >> random; }
 };
 
-/// Trains to step `last`, and appends the losses. Resumes from a checkpoint of step `from` or later; from none if that is 0. Ends without
-/// finish() if `last` is odd.
+/// Trains to step `last`, and appends the losses. Resumes from a checkpoint of step `from` or later, or from none if that is 0. Ends
+/// without finish() if `last` is odd.
 std::vector<std::string> train(const gs::any_cluster& on, const std::string& directory, std::uint32_t from, std::uint32_t last,
                                std::vector<float>& losses) {
   const gs::parameter_store store(on, 42);
@@ -70,7 +70,7 @@ std::vector<std::string> train(const gs::any_cluster& on, const std::string& dir
     checkpoints.after_step();
   }
   if (last % 2 == 0) checkpoints.finish();
-  while (checkpoints.in_flight()) checkpoints.after_step();  // the next start has it
+  while (checkpoints.in_flight()) checkpoints.after_step();  // the next start finds it
   std::vector<std::string> tensors;
   for (const auto& [name, entry] : store.entries())
     for (std::size_t i = 0; i < entry.value.data.size(); ++i)

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-/// A training whose batches may have numbers that are not finite, and which goes back then.
+/// A training whose batches may have non-finite numbers. In this case it rolls back.
 namespace roll_back {
 
 namespace gs = gshard;
@@ -34,15 +34,15 @@ using training = gs::program<regression, mesh, gs::in<"BM", P<"data", none>>, gs
 struct options {
   std::uint32_t steps = 20;
   std::set<int> absent{};                                             // batches that are left out from the beginning
-  std::function<bool(int)> is_bad = [](int) { return false; };        // if a batch has a NaN now
-  bool leaves_out = false;                                            // batches with which a step has failed
-  bool waits = true;                                                  // for saves, so that those that are due are made
+  std::function<bool(int)> is_bad = [](int) { return false; };        // true if a batch has a NaN now
+  bool leaves_out = false;                                            // skips batches with which a step has failed
+  bool waits = true;                                                  // waits for saves, so that all due saves are made
   gs::checkpointer_options saving{.every_steps = 3};
 };
 struct outcome {
-  std::vector<std::string> tensors;  // their bits
+  std::vector<std::string> tensors;  // by tensor: its bits
   std::vector<float> losses;         // by step
-  std::vector<std::uint32_t> back;   // the steps to which it went back
+  std::vector<std::uint32_t> back;   // the steps to which it rolled back
 
   bool operator==(const outcome& o) const { return tensors == o.tensors && losses == o.losses; }
 };
@@ -84,7 +84,7 @@ inline outcome train(const gs::any_cluster& on, const std::string& directory, op
   return result;
 }
 
-/// A batch that is bad so often.
+/// A batch that is bad this many times.
 inline auto bad(std::set<int> batches, int times) {
   return [batches = std::move(batches), times, seen = std::vector<int>(100)](int batch) mutable {
     return batches.contains(batch) && seen[std::size_t(batch)]++ < times;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A run that meets a number that is not finite goes back to its last checkpoint, and ends as one that has not met it.
+// A run with a non-finite number rolls back to its last checkpoint, and ends with the same result as a run without one.
 #include "roll_back.hpp"
 
 #include "../io/scratch.hpp"
@@ -92,7 +92,7 @@ TEST_CASE("roll back: finishes a save in flight; takes the one before a damaged 
     CHECK(back.refused.size() == 1);
     CHECK(is_step(store, 2));
     set_step(store, 3);
-    CHECK(checkpoints.save());  // in the place of the damaged one
+    CHECK(checkpoints.save());  // replaces the damaged one
     CHECK(names_in(dir / "run") == texts{"latest", "step-0000000001", "step-0000000002", "step-0000000003.1"});
   }
   gs::checkpointer checkpoints(store, dir / "run", telling(said));

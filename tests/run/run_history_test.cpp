@@ -119,7 +119,7 @@ TEST_CASE("history: a skipped batch is no step, and was not done twice") {
   CHECK(h.repeated == 1);
   CHECK(h.summary.steps() == 3);
   CHECK(h.skipped == 2);
-  // One that ends with a skipped batch, before it has done a step.
+  // A restart that ends with a skipped batch, before its first step.
   set_content(path, begin + line(0, false, 1001) + line(1, false, 1002) + line(2, false, 1003) + begin + line(1, true, 1005));
   h = gs::read_run_history(folder / "");
   CHECK(h.repeated == 2);
@@ -162,7 +162,7 @@ TEST_CASE("history: of values that several processes give, those of the first ar
   CHECK(contains(complaint([&] { gs::read_run_history(folder / "absent"); }), "absent: cannot be read: No such file"));
   const scratch empty;
   CHECK(contains(complaint([&] { gs::read_run_history(empty / ""); }), "has no telemetry-*.jsonl or events-*.jsonl"));
-  for (const std::string name : {"telemetry-00000.jsonl", "events-00000.jsonl"}) {  // a pipe waits for its writer
+  for (const std::string name : {"telemetry-00000.jsonl", "events-00000.jsonl"}) {  // opening a pipe would wait for its writer
     const scratch piped;
     REQUIRE(::mkfifo((piped / name).c_str(), 0600) == 0);
     CHECK(contains(complaint([&] { gs::read_run_history(piped / ""); }), name + ": is not a regular file"));

@@ -57,8 +57,8 @@ TEST_CASE("page of a run: its size does not grow with steps, processes, experts 
 }
 
 namespace {
-/// A run whose process 0 did steps 0 to 9 in each start, a second each. `logs`: the events of each log as "process start second event", in
-/// which seconds count from the start of the telemetry.
+/// A run in which each start did steps 0 to 9, one per second. `events`: process, start, second and event; seconds count from the start of
+/// the telemetry.
 std::vector<std::string> ends_of(std::size_t starts, std::vector<std::tuple<int, std::size_t, double, std::string>> events) {
   gs::run_history h;
   for (std::size_t i = 0; i < starts; ++i)
@@ -81,7 +81,7 @@ using ends = std::vector<std::string>;
 
 TEST_CASE("page of a run: how each start ended") {
   CHECK(ends_of(2, {}) == ends{"no word", ""});
-  // The log begins 2 s before the telemetry, and the checkpointer has loaded before it.
+  // The log starts 2 s before the telemetry, and the checkpointer has loaded before it.
   for (const double begins : {-2.0, 1.0}) {
     CAPTURE(begins);
     std::vector<std::tuple<int, std::size_t, double, std::string>> logs;
@@ -108,7 +108,7 @@ TEST_CASE("page of a run: how each start ended") {
       logs.emplace_back(p, 4, 10.6, "finish");
     }
     CHECK(ends_of(5, logs) == ends{"not_finite", "abort", "stop", "no word", "finish"});
-    // A start that ended before it had telemetry is none of these.
+    // Starts that ended before their telemetry began are not counted.
     logs.resize(begun);
     logs.emplace_back(0, 0, 10.5, "finish");
     logs.emplace_back(0, 0, 50, "start");
@@ -120,7 +120,7 @@ TEST_CASE("page of a run: how each start ended") {
     CHECK(ends_of(5, logs) == ends{"finish", "no word", "no word", "no word", ""});
   }
   CHECK(ends_of(1, {{0, 0, 10.5, "not_finite"}, {1, 0, 10.5, "not_finite"}}) == ends{"not_finite"});
-  CHECK(ends_of(1, {{0, 0, 5, "not_finite"}, {1, 0, 4.9, "not_finite"}}) == ends{""});  // steps followed
+  CHECK(ends_of(1, {{0, 0, 5, "not_finite"}, {1, 0, 4.9, "not_finite"}}) == ends{""});  // further steps followed
   CHECK(ends_of(2, {{0, 0, 11, "not_finite"}, {0, 0, 98, "continued"}, {0, 0, 99, "start"}}) == ends{"not_finite", ""});
 }
 
@@ -133,11 +133,11 @@ TEST_CASE("page of a run: a checkpoint counts once, and so does a skipped batch"
   for (int p = 1; p < 3; ++p) saved(p, 20, "step-0000000020");  // process 0 was killed
   for (int p = 0; p < 2; ++p) saved(p, 20, "step-0000000020.1");
   for (int n = 0; n < 2; ++n)
-    for (int p = 0; p < 2; ++p) h.events.push_back({0, p, "checkpoint", {{"step", 30}}, 0});  // by the program, twice
+    for (int p = 0; p < 2; ++p) h.events.push_back({0, p, "checkpoint", {{"step", 30}}, 0});  // saved by the program, twice
   h.events.push_back({0, 0, "skipped", {{"step", 4}}, 0});
   CHECK(gs::detail::run_page_data(h, "").json()["checkpoints"] == 5);
   CHECK(gs::detail::run_page_data(h, "").json()["skipped"] == 1);
-  h.processes = 1;  // of telemetry, which counts what was done again after a restart once
+  h.processes = 1;  // from telemetry, which counts repeats after a restart once
   h.skipped = 2;
   CHECK(gs::detail::run_page_data(h, "").json()["skipped"] == 2);
 }

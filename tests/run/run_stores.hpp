@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Stores whose content depends on the step alone, and the directories of runs.
+// Stores whose content depends only on the step, and the directories of runs.
 
 #include "../io/stores.hpp"
 
@@ -26,7 +26,7 @@ inline std::vector<stores::tensor_case> tensors() {
   all.push_back({"adam.m.large", gs::dtype::f32, {300, 7, 31}, false});
   return all;
 }
-/// What `stores::fill` makes an element, with the step in its first byte. No element is infinite.
+/// An element as `stores::fill` sets it, with the step in its first byte. No element is infinite.
 inline void right(std::byte* to, const std::byte* truth, std::size_t size, std::uint32_t step) {
   std::memcpy(to, truth, size);
   to[size - 1] &= std::byte{0x3f};
@@ -51,7 +51,7 @@ inline gs::parameter_store make(const gs::any_cluster& on, std::uint64_t seed = 
   return store;
 }
 
-/// What is in a directory but the lock, which is there from the first checkpointer on.
+/// The names in a directory except the lock, which exists from the first checkpointer on.
 inline texts names_in(const std::string& path) {
   texts names;
   for (const auto& entry : std::filesystem::directory_iterator(path))
@@ -59,7 +59,7 @@ inline texts names_in(const std::string& path) {
   std::ranges::sort(names);
   return names;
 }
-/// Options whose warnings go to a list.
+/// Options that append warnings to a list.
 inline gs::checkpointer_options telling(texts& said, gs::checkpointer_options options = {}) {
   options.report = [&](const std::string& text) { said.push_back(text); };
   return options;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-/// A made-up run: it dies at 4/10 of its steps, and starts again from the last checkpoint. The last process is slow for a while.
+/// A made-up run. It dies after 4/10 of its steps, and restarts from the last checkpoint. The last process is slow for a while.
 inline gshard::run_history sample_history(std::size_t processes, std::uint32_t steps, std::size_t experts) {
   gshard::run_history h;
   h.names = {"all_to_all", "all_reduce", "loss", "rate", "expert load"};
@@ -45,7 +45,7 @@ inline gshard::run_history sample_history(std::size_t processes, std::uint32_t s
         if (life_of.steps++ == 0) life_of.first = n;
         life_of.last = n;
         life_of.ended = s.time;
-        if (to == steps || n < again) h.summary.add(p, s);  // or else it is done again
+        if (to == steps || n < again) h.summary.add(p, s);  // otherwise the step is done again
       }
       time += 30;
     };

@@ -39,7 +39,7 @@ TEST_CASE("step directories: finished and unfinished ones; what is_checkpoint_fi
   in.made_sub("other");
   in.made_sub("step-0000000005").replace("manifest.sig", "ed25519 00");
   CHECK(detail::find_steps(in).finished == std::vector<step_name>{{2, 0}});
-  in.replace("step-0000000003", "a file");  // from here on, what may have been a checkpoint
+  in.replace("step-0000000003", "a file");  // from here on, a former checkpoint is possible
   fs::create_symlink(dir / "step-0000000002", dir / "step-0000000004");
   REQUIRE(::mkfifo((dir / "step-0000000006").c_str(), 0600) == 0);
   in.made_sub("step-0000000007").made_sub("manifest.json");
@@ -99,7 +99,7 @@ TEST_CASE("step directories: the end marker and the link are not put over files 
   CHECK(in.names() == std::vector<std::string>{"finished", "latest", "latest.tmp-0123456789abcdee"});
 }
 
-// A failed save is removed by a thread, maybe while another process looks for checkpoints.
+// A thread removes a failed save, maybe while another process looks for checkpoints.
 TEST_CASE("step directories: those that are removed meanwhile are not found") {
   const scratch dir;
   const detail::directory in = detail::directory::at(dir / "");

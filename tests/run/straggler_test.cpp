@@ -9,7 +9,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// Windows of n processes that compute 1 s per step, but for one: it takes `slow` in the first `steps` of them.
+/// Windows of n processes with 1 s per step. One process takes `slow` in the first `steps` steps.
 std::vector<std::vector<double>> windows(std::size_t n, std::size_t one, double slow, std::size_t steps) {
   std::vector<std::vector<double>> all(n, std::vector<double>(10, 1.0));
   for (std::size_t i = 0; i < steps; ++i) all[one][i] = slow;

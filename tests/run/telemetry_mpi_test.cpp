@@ -86,7 +86,7 @@ TEST_CASE("telemetry on ranks: waiting, and a straggler that comes and goes") {
     return;
   }
   const std::size_t all_told = told.size();
-  std::erase_if(told, [](const gs::slow_process& s) { return s.process != ranks() - 1; });  // others may be delayed by the machine
+  std::erase_if(told, [](const gs::slow_process& s) { return s.process != ranks() - 1; });  // the machine may delay the others
   REQUIRE(!told.empty());
   CHECK(told[0].step == 6);
   CHECK(told[0].slow_steps >= 5);
@@ -133,7 +133,7 @@ TEST_CASE("telemetry on ranks: a skipped batch has a mark on every rank, and an 
     for (int batch = 0; batch < 3; ++batch) {
       const auto step = watch.step(store.steps());
       std::vector<float> x(24, 1);
-      if (batch == 1) x[23] = std::numeric_limits<float>::infinity();  // of the last rank
+      if (batch == 1) x[23] = std::numeric_limits<float>::infinity();  // on the last rank
       train(x, std::vector<float>(1, 0.01f));
     }
   }

@@ -41,12 +41,12 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
   const scratch folder;
   const auto on = gs::simulate<two>(2);
   gs::executable<sums> run(on, {{'A', 4}, {'B', 6}, {'C', 2}});
-  const std::int64_t arena = run.engine().arena_bytes();  // before a part of it is the caller's memory
+  const std::int64_t arena = run.engine().arena_bytes();  // before an input is bound to the caller's memory
   std::vector<float> x(24, 1), y(12, 2);
   {
     gs::telemetry watch(on, {.directory = folder / "run", .lists_every = 2});
     watch.add(run, 0.25);
-    watch.value("outside", 1);  // of no step
+    watch.value("outside", 1);  // outside of any step
     for (std::uint32_t n = 0; n < 3; ++n) {
       const auto step = watch.step(n);
       for (std::uint32_t i = 0; i < n; ++i) run(x, y);
@@ -101,12 +101,12 @@ TEST_CASE("telemetry: a batch that the optimizer skipped leaves a line and an ev
       train(std::vector<float>(4, batch == 2 ? std::numeric_limits<float>::infinity() : 1.0f), std::vector<float>(1, 0.01f));
       watch.value("batch", batch);
     }
-    const auto step = watch.step(100);  // without a run: the last one of the program is no part of it
+    const auto step = watch.step(100);  // a step without a run: the program's last run does not belong to it
   }
   std::vector<std::string> found;
   for (const auto& line : lines_of(folder / "telemetry-00000.jsonl"))
     if (line.contains("step")) found.push_back(line["step"].dump() + (line.value("skipped", false) ? " skipped" : ""));
-  CHECK(found == std::vector<std::string>{"0", "2 skipped", "3"});  // every third, and the skipped one
+  CHECK(found == std::vector<std::string>{"0", "2 skipped", "3"});  // every third step, and the skipped one
   found.clear();
   for (const auto& line : lines_of(folder / "events-00000.jsonl"))
     if (line["event"] == "skipped") found.push_back(line["fields"].dump());

@@ -54,7 +54,7 @@ TEST_CASE("telemetry: files, their modes, and a line that a killed process left"
   {
     gs::detail::telemetry_writer writer({lines, state, 1e9, 2, {}, tell}, "{\"telemetry\":1}\n");
   }
-  CHECK(mode(state) == 0644);  // whatever the umask: node exporter is another user
+  CHECK(mode(state) == 0644);  // for any umask: node exporter is another user
   ::umask(before);
   std::ifstream file(lines);
   std::vector<std::string> all;

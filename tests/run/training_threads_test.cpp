@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All threads of a run at once: started runs, the writer of checkpoints, telemetry and the event log. tests/run.sh --tsan looks for races.
+// All threads of a run at once: started runs, the writer of checkpoints, telemetry and the event log. tests/run.sh --tsan checks for races.
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
 #include <gshard/run/checkpointer.hpp>
@@ -51,7 +51,8 @@ result of_store(const gs::parameter_store& store, std::vector<float> losses) {
   return r;
 }
 
-/// Trains to step `last`, from the newest checkpoint if a directory is given. Every step is started, and saved while the next ones run.
+/// Trains to step `last`, from the newest checkpoint if a directory is given. Every step is started asynchronously, and saved while the
+/// next ones run.
 result train(const std::string& directory, std::uint32_t last, std::vector<float> losses = {}) {
   const gs::any_cluster on = gs::simulate<mesh>({2, 2});
   const gs::parameter_store store(on, 42);
@@ -82,9 +83,9 @@ result train(const std::string& directory, std::uint32_t last, std::vector<float
     gs::for_each_local_shard(y, [&](const auto& s) { std::ranges::fill(s.span(), number); });
     gs::for_each_local_shard(rate, [](const auto& s) { s.span()[0] = 0.05f; });
     if (watch) watch->begin_step(store.steps());
-    const bool saves_beside = store.steps() % 2 == 1;  // a later call on the cluster, as all of them, waits for the run
+    const bool saves_beside = store.steps() % 2 == 1;  // after_step, like any later call on the cluster, waits for the run
     step.start();
-    if (events) events->write("started");  // beside the run
+    if (events) events->write("started");  // during the run
     if (checkpoints && saves_beside) checkpoints->after_step();
     step.wait();
     losses.push_back(loss.local_shard(0).data[0]);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-/// A torus of chips, or a mesh where no dimension wraps.
+/// A torus of chips, or a mesh if no dimension wraps.
 inline gshard::torus chips(const std::vector<int>& extents, int cores = 1, bool wrap = true) {
   gshard::torus t;
   t.dims = int(extents.size());

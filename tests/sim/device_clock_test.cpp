@@ -14,7 +14,7 @@ using gs::none, gs::op, gs::P;
 
 namespace {
 
-// Two sums over "x" of products, between which another product is made.
+// Two sums over "x" of products, with another product between them.
 inline constexpr auto model = [](auto&, auto x, auto w) {
   const auto whole = gs::annotate<P<none, none>>(gs::einsum<"AB,BC->AC">(x, w));
   return std::tuple{whole, gs::einsum<"AB,BC->A">(gs::relu(x), w)};
@@ -22,7 +22,7 @@ inline constexpr auto model = [](auto&, auto x, auto w) {
 using program = gs::program<model, gs::mesh<gs::axis<"y">, gs::axis<"x">>, gs::in<"AB", P<none, "x">>, gs::in<"BC", P<"x", none>>,
                             gs::combine_up_to<0>>;
 
-/// Every local step takes 1 s, every collective 2, or as told.
+/// Every local step takes 1 s, every collective 2 s, or `collective`.
 std::vector<gs::step_record> steps(double collective = 2) {
   std::vector<gs::step_record> list;
   for (std::size_t i = 0; i < program::plan.steps.size(); ++i) {
@@ -85,7 +85,7 @@ TEST_CASE("clocks: a late device makes those of its group wait, and no others") 
   CHECK(o.tracks[0].spans.back().end == total());
   CHECK(o.tracks[0].wait == 0);
   for (std::size_t k : {1u, 2u}) {
-    CHECK(o.tracks[k].wait == 10);  // for it, or before it begins
+    CHECK(o.tracks[k].wait == 10);  // for the late device, or before its own start
     CHECK(o.tracks[k].spans.back().end == total() + 10);
   }
 }
@@ -107,7 +107,7 @@ TEST_CASE("clocks: a collective is as slow as the slowest of its group") {
   const auto o = run(slow);
   CHECK(o.seconds == doctest::Approx(3 * total()));
   REQUIRE(o.tracks.size() == 3);
-  CHECK(o.tracks[0].devices == std::vector<int>{0, 1, 2});  // the group without it
+  CHECK(o.tracks[0].devices == std::vector<int>{0, 1, 2});  // the group without the straggler
   double collectives = 0;
   for (const gs::step_record& s : steps()) collectives += s.bytes_received > 0 ? s.seconds : 0;
   CHECK(o.tracks[0].communicate == doctest::Approx(collectives));
@@ -118,7 +118,7 @@ TEST_CASE("clocks: aside, collectives take the time that is left between what th
   const auto o = run({}, true);
   CHECK(o.seconds < total());
   CHECK(o.seconds >= 4);
-  for (const double collective : {1.0, 2.0, 5.0})  // one after another on the network
+  for (const double collective : {1.0, 2.0, 5.0})  // collectives run one after the other on the network
     for (const double hidden : {1.0, 0.5, 0.0}) {
       double free = 0;
       int collectives = 0;

@@ -147,7 +147,7 @@ TEST_CASE("dry run: others wait for a slow device, and nobody for a fast one") {
   slow.faults.stragglers = {{3, 5.0}};
   const gs::run_record r = run(8, slow), even = run(8);
   CHECK(r.seconds > even.seconds);
-  CHECK(r.seconds == doctest::Approx(5 * even.seconds));  // in collectives, too
+  CHECK(r.seconds == doctest::Approx(5 * even.seconds));  // in collectives as well
   for (const gs::device_track& t : r.tracks) CHECK((t.wait > 0) == (t.devices[0] != 3));
   slow.faults.stragglers = {{3, 0.5}};
   CHECK(run(8, slow).seconds == doctest::Approx(even.seconds));
@@ -312,7 +312,7 @@ TEST_CASE("dry run: a mesh of other devices, over another torus, or not over all
 }
 
 namespace {
-// Weights are sharded over the data axis, and gathered before they are used.
+// Weights are sharded over the data axis, and gathered before their use.
 inline constexpr auto gathered_layers = [](auto& m, auto x) {
   auto y = x;
   for (int i = 0; i < 4; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What arXiv 2006.16668 reports of its models on TPU v3 pods (section 5, tables 3 and 4), from plans of this library's partitioner,
-// simulated with one set of efficiencies.
+// Compares the measurements of arXiv 2006.16668 on TPU v3 pods (section 5, tables 3 and 4) with plans of this library's partitioner. They
+// are simulated with one set of efficiencies.
 #include <gshard/sim/dry_run.hpp>
 
 #include <gshard/plan.hpp>
@@ -28,7 +28,7 @@ using part = gs::step_part;
 
 namespace {
 
-/// The slice of a pod with so many cores, as square as can be.
+/// The slice of a pod with this many cores, as square as possible.
 gs::hardware cores(int n) {
   int rows = 1, columns = n / 2;
   while (rows < columns) rows *= 2, columns /= 2;
@@ -61,7 +61,7 @@ gs::run_record run(int layers, int experts, std::int64_t tokens_per_core, gs::re
   return gs::dry_run(plan, plan.bind(model(layers, experts, tokens_per_core).dims(), std::array{experts}), cores(experts), o);
 }
 double seconds(const gs::run_record& r, part p) { return r.parts[std::size_t(p)]; }
-/// Of the Transformer and MoE layers, as figure 8 has them.
+/// The time of the Transformer and MoE layers, as in figure 8.
 double of_layers(const gs::run_record& r) {
   double sum = 0;
   for (const part p :
@@ -130,7 +130,7 @@ TEST_CASE("paper: weights of the models of 36 layers on a core, which do not gro
   for (const int experts : {128, 512, 2048}) {
     const gs::plan_view plan = planned(36).view();
     const gs::extents e = plan.bind(model(36, experts, 2048).dims(), std::array{experts});
-    std::int64_t weights = 0, gates = 0;  // whose weights are of all experts, on every core: the paper neglects them
+    std::int64_t weights = 0, gates = 0;  // gates have weights for all experts, on every core: the paper neglects them
     for (const gs::parameter& p : plan.parameters)
       if (p.trainable) (p.name.view().ends_with(".wg") ? gates : weights) += gs::detail::shard_bytes(plan, p.value, e);
     MESSAGE(experts, " experts: ", double(weights) * 1e-9, " GB, gates ", double(gates) * 1e-9, " GB");
@@ -180,7 +180,7 @@ TEST_CASE("paper: a dry step of 600 billion weights on 2048 cores, its plan made
   check_near(double(m.expert_weights()), 618.5e9, 0.001);
 }
 
-// Table 4: how compute and communication of a partition grow with the number D of partitions.
+// Table 4: the growth of compute and communication per partition with the number D of partitions.
 namespace {
 
 using mesh = gs::mesh<gs::axis<"d">>;

@@ -128,7 +128,7 @@ TEST_CASE("presets: other chips of changed hardware, which stays changed") {
   CHECK(half.topology.link_bytes == 1e9);
   CHECK(half.device.flops == 1e12);
   CHECK(half.memory == 7);
-  CHECK(!half.topology.wrap[0]);  // as the rule has it
+  CHECK(!half.topology.wrap[0]);  // as by the rule
   CHECK(half.topology.wrap[1]);
   h.rings = {true, false, false};
   CHECK(h.with_chips({8, 16}).topology.wrap == std::array{true, false, false});

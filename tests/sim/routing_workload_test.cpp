@@ -26,7 +26,7 @@ namespace {
 routing_workload of(workload what, std::uint64_t seed = 3) {
   return {.what = what, .seed = seed, .experts = 16, .ranks = 4, .sources = 4, .tokens = 512, .k = 2};
 }
-/// The choices of experts of each rank.
+/// The number of choices of the experts on each rank.
 std::vector<std::int64_t> rank_loads(const routing_workload& w, std::uint32_t step) {
   std::vector<std::int64_t> sums(std::size_t(w.ranks), 0);
   const std::vector<std::int64_t> load = w.loads(step);
@@ -68,8 +68,8 @@ TEST_CASE("each workload has its imbalance") {
   CHECK(max_over_mean(set.loads(0)) > 3);
   CHECK(max_over_mean(rank_loads(rank, 0)) > 1.8);
   CHECK(max_over_mean(rank.loads(0)) > 1.5);
-  CHECK(max_over_mean(spread.loads(0)) > 1.5);  // the heat of W2,
-  CHECK(max_over_mean(rank_loads(spread, 0)) < 1.2);  // spread over the ranks
+  CHECK(max_over_mean(spread.loads(0)) > 1.5);  // as hot as W2,
+  CHECK(max_over_mean(rank_loads(spread, 0)) < 1.2);  // but spread over the ranks
   for (std::uint32_t step = 1; step < 4; ++step) CHECK(hottest(rank_loads(rank, step)) == hottest(rank_loads(rank, 0)));
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("dry runs of all workloads: experts that are placed by their load take
   };
   using tokens = gs::P<"x", gs::none, gs::none>;
   using experts = gs::program<layer, gs::mesh<gs::axis<"x">>, gs::in<"GSM", tokens>, gs::in<"GSE", tokens>>;
-  constexpr double places = 4 * 512;  // of an expert
+  constexpr double places = 4 * 512;  // slots per expert
   constexpr gs::machine on{1e9, 1e12, 1e12, 0};  // arithmetic takes all of the time
   const auto bound = experts::plan.bind({{'G', 4}, {'S', 512}, {'M', 512}, {'E', 16}, {'F', 512}}, std::array{4});
   const auto seconds = [&](double filled) {
@@ -149,7 +149,7 @@ TEST_CASE("dry runs of all workloads: experts that are placed by their load take
     const std::vector<double> load(counts.begin(), counts.end());
     const double all = std::accumulate(load.begin(), load.end(), 0.0);
     const auto even = gs::expert_placement::even(16, without);
-    // Slots are compared by the choices in them: of 6 replicas, each has 4 / 6 of an expert's slots.
+    // Slots are compared by the choices in them. Each of 6 replicas has 4 / 6 of an expert's slots.
     const double before = seconds(even.filled_slots(load, places));
     const double after = seconds(gs::expert_placement(load, with_replicas).filled_slots(load, places * 4 / 6));
     const double least = seconds(all / (16 * places));

@@ -31,7 +31,7 @@ namespace {
 using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
 constexpr auto both = gs::axes<"data", "expert">;
 
-/// An MoE layer, groups over both axes, and its update.
+/// An MoE layer with groups over both axes, and its update.
 inline constexpr auto learn = [](auto& m, auto x, auto mask, auto rate) {
   const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
   const auto loss = gs::mean(layer.y * layer.y);
@@ -41,7 +41,7 @@ inline constexpr auto learn = [](auto& m, auto x, auto mask, auto rate) {
 gs::plan_view learning() {
   return planned::plan_of<gs::program<learn, mesh, gs::in<"GSM", P<both, none, none>>, gs::in<"GS", P<both, none>>, gs::in<"">>>();
 }
-/// Turns that are counted at run time, a sum over devices in each, and one after them.
+/// A loop with a run-time count, a sum over devices in each iteration, and one after the loop.
 inline constexpr auto turning = [](auto&, auto x, auto turns) {
   return gs::sum(gs::repeat(turns, [=](auto t) { return t + gs::sum(x * x); }, gs::sum(x)) * x);
 };
@@ -64,7 +64,7 @@ gs::plan_view scanning() {
 }
 const gs::dims sizes{{'T', 9}, {'G', 24}, {'S', 16}, {'M', 32}, {'E', 24}, {'F', 48}, {'A', 96}, {'V', 96}, {'W', 96}};
 
-/// A program on simulated devices, with inputs that are the same on any mesh.
+/// A program on simulated devices, with inputs that are equal on any mesh.
 struct bound {
   gs::any_cluster on;
   gs::executor run;
@@ -88,7 +88,7 @@ struct bound {
     o.activations = gs::recompute::never;
     return gs::dry_run(run.plan(), run.sizes(), hardware, o);
   }
-  /// Bytes of all parameters on all devices.
+  /// The bytes of all parameters on all devices.
   std::vector<std::vector<std::byte>> parameters() const {
     std::vector<std::vector<std::byte>> all;
     for (const auto& [name, e] : run.store().entries())
@@ -203,7 +203,7 @@ TEST_CASE("run clock: every iteration of a loop takes time") {
   b.turns(1);
   b.run.run({});
   CHECK(clock.record().seconds == seconds[1]);
-  CHECK(seconds[1] == doctest::Approx(b.dry(eight).seconds));  // one iteration of a loop; its condition once less
+  CHECK(seconds[1] == doctest::Approx(b.dry(eight).seconds));  // one iteration of a loop, with its condition once less
 }
 
 TEST_CASE("run clock: a scan takes the time and the memory of its dry run") {
@@ -277,7 +277,7 @@ TEST_CASE("run clock: a device that waits for a dead one gives up with an error,
       CHECK(said.find(" waited 7 s for device 6, which is dead") != said.npos);
       CHECK(b.parameters() == before);
     }
-    const gs::run_record r = clock.record();  // up to there
+    const gs::run_record r = clock.record();  // up to this step
     CHECK(r.steps.size() > 0);
     CHECK(r.steps.size() < b.run.plan().steps.size());
     CHECK(clock.seconds() == doctest::Approx(2 * r.seconds));

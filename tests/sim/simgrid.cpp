@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The event simulation beside SimGrid's, where that is installed: flows that share links by max-min fairness. SimGrid would weigh them by
-// their latencies, so its links have none: whoever sends waits for the hops instead.
+// Compares the event simulation with SimGrid's, if that is installed: flows share links by max-min fairness. SimGrid would weight them by
+// latency, so its links have none. Senders wait for the hops instead.
 #include <gshard/sim/network/collective_messages.hpp>
 #include <gshard/sim/network/events.hpp>
 
@@ -23,7 +23,7 @@ using gs::all_to_all_scheme, gs::gather_scheme, gs::tie_policy;
 
 namespace {
 
-/// A torus of d times d chips, here and there. SimGrid numbers its hosts the other way round: its x is dimension 1.
+/// A torus of d times d chips in both simulators. SimGrid numbers its hosts differently: its x is dimension 1.
 struct torus_pair {
   int d;
   gs::torus topology;
@@ -46,7 +46,7 @@ struct torus_pair {
   sg::Host* host(int chip) const { return hosts[std::size_t(chip % d * d + chip / d)]; }
 };
 
-/// bytes(from, to) of all pairs at once: seconds by SimGrid.
+/// The seconds in SimGrid if all pairs send bytes(from, to) at once.
 template <class Bytes>
 double send_all(const torus_pair& torus, Bytes bytes) {
   const gs::torus_links links(torus.topology);
@@ -63,7 +63,7 @@ double send_all(const torus_pair& torus, Bytes bytes) {
   return sg::Engine::get_clock() - begin;
 }
 
-/// Rings along dimension 1 pass pieces on: seconds by SimGrid.
+/// The seconds in SimGrid if rings along dimension 1 pass pieces on.
 double gather_rows(const torus_pair& torus, double piece) {
   const double begin = sg::Engine::get_clock();
   std::vector<sg::ActorPtr> members;
@@ -105,7 +105,7 @@ void compare_collectives(const torus_pair& torus) {
   }
 }
 
-/// Some messages of any size. On an odd torus, where no two ways are as long: of ties SimGrid has its own opinion.
+/// Some messages of any size. On an odd torus no two routes have the same length: SimGrid breaks ties differently.
 void compare_random(const torus_pair& torus, std::uint32_t seed) {
   std::mt19937 random(seed);
   const int n = torus.topology.chips();

@@ -111,7 +111,7 @@ TEST_CASE("costs: many small products are slower than large ones") {
     const auto c = of<program>(costs<program>({{'H', heads}, {'A', 1024}, {'B', extent}, {'C', 1024}}, 4, slow_arithmetic), op::einsum);
     return c.seconds * 1e9 / c.flops;
   };
-  CHECK(seconds(4, 128) == doctest::Approx(1 / 0.85));  // one on each device
+  CHECK(seconds(4, 128) == doctest::Approx(1 / 0.85));  // one product on each device
   CHECK(seconds(8, 128) == doctest::Approx(1 / 0.30));
   CHECK(seconds(8, 512) == doctest::Approx(1 / 0.85));
 }
@@ -142,7 +142,7 @@ TEST_CASE("costs: fused operations do not go through memory, what several read d
   gs::efficiency apart;
   apart.fusion = false;
   const gs::dims d{{'A', 400}, {'B', 100}};
-  CHECK(touched(costs<cheap>(d, 4, slow_memory)) == 2 * 40000 + 400 + 400);  // x twice instead of y written and read twice
+  CHECK(touched(costs<cheap>(d, 4, slow_memory)) == 2 * 40000 + 400 + 400);  // x is read twice; y is neither written nor read
   CHECK(touched(costs<cheap>(d, 4, slow_memory, apart)) == 4 * 40000 + 400 + 400);
   CHECK(touched(costs<repeated>({{'A', 400}}, 4, slow_memory)) == 3 * 400);  // x, w and the result; y is fused, and counts once
   CHECK(touched(costs<one>({{'A', 400}}, 4, slow_memory)) == 2 * 400);

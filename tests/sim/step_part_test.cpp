@@ -26,7 +26,7 @@ gs::plan_tables model(bool one_hot) {
   m.one_hot_products = one_hot;
   return plan_run::plan_of(m, mesh);
 }
-/// Steps of a part, of a kind with so many operands.
+/// The number of steps of a part, kind and number of operands.
 int count(const gs::plan_tables& p, part of, op kind, int inputs) {
   const std::vector<part> parts = gs::parts_of(p.view());
   int n = 0;
@@ -37,7 +37,7 @@ int count(const gs::plan_tables& p, part of, op kind, int inputs) {
 }  // namespace
 
 TEST_CASE("parts: the steps of a Transformer with MoE layers") {
-  // Four layers, of which two are in the decoder and attend twice; every second is a mixture of experts.
+  // Four layers. Two are in the decoder and attend twice. Every second one is a mixture of experts.
   for (const bool one_hot : {true, false}) {
     CAPTURE(one_hot);
     const gs::plan_tables p = model(one_hot);
@@ -61,8 +61,8 @@ TEST_CASE("parts: the steps of a Transformer with MoE layers") {
       (maker.place.gradient ? gradients : of_optimizer ? statistics : others)++;
     }
     CHECK(gradients > 0);
-    CHECK(statistics > 0);  // of weights that are sharded by experts
-    CHECK(others > 0);      // of the loss
+    CHECK(statistics > 0);  // about weights that are sharded by experts
+    CHECK(others > 0);      // about the loss
   }
 }
 

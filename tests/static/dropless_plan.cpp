@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a mixture-of-experts layer without slots sends and holds: as many rows as the program allows, whatever the routing is.
+// The communication and memory of a mixture-of-experts layer without slots: as many rows as the program allows, for any routing.
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/cost/step_time.hpp>
@@ -41,14 +41,14 @@ using forward = gs::program<layer<Dropless>, mesh, tokens, mask>;
 template <bool Dropless, bool Biases = false>
 using training = gs::program<step<Dropless, Biases>, mesh, tokens, mask, in<"">>;
 
-// Forward, one exchange each way, in which counts travel before rows. With the gradient of weights alone, one more.
+// Forward, one exchange each way, in which counts are sent before rows. With the gradient of only the weights, one more.
 static_assert(forward<true>::plan.count(op::ragged_all_to_all) == 2 && forward<true>::plan.collectives() == 2);
 static_assert(forward<true>::plan.count(op::grouped_product) == 3 && soundness::is_sound(forward<true>::plan));
 static_assert(training<true>::plan.count(op::ragged_all_to_all) == 3 && soundness::is_sound(training<true>::plan));
 static_assert(training<true>::plan.collectives() == training<false>::plan.collectives());
 static_assert(training<true, true>::plan.collectives() == training<true>::plan.collectives());
 
-// Of any element type, and with a row for every choice, too: rows that are not in use do not travel.
+// For any element type, also with a row for every choice: unused rows are not sent.
 template <int EighthsOfRows>
 inline constexpr auto limited = [](auto& m, auto x, auto padding) {
   return gs::nn::moe<"expert">(m, x, padding, {.expert_groups = N, .rows = {EighthsOfRows / 8.0}, .dropless = true}).y;
@@ -64,7 +64,8 @@ constexpr gs::extents bound(const gs::plan_view& p) {
   const std::array<int, 1> devices{N};
   return p.bind(gs::dims{{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}}, {devices.data(), 1});
 }
-// Each device receives at most the rows of 3 of 4 token groups there, and of 3 of 4 expert groups back, and E/N counts from each device.
+// Each device receives at most the rows of 3 of 4 token groups there, and of 3 of 4 expert groups back. From each device it receives E/N
+// counts.
 constexpr std::int64_t rows = std::int64_t(factor * double(S) / N);
 template <class Program>
 constexpr std::int64_t received() {
@@ -75,7 +76,7 @@ constexpr std::int64_t received() {
 }
 static_assert(received<forward<true>>() == 2 * (3 * rows * M * 4 + 3 * (E / N) * 4));
 
-// A row is multiplied with the matrices of one expert: wi, wi_gate and wo. Slots are priced alike.
+// A row is multiplied by the matrices of one expert: wi, wi_gate and wo. Slots have the same price.
 static_assert(gs::flops(forward<true>::plan, bound(forward<true>::plan)) ==
               2.0 * double(G * rows) * 3 * M * F + 2.0 * double(S) * M * E);
 static_assert(gs::flops(forward<true>::plan, bound(forward<true>::plan)) == gs::flops(forward<false>::plan, bound(forward<false>::plan)));

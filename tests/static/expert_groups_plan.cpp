@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a mixture-of-experts layer with groups of experts sends between nodes: each token once per group, counted by the compiler.
+// The data that a mixture-of-experts layer with groups of experts sends between nodes: each token once per group, counted by the compiler.
 #include <gshard/nn/moe.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
 #include <gshard/plan.hpp>
@@ -48,7 +48,7 @@ constexpr int over(std::string_view axis) {
   for (const gs::node& s : Program::plan.steps) n += s.kind == op::all_to_all && s.attr.axes == 1u << Program::plan.mesh.find(axis);
   return n;
 }
-/// Bytes between nodes that each have the same number of successive devices.
+/// The bytes between nodes with equally many consecutive devices each.
 template <class Program>
 constexpr std::int64_t between(int nodes, int devices) {
   std::array<int, 64> node{};
@@ -62,11 +62,11 @@ constexpr std::int64_t between(int nodes, int devices) {
 constexpr bool within_one_percent(std::int64_t found, double expected) {
   return double(found) <= 1.01 * expected && double(found) >= 0.99 * expected;
 }
-/// Of rows that tokens send to groups on other nodes: each has the token there and its result back.
+/// The bytes of rows that tokens send to groups on other nodes, and of the returned results.
 constexpr double bytes_of_rows(int nodes, double groups_of_token) {
   return double(G * S) * groups_of_token * double(nodes - 1) / nodes * 2 * double(M * sizeof(float));
 }
-/// Its k indices and weights travel with it.
+/// The bytes of its k indices and weights, which are sent with it.
 constexpr double bytes_of_slots(int nodes, double groups_of_token) {
   return double(G * S) * groups_of_token * double(nodes - 1) / nodes * k * 8;
 }
@@ -74,12 +74,12 @@ constexpr double bytes_of_slots(int nodes, double groups_of_token) {
 using flat = gs::program<layer<1>, mesh, tokens, mask>;
 using grouped = gs::program<layer<4>, mesh, tokens, mask>;
 
-// Forward, one exchange per axis each way; experts are where they are.
+// Forward, one exchange per axis each way. Experts are not moved.
 static_assert(over<grouped>("node") == 2 && over<grouped>("expert") == 2 && grouped::plan.collectives() == 4);
 static_assert(flat::plan.count(op::all_to_all) == 2 && flat::plan.collectives() == 2);
 static_assert(soundness::is_sound(grouped::plan) && soundness::is_sound(flat::plan));
 
-// Without groups, a node receives a row for each choice of an expert elsewhere. With groups, one for each token and group.
+// Without groups, a node receives a row for each choice of an expert on another node. With groups, one for each token and group.
 template <int Groups>
 constexpr bool saves() {
   constexpr double groups = gs::expected_expert_groups(E, Groups, k);
@@ -100,12 +100,12 @@ using by_node =
 static_assert(by_node::plan.count(op::all_to_all) == 2 && by_node::plan.collectives() == 2);
 static_assert(between<by_node>(4, 1) == between<grouped>(4, 2));
 
-// A training step: there and back again, and the gradients of the weights on their way back. Gradients of the experts stay where they are.
+// A training step: forward and back, and the gradients of the weights on their way back. Gradients of the experts are not moved.
 using training = gs::program<step<4>, mesh, tokens, mask, tokens>;
 static_assert(over<training>("node") == 5 && over<training>("expert") == 4 && training::plan.count(op::all_to_all) == 9);
 static_assert(training::plan.count(op::all_reduce) == 1 && training::plan.collectives() == 10 && soundness::is_sound(training::plan));
 
-// Data parallelism besides: exchanges stay within the replicas.
+// With data parallelism in addition, exchanges stay within the replicas.
 using cube = gs::mesh<gs::axis<"data">, gs::axis<"node">, gs::axis<"expert">>;
 using replicas = gs::program<layer<4>, cube, gs::in<"GSM", P<gs::axes<"data", "expert", "node">, none, none>>,
                              gs::in<"GS", P<gs::axes<"data", "expert", "node">, none>>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the programs that the paper is about send, counted by the compiler.
+// The communication of the paper's programs, counted by the compiler.
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
@@ -33,8 +33,8 @@ inline constexpr auto moe_layer = [](auto& m, auto x) {
   return gs::einsum<"GSEC,GECM->GSM">(combine, out);
 };
 
-// The layer, pulled back from a gradient that its successor hands down: gradients of the parameters and of
-// the layer's input. The auxiliary loss joins as <y, dy> + 0.01 aux.
+// The gradient of the layer, from a gradient dy of its successor: gradients of the parameters and of the layer's input. The auxiliary loss
+// is included as <y, dy> + 0.01 aux.
 inline constexpr auto moe_backward = [](auto& m, auto x, auto dy) {
   auto y = moe_layer(m, x);
   auto loss = m.objective(gs::sum(y * dy), 0.01);
@@ -44,7 +44,7 @@ inline constexpr auto moe_backward = [](auto& m, auto x, auto dy) {
   return std::tuple{y, g[0], g[1], g[2], g[3]};
 };
 
-/// Dim d of value v is sharded over just these axes, major to minor.
+/// True if dim d of value v is sharded over exactly these axes, major to minor.
 constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d,
                         std::initializer_list<std::string_view> axes) {
   const gs::value& t = p.at(v);
@@ -54,7 +54,7 @@ constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d,
     if (p.mesh.name(t.layout[d][i++]) != a) return false;
   return true;
 }
-/// Tensors that have dims in collectives of a kind; sums of scalars cost a latency and no bytes.
+/// The number of tensors with dims in collectives of a kind. Sums of scalars cost a latency and no bytes.
 constexpr int count_on_tensors(const gs::plan_view& p, op kind) {
   int n = 0;
   for (const gs::node& s : p.steps)
@@ -91,13 +91,13 @@ using layer = gs::program<moe_layer, mesh, in<"GSM", groups>>;
 static_assert(layer::plan.count(op::all_to_all) == 2);
 static_assert(layer::plan.collectives() == 2 && soundness::is_sound(layer::plan));
 static_assert(layer::plan.count(op::slice) == 0);
-// One-hot einsums became index operations: what is left are the gate and the two expert matrices.
+// One-hot einsums became index operations. The gate and the two expert matrices remain.
 static_assert(layer::plan.count(op::dispatch) == 1 && layer::plan.count(op::combine) == 1);
 static_assert(layer::plan.count(op::one_hot) == 0 && layer::plan.count(op::einsum) == 3);
 static_assert(cut_over(layer::plan, layer::plan.outputs[0].value, 0, {"expert"}));
 
-// Each all_to_all moves a shard of [E,G,C,M]: (D-1)/D of E*(G/D)*C*M floats. Paper's buffer arithmetic: 8 MiB
-// a device at D = G = E = 128, S = M = 1024, C = 2S/E.
+// Each all_to_all moves a shard of [E,G,C,M]: (D-1)/D of E*(G/D)*C*M floats. The paper's buffer arithmetic: 8 MiB per device at D = G = E =
+// 128, S = M = 1024, C = 2S/E.
 static_assert([] {
   const gs::extents e =
       layer::plan.bind({{'G', 128}, {'S', 1024}, {'M', 1024}, {'E', 128}, {'H', 8192}}, std::array{128});
@@ -109,12 +109,11 @@ static_assert([] {
 using step = gs::program<moe_backward, mesh, in<"GSM", groups>, in<"GSM", groups>>;
 static_assert(step::plan.count(op::all_to_all) == 4);
 static_assert(step::plan.count(op::all_gather) == 0 && step::plan.count(op::reduce_scatter) == 0);
-// What remains is the gate's gradient, the one parameter that all devices hold. Experts' gradients are
-// complete where they are.
+// Only the gate is replicated, so only its gradient needs a sum. Experts' gradients are complete on their devices.
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 1);
 static_assert(step::plan.collectives() == 5 && soundness::is_sound(step::plan));
 
-// The gradient of the layer's input alone needs none of the sums.
+// The gradient of only the layer's input needs none of the sums.
 inline constexpr auto input_gradient = [](auto& m, auto x, auto dy) {
   const std::array wanted{x};
   return gs::gradients(gs::sum(moe_layer(m, x) * dy), wanted)[0];
@@ -149,8 +148,7 @@ static_assert(step::plan.count(op::all_reduce) == step::plan.collectives());
 static_assert(step::plan.count(op::all_reduce) <= trainables(step::plan) + 1);  // the loss is a scalar
 static_assert(summed_once(step::plan) && all_updated_in_place(step::plan) && soundness::is_sound(step::plan));
 
-// The bytes are those of the gradients, twice (n-1)/n of them, whatever the batch; and of the loss, which is
-// gathered.
+// The bytes are those of the gradients, twice (n-1)/n of them, for any batch, and of the loss, which is gathered.
 constexpr std::int64_t bytes(std::int64_t batch_size) {
   return step::plan.bytes_received(step::plan.bind({{'B', batch_size}, {'M', 2048}, {'H', 4096}}, std::array{8}));
 }
@@ -171,7 +169,7 @@ static_assert(layer::plan.count(op::all_to_all) == 2 && layer::plan.collectives(
 static_assert(std::all_of(layer::plan.steps.begin(), layer::plan.steps.end(), [](const gs::node& s) {
   return s.kind != op::all_to_all || s.attr.axes == 1u << layer::plan.mesh.find("expert");
 }));
-// Between them groups stay cut over "data", experts over "expert": both axes share the work.
+// Between them groups are sharded over "data", experts over "expert": both axes share the work.
 static_assert(std::count_if(layer::plan.steps.begin(), layer::plan.steps.end(), [](const gs::node& s) {
                 return s.kind == op::einsum && cut_over(layer::plan, s.input(1), 0, {"expert"}) &&
                        cut_over(layer::plan, s.input(0), 0, {"expert"}) &&
@@ -185,8 +183,8 @@ static_assert(step::plan.count(op::all_to_all) == 4 && step::plan.count(op::all_
 static_assert(count_on_tensors(step::plan, op::all_reduce) == 3 && step::plan.collectives() == 6);
 static_assert(summed_once(step::plan) && soundness::is_sound(step::plan));
 
-// Groups over "data" alone: tokens are replicated along "expert", so there is nothing to exchange; each device
-// fills the buffers of its own experts and the results are summed.
+// Groups only over "data": tokens are replicated along "expert", so there is no exchange. Each device fills the buffers of its own experts,
+// and the results are summed.
 using copied = gs::program<moe_layer, mesh, in<"GSM", P<"data", none, none>>>;
 static_assert(copied::plan.count(op::all_to_all) == 0 && copied::plan.count(op::all_reduce) == 1);
 static_assert(copied::plan.collectives() == 1);

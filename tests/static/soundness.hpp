@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <vector>
 
-// What every plan must be, whatever the program and the mesh.
+// Properties of every plan, for any program and mesh.
 namespace soundness {
 
 namespace gs = gshard;
 using gs::op;
 
-/// What a move of this kind over these axes may make of a layout.
+/// True if a move of this kind over these axes may change one layout into the other.
 constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to) {
   bool finer = true, coarser = true;
   for (int d = 0; d < from.rank; ++d) {
@@ -25,7 +25,7 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   }
   const std::uint32_t completed = from.partial & ~std::uint32_t(to.partial), cut = to.used() & ~from.used();
   if (axes == 0 || from.rank != to.rank || (to.partial & ~from.partial)) return false;
-  if (from.order | to.order)  // over all axes
+  if (from.order | to.order)  // moves that change the order use all axes
     return !completed && !to.partial && (kind != op::slice || (finer && (from.order == to.order || !from.used()))) &&
            (kind != op::all_gather || coarser);
   switch (kind) {
@@ -40,20 +40,20 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   }
 }
 
-/// A move takes a tensor from the layout that an operand has to the one that its result has.
+/// True if a move takes a tensor from the layout of its operand to the layout of its result.
 constexpr bool moves_right(const gs::plan_view& p, const gs::node& s, int i) {
   const gs::value &from = p.at(s.input(i)), &to = p.at(s.output(i)), &first = p.at(s.input(0));
   const bool sums = s.kind == op::all_reduce || s.kind == op::reduce_scatter;
   if ((gs::size_of(from.type) != gs::size_of(first.type) && s.kind != op::ragged_all_to_all) ||
       (sums && (from.type != first.type || from.layout.pending != first.layout.pending)))
     return false;
-  if (!from.windows.empty() || !to.windows.empty())  // from blocks to what they read, or back
+  if (!from.windows.empty() || !to.windows.empty())  // from blocks to the elements that windows read, or back
     return from.dims == to.dims && from.type == to.type && from.layout.partial == to.layout.partial && s.kind != op::all_reduce &&
            s.kind != op::reduce_scatter && gs::detail::axes_of_move(from, to) == s.attr.axes;
   return from.dims == to.dims && from.type == to.type &&
          is_legal_move(s.kind, s.attr.axes, from.layout, to.layout);
 }
-/// The counts of the rows of a ragged exchange are sharded as the rows, before it and after it.
+/// True if the counts of rows in a ragged exchange are sharded like the rows, before and after it.
 constexpr bool counts_lie_right(const gs::value& rows, const gs::value& counts) {
   if (counts.type != gs::dtype::i32 || counts.rank() != 3 || counts.layout.partial || !counts.layout[2].empty()) return false;
   for (int d = 0; d < 2; ++d)
@@ -69,7 +69,7 @@ constexpr bool moves_right(const gs::plan_view& p, const gs::node& s) {
   return s.inputs == s.outputs && s.inputs > 0;
 }
 
-/// The factors of a step's operand, of dims that are read through a window and sharded as the taps those of the taps.
+/// The factors of a step's operand. A dim that is read through a window and sharded like the taps has the factor of the taps.
 constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s, int operand) {
   gs::short_list factors = s.rule.in[std::size_t(operand)];
   const auto cut = [&](int factor) {
@@ -81,8 +81,8 @@ constexpr gs::short_list read_factors(const gs::plan_view& p, const gs::node& s,
   return factors;
 }
 
-/// One list of axes for each factor of a step, on all operands and results; blocked factors whole, no axis on
-/// two factors, partial sums only into what is linear, and out of what is summed.
+/// True if each factor of a step has one list of axes on all operands and results. Blocked factors are whole, and no axis shards two
+/// factors. Partial sums enter only linear operations, and leave only contractions.
 constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   // The ring operand of a looped einsum has the sharding before a gather, or after a reduce_scatter.
   const bool looped = s.kind == op::looped_einsum;
@@ -118,8 +118,8 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
     if (!agrees(held(s.input(i)), read_factors(p, s, i))) return false;
     pending |= p.at(s.input(i)).layout.partial;
   }
-  // A product, also with rows of ones that ids choose, keeps what is pending over an axis on one of its operands. Over an axis on both, it
-  // would have products of different addends. A quotient keeps that of its dividend.
+  // A product keeps the partial sum of one operand over an axis. This includes gather and scatter_add, as products with one-hot rows. With
+  // both operands partial over an axis, it would multiply different addends. A quotient keeps the partial sum of its dividend.
   const auto is = [&](int number) { return s.kind == op::map && s.attr.function->own == number; };
   const bool multiplies = is(gs::detail::arithmetic::number_of<gs::detail::arithmetic::multiply>),
              divides = is(gs::detail::arithmetic::number_of<gs::detail::arithmetic::divide>) && !p.at(s.input(1)).layout.partial;
@@ -147,7 +147,7 @@ constexpr bool lies_right(const gs::plan_view& p, const gs::node& s) {
   return true;
 }
 
-/// Layouts are legal: no axis twice, no open dims, no axis that shards and is pending.
+/// True for legal layouts: no axis twice, no open dims, no axis that both shards and is partial.
 constexpr bool is_legal(const gs::sharding& s) {
   if (s.order && (s.partial || !s.used())) return false;
   std::uint32_t seen = s.partial;
@@ -159,7 +159,7 @@ constexpr bool is_legal(const gs::sharding& s) {
   return s.open == 0;
 }
 
-/// A reshape of a dim that its first axes shard into single rows: the others shard the rows, before and after.
+/// True for a reshape of a dim that its first axes shard into single rows: the other axes shard the rows, before and after.
 constexpr bool keeps_rows(const gs::plan_view& p, const gs::node& s) {
   if (s.kind != op::reshape || (s.attr.change != gs::reshape_kind::merge && s.attr.change != gs::reshape_kind::split)) return false;
   const bool merges = s.attr.change == gs::reshape_kind::merge;
@@ -176,7 +176,7 @@ constexpr bool keeps_rows(const gs::plan_view& p, const gs::node& s) {
 constexpr bool is_sound(const gs::plan_view& p) {
   std::vector<char> made(p.values.size(), 0);
   std::vector<std::int32_t> holds(p.values.size(),
-                                  -1);  // by storage: the value that was last written over another one there
+                                  -1);  // by storage: the last value that overwrote another one
   for (const gs::port& q : p.inputs) made[std::size_t(q.value)] = 1;
   for (const gs::parameter& q : p.parameters) made[std::size_t(q.value)] = 1;
   const auto storage = [&](std::int32_t v) -> std::int32_t& {
@@ -207,7 +207,7 @@ constexpr bool is_sound(const gs::plan_view& p) {
   return true;
 }
 
-/// Nothing is sent twice: what was moved once is there for all. Except counts of rows, which travel with them.
+/// True if nothing is sent twice. Counts of rows are an exception: they are sent with each of them.
 constexpr bool sends_once(const gs::plan_view& p) {
   struct sent {
     const gs::node* step;

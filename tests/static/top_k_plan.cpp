@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Mixtures of experts with routing written out of small operations: the planner finds the two exchanges without annotating the result.
+// Mixtures of experts with routing composed of small operations: the planner finds the two exchanges without annotating the result.
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
@@ -13,7 +13,7 @@ using gs::init, gs::none, gs::op, gs::P;
 
 namespace {
 
-// Each token goes to its K best experts; the first choices of all tokens of a group take their places before the second ones.
+// Each token goes to its K best experts. The first choices of all tokens of a group take their slots before the second ones.
 template <int K>
 inline constexpr auto top_k_moe = [](auto& m, auto x) {
   auto wg = m.param("wg", "ME", init::fan_in("M"));
@@ -63,7 +63,7 @@ constexpr std::int64_t received() {
     if (d.what == gs::dim::kind::bound) sizes.set(d.letter, d.number);
   return p.bytes_received(p.bind(sizes, {axes.data(), std::size_t(p.mesh.rank())}));
 }
-/// What the experts' inputs are to be exchanged, and their results back: but for what a device has of them.
+/// The bytes to exchange the experts' inputs and results, minus the local ones.
 constexpr std::int64_t two_exchanges(std::int64_t devices, std::int64_t exchanged, std::int64_t experts, std::int64_t capacity) {
   const std::int64_t shard = experts * 16 * capacity * 1024 * 4 / devices;
   return 2 * (shard - shard / exchanged);
@@ -85,9 +85,9 @@ static_assert(exchanges<layer<2, line<16>, 128, 32>>(two_exchanges(16, 16, 128, 
 static_assert(exchanges<layer<4, grid, 64, 16, by_both>>(two_exchanges(8, 2, 64, 16)));
 // The same plan as with the result annotated.
 static_assert(received<layer<1, line<8>, 64, 64>>() == received<sized<64, 64, by_expert>::program<annotated<1>, line<8>>>());
-// With much more room than tokens the results of the experts are larger than the sums of their tokens: those are completed instead.
+// With many more slots than tokens, the results of the experts are larger than the sums of their tokens, so the sums are completed instead.
 static_assert(received<layer<1, line<4>, 64, 256>>() < two_exchanges(4, 4, 64, 256));
-// A training step: two exchanges forward and one back, as nobody wants the gradient of the tokens; sums of gradients besides.
+// A training step: two exchanges forward and one backward, because the gradient of the tokens is not needed, and the sums of gradients.
 using step = sized<64, 64, by_expert, gs::in<"">>::program<training_step<1>, line<8>>;
 static_assert(step::plan.count(op::all_to_all) == 3 && step::plan.count(op::all_gather) == 0 && soundness::is_sound(step::plan));
 

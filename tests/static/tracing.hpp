@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Programs traced by hand: the verbs called on a builder, without a lambda or a mesh type around them.
+// Programs traced by hand: the verbs are called on a builder, without a lambda or a mesh type.
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
@@ -34,8 +34,7 @@ constexpr gs::symbol input(gs::builder& b, std::string_view letters, gs::spec<En
   return s;
 }
 
-/// The letters of a tensor's dims; '*' for a product, '#' for a number, 'C' for a capacity or a part, '+' for a sum, '?' for a number of
-/// blocks.
+/// True if the dims have these letters. '*': a product, '#': a number, 'C': a capacity or a part, '+': a sum, '?': a number of blocks.
 constexpr bool has_dims(gs::symbol s, std::string_view letters) {
   if (s.id < 0 || s.rank() != int(letters.size())) return false;
   for (int d = 0; d < s.rank(); ++d) {
@@ -51,7 +50,7 @@ constexpr bool has_dims(gs::symbol s, std::string_view letters) {
   return true;
 }
 
-/// The fault that f(builder, parameter_scope) ends in.
+/// The fault of f(builder, parameter_scope).
 template <class F>
 constexpr gs::diagnostic problem_of(F f) {
   gs::builder b = on(mesh);
@@ -64,13 +63,14 @@ constexpr bool fails(gs::fault expected, std::string_view about, F f) {
   const gs::diagnostic p = problem_of(f);
   return p.what == expected && p.subject.view() == about;
 }
-/// The program of f fails as options of a layer do not go together: ".dropless and .slots".
+/// True if the program of f fails because options of a layer conflict: ".dropless and .slots".
 template <class F>
 constexpr bool conflicts(std::string_view layer, std::string_view options, F f) {
   const gs::diagnostic p = problem_of(f);
   return p.what == gs::fault::options_conflict && p.subject.view() == layer && p.word.view() == options;
 }
-/// The program of f fails as options or arguments of a verb are out of range: "start, stop". `values`: those that the fault tells.
+/// True if the program of f fails because options or arguments of a verb are out of range: "start, stop". `values`: the values in the
+/// fault.
 template <class F>
 constexpr bool out_of_range(std::string_view verb, std::string_view options, std::initializer_list<int> values, F f) {
   const gs::diagnostic p = problem_of(f);
@@ -79,7 +79,7 @@ constexpr bool out_of_range(std::string_view verb, std::string_view options, std
          p.first == (values.size() > 0 ? v[0] : gs::diagnostic::no_number) &&
          p.second == (values.size() > 1 ? v[1] : gs::diagnostic::no_number);
 }
-/// The program of f fails as an operand, by its number or its name, has an element type that the operation does not take: "i32".
+/// True if the program of f fails because the element type of an operand, given by number or name, is not accepted: "i32".
 template <class Operand, class F>
 constexpr bool wrong_type(std::string_view operation, Operand operand, std::string_view given, std::string_view taken, F f) {
   const gs::diagnostic p = problem_of(f);
@@ -89,7 +89,7 @@ constexpr bool wrong_type(std::string_view operation, Operand operand, std::stri
   return named && p.what == gs::fault::wrong_type && p.subject.view() == operation && gs::name(p.given) == given &&
          gs::element_names(p.taken).view() == taken;
 }
-/// f(builder, parameter_scope) is true, and no fault was found.
+/// True if f(builder, parameter_scope) is true, and no fault was found.
 template <class F>
 constexpr bool holds(F f) {
   gs::builder b = on(mesh);
@@ -114,7 +114,7 @@ constexpr int count(const gs::graph& g, gs::op kind) {
   for (const gs::node& node : g.nodes) n += node.kind == kind;
   return n;
 }
-/// True if two nodes are the same operation on the same values, whatever line they come from.
+/// True if two nodes are the same operation on the same values, on any lines.
 constexpr bool same(const gs::node& m, const gs::node& n) {
   bool same = m.kind == n.kind && m.inputs == n.inputs && m.outputs == n.outputs && m.rule.blocked == n.rule.blocked &&
               m.rule.windows == n.rule.windows;
@@ -124,7 +124,7 @@ constexpr bool same(const gs::node& m, const gs::node& n) {
   return same && a.dim == c.dim && a.window == c.window && a.combine == c.combine && a.change == c.change && a.inside == c.inside &&
          a.fill == c.fill && a.factor == c.factor && a.power == c.power && a.dims == c.dims && a.may_move == c.may_move;
 }
-/// f(builder) and g(builder) trace the same program: some nodes, and no fault.
+/// True if f(builder) and g(builder) trace the same program: some nodes, and no fault.
 template <class F, class G>
 constexpr bool alike(F f, G g) {
   gs::builder one = on(mesh), other = on(mesh);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Kills a training at random moments, under gshard-run, and compares parameters and losses with those of an undisturbed run. See --help.
+# Kills a training at random moments, under gshard-run, and compares its parameters and losses with an undisturbed run. See --help.
 set -uo pipefail
 
 usage() {
@@ -45,7 +45,7 @@ in_cluster=${CLUSTER_DIR:+yes}
 launcher=(mpirun)
 [ -n "$in_cluster" ] || launcher+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 
-# start DIR RANKS: the training under gshard-run, in the background; sets `pid`.
+# start DIR RANKS: starts the training under gshard-run in the background; sets `pid`.
 start() {
   local dir=$1 ranks=$2 host program directories=()
   program=("$survivor" --steps "$steps" --every "$every" --pause "$pause" --losses "$dir/losses" --result "$dir/result")
@@ -70,7 +70,7 @@ one_of() {
   [ ${#all[@]} -eq 0 ] || echo "${all[RANDOM % ${#all[@]}]}"
 }
 
-# The most steps that a restart computed again, by a file of losses.
+# The largest number of steps that a restart computed again, by a file of losses.
 lost() { awk '{ if (NR > 1 && $1 <= last) { again = last - $1 + 1; if (again > most) most = again } last = $1 } END { print most + 0 }' "$1"; }
 # The first line of losses that differs from the reference.
 wrong_loss() { awk 'NR == FNR { right[$1] = $2; next } right[$1] != $2 { print "step " $1 ": " $2 " instead of " right[$1]; exit }' "$1" "$2"; }
@@ -81,7 +81,7 @@ clear_disks() {
   for host in ${CLUSTER_HOSTS//,/ }; do rm -rf "$CLUSTER_DIR/$host/checkpoints"; done
 }
 
-# fail KIND DIR: one failure now.
+# fail KIND DIR: causes one failure now.
 fail() {
   local kind=$1 dir=$2 victim victims
   case $kind in
@@ -120,9 +120,9 @@ for ((run = 0; run < runs; ++run)); do
   mkdir -p "$dir"
   clear_disks
   start "$dir" "$ranks"
-  moment=$((duration[$ranks] / 10 + (RANDOM * 32768 + RANDOM) % (duration[$ranks] * 7 / 10)))  # neither the start nor the end of the run
+  moment=$((duration[$ranks] / 10 + (RANDOM * 32768 + RANDOM) % (duration[$ranks] * 7 / 10)))  # not at the start or the end of the run
   nap $moment
-  if [ "$kind" = save ]; then  # a checkpoint that has no manifest yet
+  if [ "$kind" = save ]; then  # a checkpoint without a manifest
     for ((i = 0; i < 2000; ++i)); do
       open=
       for d in "$dir"/checkpoints/step-*; do [ ! -d "$d" ] || [ -e "$d/manifest.json" ] || open=yes; done

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Counts the MPI objects that are alive, by the profiling interface: each function is MPI's, with a counter. Included by one source.
+// Counts the existing MPI objects, by the profiling interface: each function is MPI's, with a counter. One source includes it.
 
 #include <mpi.h>
 
 #include <atomic>
 
-/// Communicators, groups, windows and requests that were made and are neither freed nor complete.
+/// Communicators, groups, windows and requests that were created and are neither freed nor complete.
 inline std::atomic<long> mpi_objects = 0;
 
 namespace survival {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# A long training on the hosts of emulated-cluster, one rank each, of which one is killed from time to time. Memory, file descriptors and MPI
-# objects of every process must stay as they are after its first checkpoint, and those of gshard-run as they are after the first minute.
+# A long training on the hosts of emulated-cluster, one rank each. A rank is killed from time to time. Memory, file descriptors and MPI
+# objects of every process must stay as after its first checkpoint, and those of gshard-run as after the first minute.
 # usage: emulated-cluster 4 1gbit tests/survival/soak.sh MINUTES GSHARD_RUN SURVIVOR [SECONDS between kills, default 60]
 set -uo pipefail
 if [ $# -lt 3 ] || [ -z "${CLUSTER_DIR:-}" ]; then sed -n '3,5s/^# //p' "$0" >&2; exit 2; fi
@@ -31,7 +31,7 @@ kill -s USR1 "$pid" && wait "$pid"
 status=$?
 echo "$minutes minutes, $kills kills, status $status (75: stopped), $(tail -n 1 "$work/losses" | cut -d' ' -f1) steps"
 echo "gshard-run: resident KiB and descriptors: $wrapper_first after a minute, $wrapper_last at the end"
-# Samples of a process: every 50 steps. The second one is behind its first checkpoint.
+# Samples of a process: every 50 steps. The second one is after its first checkpoint.
 cat "$work"/resources.* | awk '
   ++n[$1] == 2 { rss[$1] = $3; fd[$1] = $4; objects[$1] = $5; processes++ }
   n[$1] < 2 { next }

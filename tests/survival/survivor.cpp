@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A small training that is killed and started again by tests/survival/kills.sh and soak.sh: a mixture of experts with random routing,
-// dropout and Adam, on MPI ranks, with a checkpoint every few steps. Its last parameters and its losses show whether anything was lost.
+// A small training that tests/survival/kills.sh and soak.sh kill and restart: a mixture of experts with random routing, dropout and Adam,
+// on MPI ranks, with a checkpoint every few steps. Its last parameters and its losses show whether anything was lost.
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
 #include <gshard/run.hpp>
@@ -44,7 +44,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {
 using tokens = gs::in<"GSM", P<"expert", none, none>>;
 using training = gs::program<training_step, mesh, tokens, tokens, gs::in<"">>;
 
-// Where the data is: a generator of pseudo-random numbers, whose state a checkpoint has to keep.
+// The position in the data: a generator of pseudo-random numbers. Checkpoints must contain its state.
 struct stream {
   std::uint64_t state = 1;
   float next() {
@@ -81,7 +81,7 @@ options parse(int argc, char** argv) {
   return o;
 }
 
-/// What this process holds: "process step resident_KiB descriptors MPI_objects".
+/// The resources of this process: "process step resident_KiB descriptors MPI_objects".
 class resources {
  public:
   explicit resources(const options& o) {

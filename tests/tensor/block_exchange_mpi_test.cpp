@@ -42,7 +42,7 @@ TEST_CASE("mpi: blocks that are wrong on one rank are refused on all") {
   const std::string hole = of(rank() == 0 ? blocks{{x.data(), {0, 0}, {1, 4}}} : blocks());
   CHECK(hole.ends_with("is in no block"));
   CHECK(of({}, 4 + rank()).find("the processes disagree on the extents of the array") != std::string::npos);
-  CHECK(of(rank() == 0 ? blocks{{x.data(), {0, 0}, {4, 4}}} : blocks()) == "");  // the cluster can be used further
+  CHECK(of(rank() == 0 ? blocks{{x.data(), {0, 0}, {4, 4}}} : blocks()) == "");  // the cluster remains usable
 }
 
 TEST_CASE("mpi: too little memory for the tensor on one rank is an error on all") {

@@ -18,7 +18,7 @@ using plane = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 namespace {
 
-/// Both see the same device of the same mesh, and receive the same.
+/// Checks that both have the same device of the same mesh, and receive the same data.
 void compare(gs::backend& found, gs::backend& expected) {
   CHECK(std::ranges::equal(found.extents(), expected.extents()));
   CHECK(std::ranges::equal(found.devices(), expected.devices()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tensors from local blocks: what is copied, and what is refused.
+// Tensors from local blocks: the copied elements, and refused blocks.
 #include "../complaint.hpp"
 
 #include <gshard/tensor/local_blocks.hpp>

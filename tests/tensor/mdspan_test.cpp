@@ -21,7 +21,7 @@ TEST_CASE("mdspan: from_global reads it") {
 }
 
 namespace {
-/// As std::linalg::scaled: its elements are computed.
+/// Like std::linalg::scaled: its elements are computed.
 struct scaled_matrix : span_of_matrix<double> {
   using reference = double;
 };

@@ -49,7 +49,7 @@ TEST_CASE("mpi: meshes with several axes, static ones included") {
   for (const int given : {ranks(), ranks() + 1})
     CHECK_THROWS_WITH_AS(gs::on_mpi<xy>(MPI_COMM_WORLD, {given}),
                          doctest::Contains("the mesh has 2 axes; extents are given for 1, and none for \"y\""), gs::error);
-  // Static extents need no numbers; the others alone suffice.
+  // Static extents may be omitted: the others are enough.
   using one = gs::mesh<gs::axis<"y", 1>>;
   if (ranks() == 1) CHECK(gs::on_mpi<one>(MPI_COMM_WORLD).size() == 1);
   using some = gs::mesh<gs::axis<"y", 1>, gs::axis<"x">>;

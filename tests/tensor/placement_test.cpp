@@ -13,7 +13,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// A random layout of a random tensor on a random mesh; some axes may stay unused.
+/// A random layout of a random tensor on a random mesh. Some axes may be unused.
 struct random_case {
   std::vector<int> mesh;
   std::vector<std::int64_t> extents;

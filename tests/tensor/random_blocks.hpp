@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Random decompositions of arrays, and the check of from_local_blocks and to_local_blocks on them.
+// Random decompositions of arrays, for checks of from_local_blocks and to_local_blocks.
 
 #include <gshard/tensor/local_blocks.hpp>
 
@@ -30,7 +30,7 @@ inline std::int64_t count(const numbers& extents) {
   return n;
 }
 
-/// Splits an array at random places along random dims, and gives the boxes to random devices. Some are empty.
+/// Splits an array at random positions along random dims, and assigns the boxes to random devices. Some are empty.
 inline std::vector<box> split(const numbers& extents, int devices, std::mt19937& random) {
   const auto up_to = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(0, most)(random); };
   std::vector<box> all{{numbers(extents.size(), 0), extents}};
@@ -80,7 +80,7 @@ struct stored {
   }
 };
 
-/// The elements of an array that a device has in its blocks, or in its shard.
+/// The elements of an array in the blocks of a device, or in its shard.
 using held = std::vector<char>;
 inline std::int64_t lacking(const held& needed, const held& has) {
   std::int64_t n = 0;
@@ -88,7 +88,7 @@ inline std::int64_t lacking(const held& needed, const held& has) {
   return n;
 }
 
-/// Blocks -> tensor -> blocks, with the bytes that travel. Every process passes the same boxes and stores its own.
+/// Blocks -> tensor -> blocks, with the bytes that are sent. Every process passes the same boxes and stores its own.
 template <class Spec>
 void check(const gs::any_cluster& on, const numbers& extents, std::uint32_t seed) {
   CAPTURE(seed);
@@ -142,7 +142,7 @@ void check(const gs::any_cluster& on, const numbers& extents, std::uint32_t seed
   }
 }
 
-/// Checks of arrays of 1 to 4 dims under several shardings, on a cluster with the axes "x" and "y".
+/// Checks arrays of 1 to 4 dims with several shardings, on a cluster with the axes "x" and "y".
 inline void check_all(const gs::any_cluster& on, std::uint32_t seed) {
   using gs::axes;
   using gs::none;

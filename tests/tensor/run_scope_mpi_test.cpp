@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ranks that do not wait learn of a rank that left its run. tests/misuse has the ranks that wait.
+// Ranks that do not wait are informed about a rank that left its run. tests/misuse has ranks that wait.
 #include <gshard/tensor/run_scope.hpp>
 
 #include <gshard/exec/parameters.hpp>
@@ -40,12 +40,12 @@ TEST_CASE("mpi: after one rank has left its run by an exception, the others thro
       };
       CHECK_THROWS_AS(fails(), std::runtime_error);
     }
-    MPI_Barrier(MPI_COMM_WORLD);  // it returned when all had confirmed
+    MPI_Barrier(MPI_COMM_WORLD);  // it returned after all had confirmed
     if (ranks() == 1) call(on);
     else if (!last()) CHECK(complaint([&] { call(on); }) == failed(by_function ? "no disk" : "it left its run by an exception"));
     scope.reset();
     MPI_Barrier(MPI_COMM_WORLD);
-    call(on);  // calls that were refused on some ranks are not counted
+    call(on);  // calls that some ranks refused are not counted
     MPI_Barrier(MPI_COMM_WORLD);
   }
 }

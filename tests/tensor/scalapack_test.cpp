@@ -41,7 +41,7 @@ TEST_CASE("local blocks: a block-cyclic matrix of ScaLAPACK") {
   gs::for_each_local_shard(t, [](const gs::shard_view<const double>& s) {
     gs::kernel::for_each_element(s.at, [&](std::size_t global, std::size_t local) { CHECK(s.data[local] == double(global)); });
   });
-  const int large = 2147483647;  // grids and blocks that do not fit into int when they are added
+  const int large = 2147483647;  // grids and blocks whose sum overflows int
   CHECK(gs::scalapack_blocks(memory[0].data(), std::array{1, 0, large, 5, large, large, 0, 0, large}, {large, large, 1, 1}).empty());
   std::array<int, 9> wrong{1, 0, 4, 4, 2, 2, 0, 0, 1};
   CHECK(gs::scalapack_blocks(static_cast<double*>(nullptr), wrong, {-1, -1, -1, -1}).empty());  // a process outside the grid

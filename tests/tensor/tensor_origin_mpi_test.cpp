@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Operands that differ between ranks are told; tensors that only one rank has matter until the next collective call.
+// Differences of operands between ranks are reported. Tensors of only one rank matter until the next collective call.
 #include <gshard/tensor/tensor_origin.hpp>
 
 #include <gshard/op/map.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether blocks tile a region: the first element that is in none or in several is found.
+// Whether blocks tile a region: finds the first element in no block or in several.
 #include <gshard/tensor/tiling.hpp>
 
 #include <doctest/doctest.h>

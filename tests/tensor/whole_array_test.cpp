@@ -25,7 +25,7 @@ namespace {
 
 using extents = std::vector<std::int64_t>;
 
-/// The offsets of the elements of a tensor of these extents, in row-major order; nothing if the array does not fit.
+/// The offsets of the elements of a tensor with these extents, in row-major order. Nothing if the array does not fit.
 std::optional<extents> offsets(const array_layout& a, const extents& of) {
   const auto stride = a.strides_in(of);
   if (!stride) return std::nullopt;

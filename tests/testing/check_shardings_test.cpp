@@ -14,7 +14,7 @@ namespace gs = gshard;
 
 namespace {
 
-// y[a] = sum over b of x[a, b]^2. What `sums` and `whole` say, and the factor of its gradient, are parameters.
+// y[a] = sum over b of x[a, b]^2. `sums`, `whole` and the factor of its gradient are parameters.
 template <char Sums, char Whole, int Factor = 2>
 struct squares {
   static constexpr char summed[1] = {Sums}, unsharded[1] = {Whole};
@@ -32,7 +32,7 @@ struct squares {
     return Factor * (x * gs::broadcast<"A,AB->AB">(dy, x));
   }
 };
-// y[a] = the largest x[a, b]: results of shards of B do not add up, but `sums` claims it.
+// y[a] = the largest x[a, b]: results of shards of B do not add up, although `sums` claims it.
 struct wrongly_summed {
   static constexpr std::string_view name = "largest", rule = "AB->A", sums = "B";
   template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A user's program with more warnings than gshard's own, and with globals that are called as parameters and variables of the headers are.
+// A user's program with more warnings than gshard's own, and with globals that have the names of parameters and variables in the headers.
 #ifdef GSHARD_TEST_GLOBALS
 #include "globals.hpp"
 #endif

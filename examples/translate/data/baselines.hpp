@@ -20,17 +20,17 @@
 
 namespace translate {
 
-/// The translation that is no translation.
+/// The trivial translation: a copy of the source.
 inline std::string copy_source(std::string_view source) {
   return std::string(source);
 }
 
-/// Answers with the target of the most similar training source: the cosine of TF-IDF vectors over character
-/// n-grams of order 1 to 4, with idf = ln((1 + documents) / (1 + documents with the n-gram)) + 1. Of equal
-/// sources, whatever their language, the most frequent target is kept; of equally similar ones the first.
+/// Answers with the target of the most similar training source: the cosine of TF-IDF vectors over character n-grams of order 1 to 4. The
+/// IDF is ln((1 + documents) / (1 + documents with the n-gram)) + 1. If sources are equal, in any languages, the most frequent target is
+/// kept. If sources are equally similar, the first is used.
 class nearest_neighbor {
  public:
-  /// Throws std::runtime_error when there are no training pairs.
+  /// Throws std::runtime_error if there are no training pairs.
   explicit nearest_neighbor(std::span<const pair> train) {
     if (train.empty()) throw std::runtime_error("nearest neighbor: there are no training pairs");
     std::map<std::string_view, std::map<std::string_view, int>> known;
@@ -60,7 +60,7 @@ class nearest_neighbor {
     float weight;
   };
 
-  // An n-gram is known by its hash: of a million different ones, two are mistaken with probability 3e-8.
+  // An n-gram is identified by its hash: among a million different ones, two collide with probability 3e-8.
   static std::map<std::uint64_t, float> ngram_counts(std::string_view text) {
     const std::u32string points = code_points(text);
     std::map<std::uint64_t, float> counts;

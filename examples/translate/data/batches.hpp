@@ -21,8 +21,8 @@
 
 namespace translate {
 
-/// N pairs in the shape (N, S, T) of a bucket, row by row, filled up with padding. Row n of `target_in` is
-/// begin and the pieces, of `target_out` the pieces and end.
+/// N pairs in the shape (N, S, T) of a bucket, row by row, filled up with padding. Row n of `target_in` is begin and the pieces. Row n of
+/// `target_out` is the pieces and end.
 struct batch {
   std::size_t bucket = 0;
   std::vector<std::int32_t> source;      // [N, S]
@@ -39,7 +39,7 @@ inline void append_row(std::vector<std::int32_t>& rows, std::vector<std::int32_t
   rows.insert(rows.end(), row.begin(), row.end());
 }
 
-/// Appends one pair; what is longer than the bucket's shape is cut off.
+/// Appends one pair, truncated to the bucket's shape.
 inline void append_pair(batch& rows, const encoded_pair& p, const bucket& shape) {
   append_row(rows.source, p.source, shape.source_length);
   std::vector<std::int32_t> in{token::begin};
@@ -52,13 +52,12 @@ inline void append_pair(batch& rows, const encoded_pair& p, const bucket& shape)
 
 }  // namespace detail
 
-/// An endless sequence of training batches that is a function of the pairs, the buckets and the seed alone:
-/// batch `step` is found without those before it, so a run resumes by its step number. A pair is in the first
-/// bucket that it fits. The sequence goes in rounds of batches_per_round(); each has every pair at least
-/// once, in an order of its own; a bucket's last batch is filled up with pairs from its first.
+/// An endless sequence of training batches that is a function of only the pairs, the buckets and the seed. Batch `step` does not need
+/// earlier batches, so a run resumes by its step number. A pair is in the first bucket that it fits. A round has batches_per_round()
+/// batches, and contains every pair at least once, in its own order. The last batch of a bucket is filled up with pairs from its first.
 class batch_stream {
  public:
-  /// Throws std::runtime_error when no pair fits any bucket.
+  /// Throws std::runtime_error if no pair fits any bucket.
   batch_stream(std::vector<encoded_pair> pairs, std::vector<bucket> buckets, std::uint64_t seed)
       : pairs_(std::move(pairs)), buckets_(std::move(buckets)), members_(buckets_.size()), seed_(seed) {
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
@@ -80,7 +79,7 @@ class batch_stream {
     if (round_.empty()) throw std::runtime_error("batch_stream: no pair fits a bucket");
   }
 
-  /// Pairs that fit no bucket and are not trained on.
+  /// The number of pairs that fit no bucket. They are not trained on.
   std::int64_t dropped() const { return dropped_; }
 
   std::int64_t batches_per_round() const { return std::ssize(round_); }
@@ -103,10 +102,10 @@ class batch_stream {
     return result;
   }
 
-  /// The batch after the last one that next() gave, from step 0 on.
+  /// The next batch, from step 0 on.
   batch next() { return at(step_++); }
 
-  /// The place in the stream as text, and a return to it: a run that is started again reads the batches that are left.
+  /// Saves the position in the stream as text. A run that is restarted restores it and reads the remaining batches.
   std::string save() const { return std::to_string(step_); }
   void restore(std::string_view saved) {
     std::int64_t step = 0;
@@ -135,10 +134,9 @@ class batch_stream {
   std::int64_t step_ = 0;
 };
 
-/// All pairs in their order in batches of one shape: pair i is row i % N of batch i / N, and the last batch
-/// is filled up with the last pair. What is longer than the shape is cut off. One shape for all: a shape
-/// chosen by the target's length would tell a decoder something of the answer. `number` goes into the field
-/// `bucket` of the batches.
+/// All pairs in their order, in batches of one shape: pair i is row i % N of batch i / N. The last batch is filled up with the last pair.
+/// Longer texts are truncated. All batches have one shape, because a shape chosen by the target's length would give a decoder a hint.
+/// `number` becomes the field `bucket` of the batches.
 inline std::vector<batch> evaluation_batches(std::span<const encoded_pair> pairs, const bucket& shape,
                                              std::size_t number = 0) {
   if (shape.sequences < 1)

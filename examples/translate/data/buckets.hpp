@@ -40,9 +40,8 @@ struct bucket {
   }
 };
 
-/// Each quantile of the lengths, rounded up to a multiple of `length_multiple`, makes a bucket; equal ones
-/// make one. A batch has about `tokens` source and target ids, and a multiple of `sequences_multiple`
-/// sequences (the groups or devices that it is divided among).
+/// Each quantile of the lengths, rounded up to a multiple of `length_multiple`, gives a bucket. Equal ones give one. A batch has about
+/// `tokens` source and target ids. Its number of sequences is a multiple of `sequences_multiple`, the number of groups or devices.
 struct bucket_options {
   std::vector<double> quantiles = {0.5, 0.8, 0.95, 0.995};
   std::int64_t length_multiple = 4;
@@ -61,8 +60,8 @@ inline std::int64_t length_at(std::span<const std::int64_t> sorted_lengths, doub
 
 }  // namespace detail
 
-/// A few fixed shapes, in rising order, for these training pairs. Throws std::runtime_error when there are no
-/// pairs, or an option is out of its range.
+/// A few fixed shapes for these training pairs, in ascending order. Throws std::runtime_error if there are no pairs, or if an option is out
+/// of range.
 inline std::vector<bucket> choose_buckets(std::span<const encoded_pair> pairs,
                                           const bucket_options& options = {}) {
   if (pairs.empty()) throw std::runtime_error("choose_buckets: there are no pairs");

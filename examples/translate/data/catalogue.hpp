@@ -23,7 +23,7 @@ struct message {
 
 namespace detail {
 
-/// Reads the tables of one .mo file; every offset and length comes from the file and is checked before use.
+/// Reads the tables of one .mo file. Every offset and length is from the file, and is checked before use.
 class catalogue_reader {
  public:
   catalogue_reader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
@@ -68,7 +68,7 @@ class catalogue_reader {
     const std::uint64_t offset = word(at + 4);
     if (offset + length >= bytes_.size()) fail("a string lies outside the file");
     if (bytes_[offset + length] != '\0') fail("a string does not end with a zero byte");
-    // Strings that overlap could make a small file ask for any amount of memory.
+    // With overlapping strings, a small file could request any amount of memory.
     total_ += length;
     if (total_ > bytes_.size()) fail("its strings overlap");
     return bytes_.substr(offset, length);
@@ -85,10 +85,9 @@ class catalogue_reader {
 
 }  // namespace detail
 
-/// The messages of a gettext .mo file (GNU gettext manual, "The Format of GNU MO Files") of either byte
-/// order, in the file's order. The header entry, messages with a context or plural forms, and untranslated
-/// ones are left out. `name` stands in errors. Throws std::runtime_error when the bytes are not such a file,
-/// or a damaged one.
+/// The messages of a gettext .mo file (GNU gettext manual, "The Format of GNU MO Files") of either byte order, in the file's order. The
+/// header entry, messages with a context or plural forms, and untranslated messages are left out. Errors contain `name`. Throws
+/// std::runtime_error if the bytes are no such file, or a damaged one.
 inline std::vector<message> parse_catalogue(std::string_view bytes, const std::string& name) {
   detail::catalogue_reader reader(bytes, name);
   std::vector<message> messages;
@@ -104,7 +103,7 @@ inline std::vector<message> parse_catalogue(std::string_view bytes, const std::s
   return messages;
 }
 
-/// parse_catalogue() of a file. Throws std::runtime_error also when it cannot be read.
+/// parse_catalogue() of a file. Throws std::runtime_error also if it cannot be read.
 inline std::vector<message> read_catalogue(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

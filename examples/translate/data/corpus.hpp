@@ -17,7 +17,7 @@
 
 namespace translate {
 
-/// A text of some locale, its English translation, and the script the text is written in.
+/// A text of a locale, its English translation, and the script of the text.
 struct pair {
   std::string locale;
   std::string source;
@@ -27,9 +27,8 @@ struct pair {
   bool operator==(const pair&) const = default;
 };
 
-/// Where the catalogues of the package iso-codes stand, and which are read. Left out are subdivisions
-/// (iso_3166-2) and all languages (iso_639-3), mostly names that are not translated, and locales of a few
-/// entries that vary another one.
+/// The directory of the catalogues of the package iso-codes, and the ones to read. Subdivisions (iso_3166-2) and all languages (iso_639-3)
+/// are left out, because most of their names are not translated. Small locales that vary another one are left out as well.
 struct corpus_options {
   std::filesystem::path directory = "/usr/share/locale";
   std::vector<std::string> domains = {"iso_15924", "iso_3166-1", "iso_3166-3",
@@ -56,9 +55,8 @@ inline void append_catalogue(std::vector<pair>& corpus, const std::string& local
 
 }  // namespace detail
 
-/// Keeps one pair of each (locale, source): the one with the shortest target, since several English terms
-/// with one translation (a country's names, or a country and its language) cannot be told apart from it.
-/// Sorts the pairs by locale and source.
+/// Keeps one pair of each (locale, source): the one with the shortest target. Several English terms with one translation (a country's
+/// names, or a country and its language) cannot be distinguished. Sorts the pairs by locale and source.
 inline void sort_and_deduplicate(std::vector<pair>& corpus) {
   std::sort(corpus.begin(), corpus.end(), [](const pair& a, const pair& b) {
     const auto a_length = a.target.size(), b_length = b.target.size();
@@ -71,8 +69,8 @@ inline void sort_and_deduplicate(std::vector<pair>& corpus) {
   corpus.erase(std::unique(corpus.begin(), corpus.end(), same_source), corpus.end());
 }
 
-/// All translations into English that the catalogues below `options.directory` hold, in normal form C, in an
-/// order that depends on the files only. Throws std::runtime_error when there are none, or one is damaged.
+/// All translations into English in the catalogues in `options.directory`, in normal form C. Their order depends only on the files. Throws
+/// std::runtime_error if there are none, or if one is damaged.
 inline std::vector<pair> read_corpus(const corpus_options& options = {}) {
   namespace fs = std::filesystem;
   std::error_code unreadable;

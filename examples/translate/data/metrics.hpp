@@ -19,9 +19,9 @@
 
 namespace translate {
 
-/// chrF2 of a corpus as sacrebleu 2 defines it (Popovic 2015): character n-grams of order 1 to 6 without
-/// white space, counted over all sentences; precision and recall averaged over the orders that occur on both
-/// sides; their F score with beta = 2, from 0 to 100.
+/// chrF2 of a corpus as defined by sacrebleu 2 (Popovic 2015): character n-grams of order 1 to 6 without white space, counted over all
+/// sentences. Precision and recall are averaged over the orders that occur on both sides. The result is their F score with beta = 2, from 0
+/// to 100.
 class chrf {
  public:
   void add(std::string_view hypothesis, std::string_view reference) {
@@ -78,8 +78,8 @@ class chrf {
   std::array<counts, orders> counts_{};
 };
 
-/// How well hypotheses agree with their references: the share that is equal (0 to 1), chrF of all of them
-/// together, and the mean of their single chrF, in which short references weigh as much as long ones.
+/// How well hypotheses agree with their references: the share of equal ones (0 to 1), chrF of all of them together, and the mean of their
+/// single chrF. In the mean, short references have the same weight as long ones.
 struct score {
   std::int64_t count = 0;
   double exact = 0;
@@ -87,8 +87,8 @@ struct score {
   double sentence_chrf = 0;
 };
 
-/// The score of each group of pairs, where `key(pair)` names its group, as in `evaluate_by(h, pairs,
-/// &pair::script)`. Throws std::runtime_error when there are not as many hypotheses as pairs.
+/// The score of each group of pairs. `key(pair)` names its group, as in `evaluate_by(h, pairs, &pair::script)`. Throws std::runtime_error
+/// if the numbers of hypotheses and pairs differ.
 template <class Key>
 std::map<std::string, score> evaluate_by(std::span<const std::string> hypotheses,
                                          std::span<const pair> references, Key key) {
@@ -124,8 +124,7 @@ inline score evaluate(std::span<const std::string> hypotheses, std::span<const p
   return evaluate_by(hypotheses, references, [](const pair&) { return std::string(); })[""];
 }
 
-/// The mean over the groups, each counted once: what a language of few pairs weighs as much in as one of
-/// many.
+/// The mean over the groups. All languages have the same weight, for any number of pairs.
 inline score macro_average(const std::map<std::string, score>& groups) {
   score mean;
   for (const auto& [name, s] : groups) {

@@ -16,8 +16,8 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A hash that is the same on every machine and in every version: FNV-1a, then mix(), since FNV-1a alone
-/// spreads short texts badly over the high bits.
+/// A hash that is the same on every machine and in every version: FNV-1a, then mix(), because FNV-1a alone distributes short texts badly
+/// over the high bits.
 constexpr std::uint64_t stable_hash(std::string_view text, std::uint64_t seed = 0) {
   std::uint64_t h = 0xcbf29ce484222325ULL ^ mix(seed);
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;

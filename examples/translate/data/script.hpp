@@ -18,7 +18,7 @@ struct script_range {
   std::string_view script;
 };
 
-// Letters and dependent vowels, sorted; what lies between belongs to no script or to one that is not listed.
+// Letters and dependent vowels, sorted. Characters between the ranges have no script, or one that is not listed.
 inline constexpr auto script_ranges = std::to_array<script_range>({
     {0x0041, 0x005a, "Latin"},      {0x0061, 0x007a, "Latin"},    {0x00aa, 0x00aa, "Latin"},
     {0x00ba, 0x00ba, "Latin"},      {0x00c0, 0x00d6, "Latin"},    {0x00d8, 0x00f6, "Latin"},
@@ -49,8 +49,8 @@ inline constexpr auto script_ranges = std::to_array<script_range>({
 
 }  // namespace detail
 
-/// The script of one character ("Latin", "Cyrillic", "CJK" for Han and kana, ...); "" for punctuation,
-/// digits, spaces and combining marks that all scripts share; "Other" for scripts that are not told apart.
+/// The script of one character: "Latin", "Cyrillic", "CJK" for Han and kana, and so on. It is "" for punctuation, digits, spaces and
+/// combining marks, which all scripts share, and "Other" for scripts that are not listed.
 constexpr std::string_view script_of(char32_t point) {
   const auto after = std::upper_bound(detail::script_ranges.begin(), detail::script_ranges.end(), point,
                                       [](char32_t p, const detail::script_range& r) { return p < r.first; });
@@ -62,8 +62,7 @@ constexpr std::string_view script_of(char32_t point) {
   return shared ? std::string_view{} : std::string_view{"Other"};
 }
 
-/// The script of most characters of UTF-8 text, the earlier one when two have as many; "Other" when there is
-/// none.
+/// The script of most characters of UTF-8 text: of two with equal counts, the earlier one. "Other" if there is none.
 inline std::string_view script_of(std::string_view text) {
   std::array<std::size_t, detail::script_ranges.size() + 1> counts{};
   std::array<std::string_view, detail::script_ranges.size() + 1> names{};

@@ -13,15 +13,15 @@
 
 namespace translate {
 
-/// Which part of the corpus is kept from training.
+/// Which part of the corpus is excluded from training.
 struct split_options {
   std::vector<std::string> languages = {"be", "crh", "da", "gl", "kn"};
   double terms = 0.04;
   double pairs = 0.05;
 };
 
-/// A part of the corpus that is not trained on. `clean` are those of `all` whose source occurs in no training
-/// pair of any language and is not the English target itself: others are answered by looking up or copying.
+/// A part of the corpus that is not trained on. `clean` contains the pairs of `all` whose source is in no training pair of any language and
+/// differs from the English target. The others can be answered by looking up or copying.
 struct held_out {
   std::vector<pair> all;
   std::vector<pair> clean;
@@ -38,7 +38,7 @@ struct splits {
 
 namespace detail {
 
-/// Whether `key` is among the `fraction` of all keys that `part` takes; decided by the key alone.
+/// True if `key` is in the `fraction` of all keys that `part` takes. Depends only on the key.
 inline bool falls_into(std::string_view part, std::string_view key, double fraction) {
   const auto bucket = stable_hash(key, stable_hash(part)) % 1'000'000;
   return static_cast<double>(bucket) < fraction * 1e6;
@@ -52,8 +52,7 @@ inline void select_clean(held_out& part, const std::unordered_set<std::string_vi
 
 }  // namespace detail
 
-/// Divides the corpus; where a pair goes depends on its locale and target only, so it stays when others come
-/// or go.
+/// Divides the corpus. The part of a pair depends only on its locale and target, so it does not change if other pairs are added or removed.
 inline splits split(std::span<const pair> corpus, const split_options& options = {}) {
   splits s;
   for (const pair& p : corpus) {

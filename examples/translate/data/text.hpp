@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-// A header that can be included need not be a library that is linked: the build may say 0.
+// The header can exist without its library being linked. In this case the build defines the macro as 0.
 #if !defined(TRANSLATE_HAS_UTF8PROC)
 #if __has_include(<utf8proc.h>)
 #define TRANSLATE_HAS_UTF8PROC 1
@@ -26,8 +26,7 @@
 
 namespace translate {
 
-/// The code points of UTF-8 text; nothing when it is not UTF-8 (overlong forms, surrogates and values above
-/// U+10FFFF are not).
+/// The code points of UTF-8 text. Nothing if it is not valid UTF-8: overlong forms, surrogates, or values above U+10FFFF.
 inline std::optional<std::u32string> try_code_points(std::string_view text) {
   std::u32string points;
   points.reserve(text.size());
@@ -54,7 +53,7 @@ inline std::optional<std::u32string> try_code_points(std::string_view text) {
   return points;
 }
 
-/// The code points of UTF-8 text. Throws std::runtime_error when it is not UTF-8.
+/// The code points of UTF-8 text. Throws std::runtime_error if it is not UTF-8.
 inline std::u32string code_points(std::string_view text) {
   if (auto points = try_code_points(text)) return *std::move(points);
   throw std::runtime_error("this text is not UTF-8: '" + std::string(text) + "'");
@@ -104,7 +103,7 @@ inline std::string trimmed(std::string_view text) {
   return to_utf8(rest);
 }
 
-/// Unicode normal form C of UTF-8 text; the text itself when built without utf8proc.
+/// Unicode normal form C of UTF-8 text; the text itself if built without utf8proc.
 inline std::string nfc(std::string_view text) {
 #if TRANSLATE_HAS_UTF8PROC
   utf8proc_uint8_t* out = nullptr;

@@ -16,8 +16,8 @@
 
 namespace translate {
 
-/// The best vocabulary that this build can train: `pieces` pieces by sentencepiece, else single characters.
-/// Give it the training pairs only.
+/// Trains a vocabulary on the pairs: `pieces` pieces if this build has sentencepiece, otherwise single characters. Pass only the training
+/// pairs.
 inline std::unique_ptr<vocabulary> train_vocabulary(std::span<const pair> train, std::int32_t pieces) {
 #if TRANSLATE_HAS_SENTENCEPIECE
   return train_sentencepiece_vocabulary(train, pieces);
@@ -27,8 +27,8 @@ inline std::unique_ptr<vocabulary> train_vocabulary(std::span<const pair> train,
 #endif
 }
 
-/// The vocabulary that vocabulary::serialize() wrote. Throws std::runtime_error when the bytes are none, or
-/// need sentencepiece and this build is without.
+/// The vocabulary that vocabulary::serialize() wrote. Throws std::runtime_error if the bytes are no vocabulary, or need sentencepiece and
+/// this build does not have it.
 inline std::unique_ptr<vocabulary> load_vocabulary(std::string_view bytes) {
   if (bytes.starts_with(character_vocabulary::tag)) {
     return std::make_unique<character_vocabulary>(

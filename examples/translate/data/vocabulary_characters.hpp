@@ -25,7 +25,7 @@ class character_vocabulary final : public vocabulary {
  public:
   static constexpr std::string_view tag = "characters\n";
 
-  /// `characters` in the order of their ids; throws std::runtime_error when one occurs twice.
+  /// `characters` in the order of their ids; throws std::runtime_error if one occurs twice.
   explicit character_vocabulary(std::u32string characters) : characters_(std::move(characters)) {
     for (const char32_t c : characters_) {
       if (!ids_.emplace(c, token::specials + static_cast<std::int32_t>(ids_.size())).second) {
@@ -65,7 +65,7 @@ class character_vocabulary final : public vocabulary {
   std::unordered_map<char32_t, std::int32_t> ids_;
 };
 
-/// The characters of the pairs with how often they occur, the most frequent first.
+/// The characters of the pairs with their counts, the most frequent first.
 inline std::vector<std::pair<char32_t, std::int64_t>> character_frequencies(std::span<const pair> pairs) {
   std::map<char32_t, std::int64_t> counts;
   for (const pair& p : pairs) {
@@ -79,7 +79,7 @@ inline std::vector<std::pair<char32_t, std::int64_t>> character_frequencies(std:
   return sorted;
 }
 
-/// The characters that the targets of the pairs are written in, sorted.
+/// The characters in the targets of the pairs, sorted.
 inline std::u32string target_characters(std::span<const pair> pairs) {
   std::u32string alphabet;
   for (const pair& p : pairs) {
@@ -91,8 +91,7 @@ inline std::u32string target_characters(std::span<const pair> pairs) {
   return alphabet;
 }
 
-/// All characters that occur `min_frequency` times, and all of the targets, which thus can be written
-/// exactly.
+/// All characters that occur `min_frequency` times, and all characters of the targets, so that these can be written exactly.
 inline std::unique_ptr<vocabulary> train_character_vocabulary(std::span<const pair> train,
                                                               std::int64_t min_frequency = 5) {
   const std::u32string required = target_characters(train);

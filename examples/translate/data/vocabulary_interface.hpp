@@ -9,7 +9,7 @@
 
 namespace translate {
 
-/// The ids that every vocabulary gives the same meaning.
+/// The ids with the same meaning in every vocabulary.
 namespace token {
 inline constexpr std::int32_t padding = 0;
 inline constexpr std::int32_t begin = 1;
@@ -18,7 +18,7 @@ inline constexpr std::int32_t unknown = 3;
 inline constexpr std::int32_t specials = 4;
 }  // namespace token
 
-/// What an unknown piece reads as: U+FFFD, the replacement character.
+/// The text of an unknown piece: U+FFFD, the replacement character.
 inline constexpr std::string_view unknown_text = "\xef\xbf\xbd";
 
 /// Splits text into pieces, each with an id in [0, size()).
@@ -29,12 +29,12 @@ class vocabulary {
   /// The ids of the pieces of UTF-8 text, without begin and end.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
 
-  /// The text of the ids up to the first end; padding, begin and ids outside the vocabulary say nothing.
+  /// The text of the ids up to the first end. Padding, begin and ids outside the vocabulary are ignored.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
   virtual std::int32_t size() const = 0;
 
-  /// Bytes that load_vocabulary() reads.
+  /// Bytes for load_vocabulary().
   virtual std::string serialize() const = 0;
 
  protected:

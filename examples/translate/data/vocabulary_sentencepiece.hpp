@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A header that can be included need not be a library that is linked: the build may say 0.
+// The header can exist without its library being linked. In this case the build defines the macro as 0.
 #if !defined(TRANSLATE_HAS_SENTENCEPIECE)
 #if __has_include(<sentencepiece_processor.h>) && __has_include(<sentencepiece_trainer.h>)
 #define TRANSLATE_HAS_SENTENCEPIECE 1
@@ -14,7 +14,7 @@
 
 namespace translate {
 
-/// How the bytes of a vocabulary by sentencepiece begin.
+/// The first bytes of a vocabulary by sentencepiece.
 inline constexpr std::string_view sentencepiece_tag = "sentencepiece\n";
 
 }  // namespace translate
@@ -48,7 +48,7 @@ inline void check(const sentencepiece::util::Status& status, const std::string& 
   if (!status.ok()) throw std::runtime_error("sentencepiece: " + what + ": " + status.ToString());
 }
 
-/// Gives the trainer source and target of every pair.
+/// Passes the source and target of every pair to the trainer.
 class pair_sentences final : public sentencepiece::SentenceIterator {
  public:
   explicit pair_sentences(std::span<const pair> pairs) : pairs_(pairs) {}
@@ -64,8 +64,7 @@ class pair_sentences final : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// The share of the text that the `count` most frequent characters cover, within the bounds the trainer
-/// accepts.
+/// The share of the text that the `count` most frequent characters cover, within the bounds of the trainer.
 inline double coverage(std::span<const pair> pairs, std::size_t count) {
   double covered = 0, total = 0;
   std::size_t rank = 0;
@@ -79,10 +78,10 @@ inline double coverage(std::span<const pair> pairs, std::size_t count) {
 
 }  // namespace detail
 
-/// Pieces of a unigram model (Kudo 2018) as the library sentencepiece finds them.
+/// Pieces of a unigram model (Kudo 2018), computed by the library sentencepiece.
 class sentencepiece_vocabulary final : public vocabulary {
  public:
-  /// Throws std::runtime_error when `model` is not a model of sentencepiece with our special ids.
+  /// Throws std::runtime_error if `model` is not a model of sentencepiece with our special ids.
   explicit sentencepiece_vocabulary(std::string model) : model_(std::move(model)) {
     detail::check(processor_.LoadFromSerializedProto(model_), "these bytes are not one of its models");
     if (processor_.pad_id() != token::padding || processor_.bos_id() != token::begin ||
@@ -117,10 +116,9 @@ class sentencepiece_vocabulary final : public vocabulary {
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-/// A model of at most `pieces` pieces joint over sources and targets, the same for the same pairs. The text
-/// is taken as it is (the default would change it by NFKC), and every character of a target is a piece, so
-/// targets are written exactly; at most half of the pieces are single characters. Throws std::runtime_error
-/// when `pieces` is too few.
+/// A model of at most `pieces` pieces, joint over sources and targets. The same pairs give the same model. The text is not normalized (the
+/// default would be NFKC). Every character of a target is a piece, so targets are written exactly. At most half of the pieces are single
+/// characters. Throws std::runtime_error if `pieces` is too small.
 inline std::unique_ptr<vocabulary> train_sentencepiece_vocabulary(std::span<const pair> train,
                                                                   std::int32_t pieces) {
   std::string required;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A user's program that multiplies matrices by Eigen itself, and by gshard. They are large enough for blocks of Eigen on the heap.
+// A user's program that multiplies matrices by Eigen itself, and by gshard. They are so large that Eigen allocates blocks on the heap.
 #include <gshard/gshard.hpp>
 #include <gshard/tensor/eigen.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A user's program: trains a layer for some steps, and prints the level of its kernels, the bits of what they made, and an error of theirs.
-// With an argument, it resumes from the checkpoints in this directory, and saves one.
+// A user's program. It trains a layer for some steps, and prints the level of its kernels, the bits of the results, and an error of a
+// kernel. With an argument, it resumes from the checkpoints in this directory, and saves one.
 #include <gshard/gshard.hpp>
 #if defined(WITH_RUN)
 #include <gshard/run.hpp>
@@ -30,7 +30,7 @@ using program = gs::program<step, mesh, gs::in<"BM">, gs::in<"">>;
 constexpr auto lookup = [](auto& m, auto ids) { return gs::gather(m.param("table", "VM", P<none, "x">{}, gs::init::fan_in("V")), ids); };
 using lookups = gs::program<lookup, mesh, gs::in<"B", void, std::int32_t>>;
 
-// The library has an NDEBUG of its own; the program's decides.
+// The library has its own NDEBUG, but the program's decides.
 #if defined(NDEBUG)
 constexpr std::uint32_t expected_check_replicas_every = 0;
 #else

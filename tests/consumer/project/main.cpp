@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A user's program: plans with gshard::plan alone; with gshard::gshard it runs the plan as well, or only makes a tensor, which compiles
-// faster; and with the other targets it uses what they bring.
+// A user's program. With gshard::plan alone it plans. With gshard::gshard it also runs the plan, or only makes a tensor, which compiles
+// faster. With the other targets it uses their libraries.
 #if defined(MPI_FOR_C)
 #include <mpi.h>
 #endif
@@ -37,7 +37,7 @@ namespace gs = gshard;
 using gs::none;
 using gs::P;
 
-constexpr auto dense = [](auto& m, auto x) {  // with internal linkage: build.cmake tests how large the program gets
+constexpr auto dense = [](auto& m, auto x) {  // has internal linkage: build.cmake tests the size of the program
   return gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", P<"x", none>{}, gs::init::constant(1)));
 };
 using mesh = gs::mesh<gs::axis<"x">>;

@@ -16,7 +16,7 @@ bool requests::right(const pl::request& r) {
 namespace {
 using namespace requests;
 
-/// Every axis cuts a dim, holds copies, or has a sum pending if it may.
+/// Each axis shards a dim, holds copies, or has a pending sum if that is allowed.
 gs::sharding random_layout(int rank, int axes, unsigned may_be_pending, std::mt19937& gen) {
   gs::sharding s = gs::sharding::replicated(rank);
   for (int a = 0; a < axes; ++a) {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-// Requests as the command line writes them.
+// Requests as on the command line.
 namespace requests {
 
 namespace pl = planning;
@@ -26,7 +26,7 @@ inline const pl::command& command_of(const std::string& name) {
   return *at;
 }
 
-/// The option of a subcommand that a word names; the first argument by place for a word without dashes.
+/// The option with this name, or for a word without dashes the first positional argument.
 inline const pl::option& option_of(const pl::command& c, const std::string& word) {
   const auto at = std::find_if(c.options.begin(), c.options.end(), [&](const pl::option& o) {
     return word.starts_with("--") ? ("," + o.names + ",").find("," + word + ",") != std::string::npos : !o.names.starts_with("--");
@@ -36,7 +36,7 @@ inline const pl::option& option_of(const pl::command& c, const std::string& word
   return *at;
 }
 
-/// "reduce --mesh x=2 --in 8@x,6 --dims 0": words as they are typed, but without quotes.
+/// "reduce --mesh x=2 --in 8@x,6 --dims 0": the words of a command line, without quotes.
 inline pl::request request_of(const std::string& line) {
   std::istringstream words(line);
   std::string name, word, value;
@@ -96,7 +96,7 @@ inline std::string output(const std::string& line) {
   return pl::text_of(f.outputs[0].whole, f.mesh);
 }
 
-/// Whether a plan computes what one device does; checks that it moves the bytes that it says. Defined in check_test.cpp, for the kernels
+/// True if a plan gives the results of one device. Checks that it moves the stated bytes. Defined in check_test.cpp, because the kernels
 /// take long to compile.
 bool right(const pl::request& r);
 inline bool right(const std::string& line) {
@@ -104,7 +104,7 @@ inline bool right(const std::string& line) {
   return right(request_of(line));
 }
 
-/// What a refused request is told.
+/// The text of the refusal.
 template <class F>
 std::string refused(F f) {
   try {

@@ -19,10 +19,10 @@ TEST_CASE("plan: a shape is printed as it is written") {
     CHECK(pl::text_of(s, mesh) == text);
     CHECK(pl::parse_shape(pl::text_of(s, mesh), mesh) == s);
   }
-  // The mesh's own order is none, and copies are the same in every order.
+  // The mesh's own order is no order, and copies are the same in every order.
   CHECK(pl::text_of(pl::parse_shape("4@x+order(0,1,2,3,4,5,6,7,8,9,10,11)", mesh), mesh) == "4@x");
   CHECK(pl::text_of(pl::parse_shape("4+order(1,0,2,3,4,5,6,7,8,9,10,11)", mesh), mesh) == "4");
-  // The order of partial sums means nothing.
+  // The order of axes in a partial sum has no meaning.
   CHECK(pl::text_of(pl::parse_shape("4+partial(y,x)", mesh), mesh) == "4+partial(x,y)");
   CHECK(pl::text_of(pl::parse_shape("4@(y)", mesh), mesh) == "4@y");
 }

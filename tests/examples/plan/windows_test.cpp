@@ -57,7 +57,7 @@ TEST_CASE("plan: reversed and rolled") {
 
 namespace {
 
-/// Bytes of its shard of the reversed tensor that a device lacks, on the device that lacks most.
+/// The bytes of its shard of the reversed tensor that a device lacks, on the device that lacks most.
 std::int64_t lacking_when_reversed(const pl::request& r, const std::vector<bool>& reversed) {
   const std::vector<int> mesh(r.mesh.extents.begin(), r.mesh.extents.begin() + r.mesh.rank());
   const auto block = [&](const pl::shape& s, int d, int device) {
@@ -90,7 +90,7 @@ bool has_empty_shards(const pl::shape& s, const pl::request& r) {
   return false;
 }
 
-/// Whether a reversal is one exchange, of what is lacking alone, or nothing.
+/// True if a reversal is a single exchange of only the missing elements, or nothing.
 bool moves_once(const pl::request& r, const std::vector<bool>& reversed) {
   CAPTURE(pl::text_of(r.inputs[0].is, r.mesh));
   CAPTURE(pl::text_of(*r.output, r.mesh));
@@ -98,7 +98,8 @@ bool moves_once(const pl::request& r, const std::vector<bool>& reversed) {
   CAPTURE(kinds(f));
   int exchanges = 0;
   for (const pl::step_facts& step : f.steps) exchanges += step.bytes > 0;
-  // The planner prices gathers by blocks of one size: beside an exchange for another layout they look too cheap where blocks are empty.
+  // The planner prices gathers by blocks of one size. If blocks are empty, they look too cheap compared with an exchange for another
+  // layout.
   const pl::shape &from = r.inputs[0].is, &to = *r.output;
   const bool looks_cheap = !from.layout.same_layout(to.layout) && (has_empty_shards(from, r) || has_empty_shards(to, r));
   if (looks_cheap) CHECK(f.bytes >= lacking_when_reversed(r, reversed));

@@ -77,7 +77,7 @@ TEST_CASE("plan a run: the network of a preset, changed") {
   CHECK(c.run.faults.timeout == 7);
   const gs::hardware plain = gs::parse_hardware("tpu-v3:8x4"), on = c.network.of(plain);
   CHECK(on.topology.link_bytes == 10e9);
-  CHECK(on.device.link_bytes == plain.device.link_bytes);  // what comes from the host
+  CHECK(on.device.link_bytes == plain.device.link_bytes);  // from the host
   CHECK(on.topology.hop == 2e-6);
   CHECK(on.topology.launch == 1e-6);
   CHECK(on.device.start == 1e-6);

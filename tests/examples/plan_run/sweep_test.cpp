@@ -41,7 +41,7 @@ TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);
   CHECK(table.find(rows[0].mesh) != std::string::npos);
   CHECK(table.starts_with(std::to_string(rows.size()) + " ways tried, the best 3, the cheapest first "));
-  CHECK(table.find(' ' + gs::describe_seconds(rows[0].seconds) + ' ') != std::string::npos);  // as the run itself is told
+  CHECK(table.find(' ' + gs::describe_seconds(rows[0].seconds) + ' ') != std::string::npos);  // as printed for the run itself
   CHECK(pr::table(rows, rows.size()).starts_with(std::to_string(rows.size()) + " ways tried, the cheapest first "));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("plan a run: the error of the simulation is printed beside the cost") 
 
 TEST_CASE("plan a run: what a training costs") {
   plan_run::translation_model m = *pr::find_model("600B");
-  CHECK(pr::core_years(1 / 0.72, m, 2048) == doctest::Approx(22.4).epsilon(0.05));  // as the paper has it
+  CHECK(pr::core_years(1 / 0.72, m, 2048) == doctest::Approx(22.4).epsilon(0.05));  // as in the paper
   gs::run_record r;
   r.seconds = 1 / 0.72;
   const gs::hardware on = gs::parse_hardware("tpu-v3:32x32");
@@ -128,7 +128,7 @@ TEST_CASE("plan a run: what a training costs") {
 TEST_CASE("plan a run: which of the numbers are fitted") {
   gs::efficiency share;
   CHECK(pr::fitted(share) == "how often routing goes over its tensors, and the share of the memory's rate: both fitted, not physical");
-  share.memory = 0.5;  // the user's
+  share.memory = 0.5;  // set by the user
   CHECK(pr::fitted(share) == "how often routing goes over its tensors: fitted, not physical");
 }
 

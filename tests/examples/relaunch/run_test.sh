@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# run_test.sh GSHARD_RUN: gshard-run beside a program that fails in every way: it counts steps in files as a checkpointer does.
+# run_test.sh GSHARD_RUN: tests gshard-run with a program that fails in every way. The program counts steps in files, like a checkpointer.
 set -uo pipefail
 gshard_run=$1
-guide=$(cd "$(dirname "$0")" && pwd)/../../../docs/guides/checkpoints.md
+guide=$(cd "$(dirname "$0")" && pwd)/../../../docs/guides/long-runs.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0 passed=0  # checks
 
-# train DIR STEPS [FAILURE...]: resumes; the n-th start ends as the n-th FAILURE says, after 2 more steps.
+# train DIR STEPS [FAILURE...]: resumes. Start number n ends with FAILURE number n, after 2 more steps.
 cat >train <<'P'
 #!/usr/bin/env bash
 dir=$1 steps=$2; shift 2
@@ -26,7 +26,7 @@ for ((i = 0; step < steps; ++i)); do
       status-*) exit "${failure##*-}" ;;
       kill) kill -9 $$ ;;
       hang) trap '' TERM; sleep 100 & wait ;;
-      tells) while true; do date +%N >"$dir/new"; mv "$dir/new" "$dir/gshard-00000.prom"; sleep 0.2; done ;;  # its telemetry lives
+      tells) while true; do date +%N >"$dir/new"; mv "$dir/new" "$dir/gshard-00000.prom"; sleep 0.2; done ;;  # its telemetry continues
       orphan) sleep 100 & echo $! >"$dir/../orphan"; exit 1 ;;
       slow) step=$((step + 1)); : >"$dir/../slow"; while true; do sleep 0.1; done ;;
     esac
@@ -37,7 +37,7 @@ echo "$step" >"$dir/finished"
 P
 chmod +x train
 
-# expect NAME STATUS WORDS COMMAND...: runs gshard-run in an empty folder, and checks its status and words. Sets `text`.
+# expect NAME STATUS WORDS COMMAND...: runs gshard-run in an empty folder, and checks its status and text. Sets `text`.
 expect() {
   local name=$1 status=$2 words=$3 found
   shift 3
@@ -74,7 +74,7 @@ expect "a command that hangs, with telemetry in the directory" 0 "have not chang
   ./train c 5 tells none
 check "two starts" "$(wc -l <starts)" = 2
 expect "what a command leaves behind is ended" 0 "c/finished: 5" "${run[@]}" --grace 0.3 -- ./train c 5 orphan none
-check "the orphan is gone" "$(sed 's/.*) //; s/ .*//' "/proc/$(cat orphan)/stat" 2>/dev/null | tr -d Z)" = ""  # Z: nobody has asked for its status
+check "the orphan is gone" "$(sed 's/.*) //; s/ .*//' "/proc/$(cat orphan)/stat" 2>/dev/null | tr -d Z)" = ""  # Z: a zombie
 expect "hosts that answer" 0 "c/finished: 1" "${run[@]}" --hosts a,b,c --per-host 2 --check '[ {host} != b ]' -- \
   bash -c 'echo "$@" >args; mkdir -p c; echo 1 >c/finished' - "{hosts}" "{slots}" "{ranks}"
 check "placeholders: $(cat args)" "$(cat args)" = "a,c a:2,c:2 4"
@@ -98,7 +98,7 @@ started() {
   local file=$1
   shift
   rm -f starts resumed slow asked_host; rm -rf c
-  set -m  # without job control, the shell ignores SIGINT in what it starts in the background
+  set -m  # without job control, the shell ignores SIGINT in background processes
   "$gshard_run" "$@" >text 2>&1 &
   pid=$!
   set +m
@@ -106,7 +106,7 @@ started() {
   sleep 0.3
 }
 for signal in USR1 TERM INT; do
-  # As mpirun, the launcher passes SIGUSR1 on, and kills what it has started when it gets one of the others.
+  # Like mpirun, the launcher passes SIGUSR1 on, and kills its children when it gets another signal.
   cat >launch <<'P'
 #!/usr/bin/env bash
 "$@" & program=$!
@@ -136,7 +136,7 @@ check "status 75, not $status: $(cat text)" $status = 75
 for ((i = 0; i < 50; ++i)); do kill -0 "$(cat check_pid)" 2>/dev/null || break; sleep 0.1; done
 check "the check of the host has ended" ! -e "/proc/$(cat check_pid)"
 
-# The job scripts of the guide, with stand-ins for the commands of the batch systems and for gshard-run.
+# The job scripts of the guide, with replacements for the commands of the batch systems and for gshard-run.
 mkdir -p bin
 cat >bin/gshard-run <<'P'
 #!/usr/bin/env bash
@@ -177,7 +177,7 @@ for system in SBATCH PBS; do
   done
 done
 
-# A program that saves as soon as it has resumed, and fails: a manifest of the same step each time.
+# A program that saves right after resuming, and fails: a manifest of the same step each time.
 cat >saves_again <<'P'
 #!/usr/bin/env bash
 mkdir -p "$1/step-0000000005"; echo "{}" >"$1/step-0000000005/new"; mv "$1/step-0000000005/new" "$1/step-0000000005/manifest.json"

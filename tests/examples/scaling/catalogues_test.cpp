@@ -42,7 +42,7 @@ TEST_CASE("catalogues: pairs of all languages but English, without untranslated 
   CHECK(pairs[0].locale == "de");
   CHECK(pairs[0].source == "Öffnen");
   CHECK(pairs[0].target == "Open");
-  CHECK(pairs[1].target == "Play");  // of two English texts for one source, the shortest
+  CHECK(pairs[1].target == "Play");  // the shorter one of two English texts for one source
   fs::remove_all(root);
   CHECK_THROWS_WITH_AS(scaling::read_catalogues(root), doctest::Contains("--catalogues DIR"), std::runtime_error);
 }

@@ -23,7 +23,7 @@ TEST_CASE("scaling: every run has a name of its own, and each model has all seed
       dense += c.is_dense();
     }
     CHECK(dense == 6);                    // two depths, three seeds
-    CHECK(names.size() == 30 + 2 + 3 + 4);  // two depths x three seeds x five models; capacities, weights and policies but the standard
+    CHECK(names.size() == 30 + 2 + 3 + 4);  // two depths x three seeds x five models; capacities, weights and policies except the defaults
   }
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("scaling: finished runs of another size or length are refused before a
   CHECK(complaint(d.path, longer, 1000) == file + " is a run of batch_tokens " + std::to_string(sizes::small().batch_tokens) + ", not of " +
                                                std::to_string(longer.batch_tokens) + advice);
   CHECK(complaint(d.path, sizes::quick(), 1000).find(" is a run of ") != std::string::npos);
-  d.write(sizes::small(), 1000, false);  // begins anew
+  d.write(sizes::small(), 1000, false);  // starts again
   CHECK(complaint(d.path, longer, 500) == "");
 }
 

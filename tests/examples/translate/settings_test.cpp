@@ -36,7 +36,7 @@ TEST_CASE("settings: what a model file keeps gives the same model back, whatever
       read.read_metadata(kept);
       CHECK(shape(read) == shape(s));
       CHECK(read.to_metadata() == kept);
-      CHECK(read.minutes == minutes);  // how it is trained is not the file's business
+      CHECK(read.minutes == minutes);  // the file does not contain training options
     }
   }
 }

@@ -37,7 +37,7 @@ TEST_CASE("gshard-verify: a log, its seals, and a log that is sealed but missing
   CHECK_FALSE(verify::check(path, seals).holds);
   CHECK(verify::check(path, {}).holds);
 
-  // A seal that was changed is found, with its manifest's SHA-256; one whose manifest was written anew only with a key.
+  // A changed seal is found by its manifest's SHA-256. If the whole manifest was rewritten, only a key shows it.
   std::string edited = sealed;
   edited.replace(edited.find("\"records\":2"), 11, "\"records\":1");
   sealing.event_logs[0].records = 1;

@@ -34,7 +34,7 @@ inline constexpr auto model = [](auto& m, auto x, auto rate) {
 using program = gs::program<model, mesh, gs::in<"AB", P<"data", "model">>, gs::in<"">>;
 static_assert(program::plan.count(gs::op::check_finite) == 3);
 
-/// A bad element at every place of x is named, on every process alike, and the parameter is not updated.
+/// A bad element at every position of x is reported, equally on every process, and the parameter is not updated.
 inline void check_everywhere(const gs::any_cluster& on) {
   constexpr std::int64_t A = 5, B = 7;
   gs::executable<program> run(on, {{'A', A}, {'B', B}});

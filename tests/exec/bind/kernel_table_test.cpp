@@ -21,7 +21,7 @@ template <class T>
 using rows =
     gs::program<look_up, gs::mesh<gs::axis<"x">>, gs::in<"AB", gs::P<gs::none, gs::none>, T>, gs::in<"C", gs::P<"x">, std::int32_t>>;
 
-/// The type by which the kernel of a program's gather is found.
+/// The element type that selects the kernel of a program's gather.
 template <class T>
 constexpr dtype type_of_gather() {
   for (const gs::node& step : rows<T>::plan.steps)

@@ -23,7 +23,7 @@ using normalize = gs::program<softmax_of_rows, mesh, gs::in<"AB", gs::P<"x", gs:
 
 }  // namespace
 
-// What is not in the plan is not named, and so not compiled.
+// Kernels that the plan does not use are not named, and therefore not compiled.
 static_assert([] {
   for (const gs::op_traits& kind : gs::op_table)
     for (const dtype type : {dtype::f32, dtype::f64}) {

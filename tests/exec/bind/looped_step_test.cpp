@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Einsums whose operands or sums travel block by block, on every mesh and in every layout: as on one device, and as many bytes as planned.
+// Einsums whose operands or sums are sent block by block, on every mesh and in every layout: the results of one device, and the planned
+// bytes.
 #include <gshard/exec/bind/looped_step.hpp>
 
 #include "../../comm/failing_exchanges.hpp"
@@ -82,7 +83,7 @@ TEST_CASE("looped einsum: operands and sums in bf16 differ by few roundings, in 
   CHECK(loops > 20);
 }
 
-// Extents divide by all axes, so nothing is rounded.
+// Extents are multiples of all axes, so nothing is rounded.
 TEST_CASE("looped einsum: devices receive the bytes that the plan says, which are those of the plan without") {
   const run_graph::traced t =
       trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
@@ -124,7 +125,7 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
 namespace {
 const gs::dims ring_dims{{'A', 10}, {'B', 15}, {'C', 5}};
 
-/// A product whose operand, or whose partial sums, travel around five devices.
+/// A product whose operand, or whose partial sums, are sent around five devices.
 gs::plan_tables ring_of_five(bool sums) {
   const run_graph::traced t =
       trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{lay_out(einsum<"ab,bc->ac">(x[0], x[1]))}; });
@@ -165,7 +166,7 @@ TEST_CASE("looped einsum: the next block is in flight while a product is compute
       for (std::size_t d = 0; d < 5; ++d) std::fill_n(run.input(i).as<double>(d), run.input(i).elements(d), 1.0);
     double* const y = run.output(0).as<double>(0);
     *y = 0;
-    std::vector<double> at_starts, at_ends;  // the sum over the blocks of three rows that were multiplied
+    std::vector<double> at_starts, at_ends;  // the sum over the multiplied blocks of three rows
     backend->watch = [&](bool starts) { (starts ? at_starts : at_ends).push_back(*y); };
     run.run({});
     CHECK(*y == 15);

@@ -16,7 +16,7 @@ using run_graph::array, run_graph::arrays, run_graph::given, run_graph::scope, r
 using symbols = gs::list<gs::symbol>;
 
 TEST_CASE("tokens reach their experts, and come back weighted") {
-  // Tokens 0 and 2 prefer expert 1, token 1 expert 0; the second choices are taken, too.
+  // Tokens 0 and 2 prefer expert 1, token 1 expert 0. The second choices are used as well.
   const arrays y = serial_run({{"GSE"}, {"GSM"}}, {{'G', 1}, {'S', 3}, {'E', 2}, {'M', 1}}, {{0.25, 0.75, 1, 0, 0.5, 0.5}, {1, 2, 4}},
                               [](const scope&, given x) {
                                 const gs::gating_result r = gs::top2_gating(x[0], gs::capacity{4}, gs::second_expert::always);

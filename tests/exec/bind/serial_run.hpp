@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// A program on one device, for tests of single steps. tests/exec/every_sharding*_test.cpp compare the other shardings with that.
+// A program on one device, for tests of single steps. tests/exec/every_sharding*_test.cpp compare other shardings with it.
 
 #include "../run_graph.hpp"
 

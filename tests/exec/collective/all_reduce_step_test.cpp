@@ -34,7 +34,7 @@ gs::detail::bound_value vector_on(const gs::any_cluster& on, numbers& memory, bo
   return v;
 }
 
-/// Sums two tensors over the first axis of 3 x 2 devices, which hold replicas along the second axis: together, or one by one.
+/// Sums two tensors over the first axis of 3 x 2 devices, together or one by one. The tensors are replicated along the second axis.
 summed sum(std::size_t n, const gs::node_map& nodes, bool together) {
   const auto b = std::make_shared<gs::simulated>(std::vector{3, 2}, nodes);
   gs::mesh_shape mesh;
@@ -81,7 +81,7 @@ TEST_CASE("all_reduce step: groups of replicas on the same nodes send one sum be
       CHECK(shared.second == flat.second);
       CHECK(apart.first == flat.first);
       const std::int64_t bytes = std::int64_t(n + n / 2 + 1) * 4;
-      if (n == 2) CHECK(shared.between == apart.between);  // gathered at once
+      if (n == 2) CHECK(shared.between == apart.between);  // gathered in one step
       else CHECK(shared.between == 2 * 2 * bytes);
       CHECK(apart.between == (n == 2 ? 2 * 6 : 2 * 4) * bytes);
       CHECK(shared.received == apart.received);

@@ -50,7 +50,7 @@ using program = gs::program<training_step, line, gs::in<"BM", P<"data", none>>, 
 }  // namespace
 
 TEST_CASE("mpi: processes with other shards, which run other steps together, start and finish their messages in one order") {
-  // Products of blocks whose leading extents are 2 on one device and 1 on another, and moves of many rounds on their way meanwhile.
+  // Products of blocks whose leading extents are 2 on one device and 1 on another, while moves of many rounds are in flight.
   const auto t = run_graph::trace({{"ABCP"}, {"CABQ"}, {"CPQ"}, {"ABDP"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) {
     const gs::symbol s = gs::merge_dims<0>(x[0]), s2 = gs::merge_dims<0>(x[3]), m = gs::merge_dims<1>(x[1]);
     const gs::symbol first = gs::einsum<"ECP,EDP->ECD">(s, s2), second = gs::einsum<"ECP,EDP->EDC">(s, s2);
@@ -119,7 +119,7 @@ TEST_CASE("mpi: an error in a measured run is told to all, and later runs go on 
   if (mpi_world::ranks() == 1) return;
   gs::executable<program> step(gs::on_mpi<line>(MPI_COMM_WORLD), {{'B', 8}, {'M', 64}});
   const std::vector<float> x(8 * 64, 0.5f), rate{0.001f};
-  step(x, rate);  // the next run is without overlap
+  step(x, rate);  // the next run does not overlap
   REQUIRE_FALSE(step.engine().overlaps());
   step.engine().hook = [&](const gs::node& n, bool before) {
     if (before && n.kind == gs::op::einsum && mpi_world::rank() == 1) throw gs::error("a product");

@@ -91,7 +91,7 @@ TEST_CASE("every layout in every order of the devices to every other") {
               e.run({});
               std::int64_t received = 0;
               for (int kind = 0; kind < int(gs::op::count_); ++kind) received += e.received(gs::op(kind)).bytes;
-              const bool exact = dims.find('A') == 12 || (!from.partial && (f || g));  // sums, and the mesh's order: where extents divide
+              const bool exact = dims.find('A') == 12 || (!from.partial && (f || g));  // sums, and the mesh's order: if extents divide
               const bool alone = from.order != to.order && from.axes[0] == to.axes[0] && from.axes[1] == to.axes[1] && !from.partial;
               if ((alone && (p.view().collectives() != 1 || p.view().count(gs::op::collective_permute) != 1)) ||
                   run_graph::collect(on, e.output(0)) != whole[0] || (exact && received != p.view().bytes_received(e.sizes())))
@@ -130,7 +130,7 @@ TEST_CASE("operations on tensors in other orders of the devices") {
 
 namespace {
 
-/// The outputs' bits on every device, and what was sent.
+/// The outputs' bits on every device, and the traffic.
 struct outcome {
   std::vector<std::vector<std::byte>> bits;
   std::int64_t calls = 0, bytes = 0, planned = 0;
@@ -170,7 +170,7 @@ TEST_CASE("tensors that go together are the same bits as one by one") {
     run_graph::setting s{.mesh = meshes[gen() % meshes.size()], .dims = all_sizes[gen() % all_sizes.size()], .layouts = {}};
     const bool divides = s.mesh.size() == 1 ? s.mesh[0] == 2 && s.dims.find('A') == 6 : s.mesh[1] == 3 && s.dims.find('A') == 6;
     const auto from = run_graph::all_layouts(2, int(s.mesh.size()), gen() % 2 == 0), to = run_graph::all_layouts(2, int(s.mesh.size()));
-    // Few layouts in a program, so that many moves are alike.
+    // Only a few layouts per program, so that many moves are equal.
     const gs::sharding froms[] = {from[gen() % from.size()], from[gen() % from.size()]},
                        tos[] = {to[gen() % to.size()], to[gen() % to.size()]};
     for (std::size_t i = 0; i < t.free.size(); ++i) s.layouts.push_back(i < t.sources() ? froms[gen() % 2] : tos[gen() % 2]);

@@ -35,7 +35,7 @@ placement random_tensor(std::mt19937& gen) {
 }
 std::int64_t count(const placement& p) { return gs::kernel::element_count(p.rank, p.extent); }
 
-/// The elements of a block, in order, as places in the shard at `home`.
+/// The elements of a block, in order, as indices in the shard at `home`.
 std::vector<std::int64_t> places(const placement& home, const placement& block) {
   std::vector<std::int64_t> numbers(std::size_t(count(home))), found(std::size_t(count(block)));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -73,7 +73,7 @@ TEST_CASE("moves: portions hold every element once, in the order of the pieces, 
       expected.insert(expected.end(), at.begin(), at.end());
     }
     const auto most = 1 + std::int64_t(gen() % 40);
-    const std::size_t whole = gen() % 4;  // this one is not sharded; 3: none
+    const std::size_t whole = gen() % 4;  // this tensor must not be split; 3: none
     std::vector<std::int64_t> got;
     for (const gs::detail::portion& p : gs::detail::portions_of(pieces, most, [&](const auto& b) { return b.tensor == whole; })) {
       std::int64_t elements = 0;
@@ -108,7 +108,7 @@ TEST_CASE("moves: what is packed is unpacked to where it was") {
 }
 
 TEST_CASE("moves: every missing element comes from a device that has it; replicas share the sending") {
-  // Three members with the same whole, and one that has nothing: it and those that need a half.
+  // Three members with the whole tensor, and one with nothing. Two members need a half, the last one among them.
   placement all;
   all.rank = 1;
   all.extent[0] = all.global[0] = 10;
@@ -124,7 +124,7 @@ TEST_CASE("moves: every missing element comes from a device that has it; replica
     return found;
   };
   CHECK(moves({0, 0, 0, 0}) == pairs{{0, 0}, {2, 2}, {0, 3}});
-  CHECK(moves({0, 1, 0, 1}) == pairs{{0, 0}, {2, 2}, {1, 3}});  // the one on its node sends
+  CHECK(moves({0, 1, 0, 1}) == pairs{{0, 0}, {2, 2}, {1, 3}});  // the member on its node sends
   CHECK(moves({0, 0, 0, 1}) == pairs{{0, 0}, {2, 2}, {0, 3}});
 }
 
@@ -135,7 +135,8 @@ TEST_CASE("moves: members of a node with equal new shards get a share each in th
     placement none = tensor;
     for (std::size_t d = 0; d < std::size_t(none.rank); ++d) none.extent[d] = 0;
     const placement shard = random_block(gen, tensor);
-    // Member 0 has all. Members 1 to 3, on one node, want the same block, member 4 on another node too, member 5 on the node of member 0.
+    // Member 0 has all. Members 1 to 3 are on one node and need the same block. Member 4 on another node and member 5 on the node of member
+    // 0 need it as well.
     const std::vector<placement> before{tensor, none, none, none, none, none}, after{none, shard, shard, shard, shard, shard};
     const std::vector<int> node{0, 1, 1, 1, 2, 0};
     std::vector<std::int64_t> first(6), second(6);
@@ -171,7 +172,7 @@ TEST_CASE("moves: unequal, overlapping blocks for the members of a node travel o
     const placement tensor = random_tensor(gen);
     placement none = tensor;
     for (std::size_t d = 0; d < std::size_t(none.rank); ++d) none.extent[d] = 0;
-    // Members 0 and 1 have all, on nodes of their own. Members 2 to 4 share a node.
+    // Members 0 and 1 have all, each on its own node. Members 2 to 4 share a node.
     const std::vector<placement> before{tensor, tensor, none, none, none};
     std::vector<placement> after{none, none};
     for (int m = 2; m < 5; ++m) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rows in use move, others do not: bits as on one device, and bytes as counted by hand, on any mesh and with any routing.
+// Only used rows are sent: the same bits as on one device, and as many bytes as counted by hand, on any mesh and with any routing.
 #include <gshard/exec/collective/ragged_exchange.hpp>
 
 #include <gshard/exec/executable.hpp>
@@ -32,7 +32,7 @@ namespace {
 constexpr int N = 3, K = 2;
 using mesh = gs::mesh<gs::axis<"expert">, gs::axis<"model">>;
 
-/// The rows where their tokens are and where their experts are, their counts, and what returns.
+/// The rows on the devices of their tokens and of their experts, their counts, and the combined results.
 template <gs::label Columns, int EighthsOfRows>
 inline constexpr auto route = [](auto&, auto gates, auto x) {
   const auto gating = gs::top_k_gating(gates, {.k = K, .slots = gs::capacity::unlimited()});
@@ -57,7 +57,7 @@ routed run(const std::vector<int>& extents, const gs::dims& sizes, const std::ve
   const gs::cluster<mesh> on(std::make_shared<gs::simulated>(extents, nodes));
   gs::executable<program<T, EighthsOfRows, Columns>> step(on, sizes);
   routed r;
-  for (int i = 0; i < 2; ++i) {  // a second run finds the first one's rows in its memory
+  for (int i = 0; i < 2; ++i) {  // in a second run, the memory contains the rows of the first one
     const auto [back, at_experts, count, y] = step(gates, x);
     const auto numbers = [](const auto& t) {
       const std::vector<T> all = gs::to_global(t);
@@ -74,7 +74,7 @@ routed run(const std::vector<int>& extents, const gs::dims& sizes, const std::ve
   return r;
 }
 
-/// What devices receive when rows go to their experts once, and come back twice: rows in use, and the counts of all experts.
+/// The bytes that devices receive if rows go to their experts once and come back twice: used rows, and the counts of all experts.
 struct expected_bytes {
   std::int64_t busiest = 0, between_nodes = 0;
 
@@ -127,7 +127,7 @@ void check(cases::rng& random, bool all_to_one) {
     const std::int64_t between_nodes = std::reduce(many.between_nodes.begin(), many.between_nodes.end());
     const gs::plan_view& plan = program<T, EighthsOfRows, Columns>::plan;
     CHECK(between_nodes <= gs::bytes_between_nodes(plan, plan.bind(sizes, extents), nodes.node));
-    if (Columns.what == none.what) continue;  // the planner may spread work over replicas
+    if (Columns.what == none.what) continue;  // the planner may divide work among replicas
     const expected_bytes expected(extents, nodes.node, G, E / N, M, std::int64_t(sizeof(T)), one.count);
     CHECK(many.received == expected.busiest);
     CHECK(between_nodes == expected.between_nodes);

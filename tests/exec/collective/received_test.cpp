@@ -12,7 +12,7 @@ namespace gs = gshard;
 using gs::op, gs::symbol;
 using run_graph::lay_out;
 
-// Extents divide by all axes, so nothing is rounded.
+// Extents are multiples of all axes, so nothing is rounded.
 TEST_CASE("moves that are combined receive, kind by kind, what the plan says") {
   const run_graph::traced t = run_graph::trace({{"AB"}, {"BC"}, {"CA"}, {"AC"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
     gs::list<symbol> results;
@@ -30,7 +30,7 @@ TEST_CASE("moves that are combined receive, kind by kind, what the plan says") {
     const gs::plan_tables p = run_graph::plan(t, s);
     int kinds = 0;
     for (const gs::op_traits& kind : gs::op_table) kinds += kind.collective ? p.view().count(kind.kind) : 0;
-    if (kinds == p.view().collectives()) continue;  // no step has several
+    if (kinds == p.view().collectives()) continue;  // no step has several kinds
     ++several;
     const gs::any_cluster on(run_graph::mesh_of_rank(s.mesh.size()), std::make_shared<gs::simulated>(s.mesh));
     gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));

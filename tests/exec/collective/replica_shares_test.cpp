@@ -16,7 +16,7 @@ using gs::detail::replica_shares;
 
 namespace {
 
-/// Devices that can be held by one process, on nodes.
+/// Simulated devices on several nodes, in one process.
 gs::simulated on_nodes(const std::vector<int>& mesh, std::vector<int> node) {
   return gs::simulated(mesh, gs::node_map{std::move(node), gs::summation::by_member});
 }
@@ -24,7 +24,7 @@ gs::simulated on_nodes(const std::vector<int>& mesh, std::vector<int> node) {
 }  // namespace
 
 TEST_CASE("replica shares: groups on the same nodes have shares, others have none") {
-  // Sums along the first axis of 2 x 4. The first two groups are on nodes 0 and 1, the third one on 1 and 0, the last one within a node.
+  // Sums along the first axis of 2 x 4. The first two groups are on nodes 0 and 1, the third one on 1 and 0, the last one on one node.
   const auto b = on_nodes({2, 4}, {0, 0, 1, 2, 1, 1, 0, 2});
   const replica_shares s(b, 1, 2);
   CHECK(s.any());

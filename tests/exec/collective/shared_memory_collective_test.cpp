@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Devices in threads of one process, which read one another's memory: the same bits as when messages are simulated.
+// Devices as threads of one process, which read one another's memory: the same bits as with simulated messages.
 #include "../run_graph.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using scope = gs::parameter_scope;
 
 namespace {
 
-/// What the threads have in common.
+/// The shared state of the threads.
 struct team {
   explicit team(std::vector<int> m) : mesh(std::move(m)), all(gs::device_count(mesh)), shown(std::size_t(gs::device_count(mesh))) {}
   std::vector<int> mesh;
@@ -28,7 +28,7 @@ struct team {
   std::vector<std::vector<const std::byte*>> shown;
 };
 
-/// One device of them. Messages there are none: a step that would send some fails the test.
+/// One device of the team. It has no messages: a step that sends one fails the test.
 class thread_backend final : public gs::backend {
  public:
   thread_backend(team& others, int device) : backend(others.mesh, {device}), team_(others) {}
@@ -87,7 +87,7 @@ TEST_CASE("shared steps: every layout to every layout, alone and together, to th
   });
   std::mt19937 gen(7);
   int wrong = 0, moved = 0;
-  for (const std::vector<int>& mesh : {std::vector{2}, {3}, {4}}) {  // of one axis: all threads meet
+  for (const std::vector<int>& mesh : {std::vector{2}, {3}, {4}}) {  // one axis: all threads are in one group
     const auto from = run_graph::all_layouts(2, 1, true), to = run_graph::all_layouts(2, 1);
     for (const gs::dims& dims : {gs::dims{{'A', 7}, {'B', 3}}, gs::dims{{'A', 48}, {'B', 36}}, gs::dims{{'A', 300}, {'B', 517}}})
       for (std::size_t i = 0; i < from.size() * to.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("shared steps: every layout to every layout, alone and together, to th
                              .dims = dims,
                              .layouts = {from[i / to.size()], from[gen() % from.size()], to[i % to.size()], to[gen() % to.size()]}};
         if (gen() % 2) s.layouts = {s.layouts[0], s.layouts[0], s.layouts[2], s.layouts[2]};
-        // Sums of few elements are sent as messages.
+        // Sums of few elements would be sent as messages.
         if (dims.find('A') == 7) for (gs::sharding& l : s.layouts) l.partial = 0;
         const run_graph::arrays sources = run_graph::random_sources(t, dims, std::uint32_t(i));
         const gs::plan_tables p = run_graph::plan(t, s);

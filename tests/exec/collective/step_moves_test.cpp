@@ -18,7 +18,7 @@ gs::mesh_shape mesh_x() {
   return m;
 }
 
-/// A matrix whose dim `cut` (or none) is sharded over the axis of a mesh, with memory on every device.
+/// A matrix whose dim `cut`, or none, is sharded over the axis of a mesh, with memory on every device.
 gs::detail::bound_value matrix(const gs::any_cluster& on, int cut, std::vector<std::vector<float>>& memory) {
   gs::detail::bound_value v;
   v.extents = {7, 5};

@@ -49,7 +49,7 @@ TEST_CASE("blocks that are taken never overlap, and what is given back is used a
       memory.give_back(held.begin()->first, held.begin()->second);
       held.erase(held.begin());
     }
-    // All of it is one gap now.
+    // All of it is one gap again.
     const std::int64_t size = memory.size();
     CHECK(memory.take(size) == 0);
     CHECK(memory.size() == size);
@@ -58,8 +58,7 @@ TEST_CASE("blocks that are taken never overlap, and what is given back is used a
 
 namespace {
 
-/// Steps that read random values that exist and write new ones, with aliases, in-place updates, unused
-/// results and unused inputs.
+/// Random plans: steps read values and write new ones, with aliases, in-place updates, unused results and unused inputs.
 struct random_plan {
   gs::list<gs::value> values;
   gs::list<gs::node> steps;
@@ -109,7 +108,7 @@ TEST_CASE("values that are needed at one time never share bytes") {
     const random_plan p(seed);
     const gs::detail::memory_map m = p.lay_out();
 
-    // Runs the plan on the memory: a write leaves its value's mark, a read must find it.
+    // Runs the plan on the memory. A write leaves the number of its value, and a read must find it.
     std::vector<std::int32_t> memory(std::size_t(m.size), -1);
     const auto root = [&](std::int32_t v) { return p.lifetimes[std::size_t(v)].root; };
     const auto persistent = [&](std::int32_t v) { return p.lifetimes[std::size_t(root(v))].persistent; };

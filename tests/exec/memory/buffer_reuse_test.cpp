@@ -25,7 +25,7 @@ using symbols = gs::list<symbol>;
 
 namespace {
 
-/// A plan on some simulated devices, and what its steps may share.
+/// A plan on some simulated devices, and the buffers that its steps may reuse.
 struct shared {
   gs::any_cluster on;
   gs::plan_tables plan;
@@ -49,7 +49,7 @@ struct shared {
     all.bind(dims);
     return all;
   }
-  /// The one step of a kind.
+  /// The only step of a kind.
   std::size_t step(op kind) const {
     std::size_t at = plan.steps.size();
     for (std::size_t i = 0; i < plan.steps.size(); ++i)
@@ -72,7 +72,7 @@ TEST_CASE("a result is written over an operand that nobody reads any more") {
   const shared s(t, {{'A', 8}, {'B', 6}}, {1}, {whole(2)});
   CHECK(s.writes_over(s.step(op::map), 0));
   CHECK(s.writes_over(s.step(op::softmax), 0));
-  CHECK(s.run.arena_bytes() == 8 * 6 * 8);  // once
+  CHECK(s.run.arena_bytes() == 8 * 6 * 8);  // one buffer
 }
 
 TEST_CASE("an operand that is needed later, or an output, stays") {
@@ -164,5 +164,5 @@ TEST_CASE("what runs together on a device does not depend on the other devices o
   const shared s(t, {{'G', 3}, {'A', 4}, {'B', 5}, {'C', 2}}, {2}, {batch, batch});
   const std::size_t product = s.step(op::einsum);
   CHECK(s.sharing.group_end(product, 0) == product + 2);  // two products
-  CHECK(s.sharing.group_end(product, 1) == product + 1);  // one
+  CHECK(s.sharing.group_end(product, 1) == product + 1);  // one product
 }

@@ -19,7 +19,7 @@ void check_steps(double weight_decay) {
   std::vector<double> expected(p.begin(), p.end()), em(p.size()), ev(p.size());
   for (std::int64_t step = 1; step <= 5; ++step) {
     auto g = random_values<T>(n, gen);
-    g[0] = 0;  // a parameter that is never used does not move, but for the decay
+    g[0] = 0;  // a parameter that is never used changes only by the decay
     ks::adam(p.data(), g.data(), m.data(), v.data(), n, 0.01, 0.9, 0.98, 1e-9, weight_decay, step);
     for (std::size_t i = 0; i < p.size(); ++i) {
       em[i] = 0.9 * em[i] + 0.1 * static_cast<double>(g[i]);

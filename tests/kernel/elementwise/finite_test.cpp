@@ -19,7 +19,7 @@ namespace {
 template <class T>
 void finds_every_place(T bad) {
   for (const std::int64_t n : {1, 2, 7, 16, 33, 100, 5000}) {
-    std::vector<T> x(std::size_t(n), std::numeric_limits<T>::max());  // as large as numbers are
+    std::vector<T> x(std::size_t(n), std::numeric_limits<T>::max());  // the largest finite numbers
     for (std::size_t i = 0; i < x.size(); i += 2) x[i] = std::numeric_limits<T>::lowest();
     CHECK(ks::all_finite(x.data(), n));
     CHECK(ks::first_not_finite(x.data(), n) == -1);
@@ -30,7 +30,7 @@ void finds_every_place(T bad) {
       CHECK(ks::first_not_finite(x.data(), n) == i);
       if (i + 1 < n) {
         const T next = x[std::size_t(i) + 1];
-        x[std::size_t(i) + 1] = bad;  // the first counts
+        x[std::size_t(i) + 1] = bad;  // the first one is reported
         CHECK(ks::first_not_finite(x.data(), n) == i);
         x[std::size_t(i) + 1] = next;
       }

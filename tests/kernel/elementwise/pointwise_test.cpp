@@ -7,7 +7,7 @@ using namespace test;
 
 namespace {
 
-// x0 + 2 x1 + 3 x2 + ...: tells all operands apart.
+// x0 + 2 x1 + 3 x2 + ...: distinguishes all operands.
 template <int Operands>
 void row(const double* const* in, double* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -23,7 +23,7 @@ void check(int rank, const ks::index_array& extent, const std::vector<unsigned>&
   std::vector<const double*> in;
   std::vector<ks::index_array> stride;
   for (int o = 0; o < Operands;
-       ++o) {  // bit d of present: the operand has dim d, else it is broadcast over it
+       ++o) {  // bit d of present: the operand has dim d, otherwise it is broadcast over it
     ks::index_array own = extent;
     for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d)
       if ((present[static_cast<std::size_t>(o)] >> d & 1U) == 0) own[d] = 1;

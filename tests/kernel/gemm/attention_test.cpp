@@ -186,7 +186,7 @@ TEST_CASE("attention: what a query does not see does not reach it, even if it is
       for (std::size_t j = 0; j < seen.size(); ++j) seen[j] = j % 7 == 3 ? 2147483647 : static_cast<std::int32_t>(j);
       std::vector<double> expected(900), y(900), sums(300);
       ks::attention(q.data(), k.data(), v.data(), seen.data(), expected.data(), sums.data(), s);
-      // Hidden from all queries, and the first head of a key that is hidden from some of them.
+      // Keys that are hidden from all queries, and the first head of a key that is hidden from some of them.
       for (std::size_t j = 3; j < 300; j += 7)
         for (std::size_t d = 0; d < 6; ++d) k[j * 6 + d] = v[j * 6 + d] = bad;
       const std::size_t later = static_cast<std::size_t>(first_query) + 72;
@@ -216,7 +216,7 @@ TEST_CASE("attention: what a query does not see does not reach gradients, nor do
   const auto same = [](double a, double b) { return std::abs(a - b) < 1e-13; };
   const auto finite = gradients(q, k, v, dy);
   for (const double bad : {nan, inf}) {
-    // The first query sees the first key alone.
+    // The first query sees only the first key.
     doubles without = dy;
     for (std::size_t d = 0; d < depth; ++d) without[d] = 0;
     const auto expected = gradients(q, k, v, without);
@@ -230,7 +230,7 @@ TEST_CASE("attention: what a query does not see does not reach gradients, nor do
       for (std::size_t i = depth; i < n * depth; ++i) wrong += !(same(dk[i], expected[1][i]) && same(dv[i], expected[2][i]));
       CHECK(wrong == 0);
     }
-    // The last query alone sees the last key.
+    // Only the last query sees the last key.
     for (const bool in_key : {true, false}) {
       doubles keys = k, values = v;
       (in_key ? keys : values)[(n - 1) * depth] = bad;

@@ -9,7 +9,7 @@ namespace gs = gshard;
 using gs::bf16_unit;
 using gs::kernel::detail::bf16_support, gs::kernel::detail::choose_bf16_unit;
 
-// AMX only where CPUID describes its tiles; AVX512_BF16 only where it is faster than float.
+// AMX only if CPUID describes its tiles. AVX512_BF16 only if it is faster than float.
 static_assert(choose_bf16_unit({.avx512 = true, .amx = true, .describes_tiles = true, .is_intel = true}) == bf16_unit::amx);
 static_assert(choose_bf16_unit({.avx512 = true, .amx = true, .describes_tiles = false, .is_intel = true}) == bf16_unit::float32);
 static_assert(choose_bf16_unit({.avx512 = true, .amx = false, .describes_tiles = true, .is_intel = true}) == bf16_unit::float32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Contractions of complex numbers and of integers: exact, because their parts are small multiples of 1/4.
+// Contractions of complex numbers and of integers. They are exact, because their parts are small multiples of 1/4.
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/rows/reduce.hpp>
 
@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("contraction of complex numbers: the real einsums of the part
 
 TEST_CASE_TEMPLATE("contraction and reduction of integers: modulo 2^n", T, std::int32_t, std::int64_t) {
   constexpr T most = std::numeric_limits<T>::max(), lowest = std::numeric_limits<T>::lowest();
-  const std::vector<T> x(100, most);  // 100 * (2^n - 1): as -100, modulo 2^n
+  const std::vector<T> x(100, most);  // 100 * (2^n - 1): equals -100 modulo 2^n
   T y = 0;
   const extents hundred{{'A', 100}};
   const auto run = [&](gshard::reduction what) {

@@ -17,7 +17,7 @@ gemm_plan plan_for(const std::string& a, const std::string& b, const std::string
   return ks::detail::plan_contraction(nest);
 }
 
-// Where element (row, col) of a matrix of the plan is in the operand: of packed ones, found by the loops.
+// The offset in the operand of element (row, col) of a matrix of the plan. For packed matrices it is computed by the loops.
 std::size_t offset_in(const matrix_side& side, std::int64_t block, std::int64_t row, std::int64_t col) {
   const std::int64_t in_matrix = side.transposed ? col * side.ld + row : row * side.ld + col;
   if (!side.packed) return std::size_t(block + in_matrix);

@@ -26,7 +26,7 @@ void compare(const std::vector<T>& found, const std::vector<double>& expected) {
 template <class T>
 struct in_larger {
   ks::operand_dims dims;
-  std::vector<std::size_t> at;  // of the block's elements
+  std::vector<std::size_t> at;  // the offsets of the block's elements
   std::vector<T> whole;
 
   in_larger(const std::string& letters, const extents& sizes, const std::vector<T>& values) : dims(operand(letters, sizes)) {
@@ -43,7 +43,7 @@ struct in_larger {
   }
 };
 
-/// A sum that is added to what blocks of larger tensors hold; nothing else of them is touched.
+/// Adds a sum to blocks of larger tensors. Nothing else in them is changed.
 template <class T>
 void check_adding(const std::string& a, const std::string& b, const std::string& out, const extents& sizes, double alpha,
                   const std::vector<T>& x, const std::vector<T>& y, const std::vector<double>& expected) {
@@ -163,7 +163,7 @@ TEST_CASE("contraction: the equations of the transformer and its gradients") {
       extents sizes;
       for (char c : std::string(e.a) + e.b)
         sizes[c] = std::uniform_int_distribution<std::int64_t>(1, repeat == 0 ? 4 : 9)(gen);
-      if (repeat == 3)  // sizes that make whole tiles and leave remainders, as far as the reference can bear
+      if (repeat == 3)  // sizes with whole tiles and remainders, up to the cost limit of the reference
         for (char c : {'M', 'K', 'Q', 'H'})
           if (sizes.contains(c) && sizes.size() < 6) sizes[c] = 17 + 16 * (c == 'M');
       check<float>(e.a, e.b, e.out, sizes, 1, gen);

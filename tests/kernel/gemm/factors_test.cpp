@@ -12,7 +12,7 @@ namespace {
 
 using namespace einsum_reference;
 
-// Letters of a to e, with repetitions if `repeat`.
+// Random letters from `from`, with repetitions if `repeat`.
 std::string random_letters(std::mt19937& gen, const std::string& from, bool repeat) {
   std::string s;
   for (char c : from)

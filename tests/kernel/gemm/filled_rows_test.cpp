@@ -20,7 +20,7 @@ TEST_CASE("runs of filled rows cover every row that has a number, in order, and 
     std::mt19937 gen(seed);
     const std::int64_t rows = std::int64_t(gen() % 70), cols = std::int64_t(gen() % 5 + 1),
                        ld = cols + std::int64_t(gen() % 3), grain = std::int64_t(gen() % 9 + 1);
-    std::vector<float> x(std::size_t(rows * ld), 7.0f);  // also beside the matrix
+    std::vector<float> x(std::size_t(rows * ld), 7.0f);  // also outside the matrix
     std::vector<bool> filled(std::size_t(rows), false), told(std::size_t(rows), false);
     bool now = false;
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -44,7 +44,7 @@ TEST_CASE("runs of filled rows cover every row that has a number, in order, and 
 
 namespace {
 
-/// The first `experts` of every dim, in this order: expert, group, place, model, hidden.
+/// The first letters of the dims, in this order: expert, group, slot, model, hidden.
 enum { expert, group, place, model, hidden };
 
 ks::operand_dims dims(std::initializer_list<int> factors, const std::int64_t (&extent)[5]) {
@@ -56,8 +56,7 @@ ks::operand_dims dims(std::initializer_list<int> factors, const std::int64_t (&e
   return d;
 }
 
-/// Buffers with empty places, weights and gradients, of which some elements are not finite; their products
-/// against sums over all indices.
+/// Buffers with empty slots, weights and gradients with some non-finite elements. Compares their products with sums over all indices.
 void check_products(std::uint32_t seed, int not_finite) {
   CAPTURE(seed);
   CAPTURE(not_finite);

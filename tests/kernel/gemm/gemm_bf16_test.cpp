@@ -13,7 +13,7 @@
 namespace ks = gshard::kernel;
 
 TEST_CASE("gemm_bf16: the product of rounded matrices, whatever library multiplies them") {
-  // The matrices hold what bf16 can, and alpha does not add digits: so it must be gemm's product.
+  // The elements are exact in bf16, and alpha adds no digits. Therefore the product must equal gemm's.
   std::mt19937 gen(7);
   for (int i = 0; i < 200; ++i) {
     const std::int64_t most = i % 4 == 0 ? 120 : 30, m = test::pick(gen, 1, most), n = test::pick(gen, 1, most),
@@ -41,8 +41,8 @@ TEST_CASE("gemm_bf16: rounds its operands, not its sums") {
 
 namespace {
 
-/// Matrices of eighths, whose products have exact sums, with one value that is not finite: gemm_bf16 must give gemm's bits, and NaN just
-/// where gemm does.
+/// Matrices of eighths, whose products have exact sums, with one non-finite value. gemm_bf16 must give the bits of gemm, and NaN in the
+/// same elements.
 bool is_exact(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float beta, float odd_one, std::mt19937& gen) {
   const auto eighths = [&](std::int64_t size) {
     std::vector<float> v(static_cast<std::size_t>(size));
@@ -62,7 +62,7 @@ bool is_exact(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, 
 
 }  // namespace
 
-// A row of a matrix unit's tile holds 32 numbers: libraries treat what is left of k in a way of its own.
+// A row of a matrix unit's tile holds 32 numbers. Libraries treat the remainder of k specially.
 TEST_CASE("gemm_bf16: every length of the sums") {
   struct shape {
     std::int64_t m, n;

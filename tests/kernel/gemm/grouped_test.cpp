@@ -47,7 +47,7 @@ std::vector<T> numbers(std::int64_t n, std::mt19937& gen) {
   const std::vector<double> v = test::random_values(n, gen);
   return {v.begin(), v.end()};
 }
-/// NaN in unused rows: they must not be read.
+/// Unused rows are NaN: they must not be read.
 template <class T>
 void spoil_unused(std::vector<T>& x, const grouped_case& c, std::int64_t width) {
   for (std::size_t r = 0; r < c.expert.size(); ++r)

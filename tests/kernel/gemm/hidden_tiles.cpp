@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A product of bf16 matrices on a processor whose hypervisor hides the tiles of AMX: its instructions must not be used. CPUID is made to
-// fault (Linux on x86-64, if the processor can), and answered here with an empty leaf 1Dh.
+// A product of bf16 matrices on a processor whose hypervisor hides the tiles of AMX. Its instructions must not be used. CPUID is made to
+// fault (Linux on x86-64, if the processor can), and the handler returns an empty leaf 1Dh.
 #include <gshard/kernel/gemm/gemm_bf16.hpp>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ long let_cpuid_run(bool may) { return syscall(SYS_arch_prctl, ARCH_SET_CPUID, ma
 void answer_cpuid(int, siginfo_t*, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* const code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
-  if (code[0] != 0x0f || code[1] != 0xa2) {  // not CPUID: a fault as any other
+  if (code[0] != 0x0f || code[1] != 0xa2) {  // not CPUID: an ordinary fault
     signal(SIGSEGV, SIG_DFL);
     return;
   }

@@ -17,8 +17,8 @@ struct nest_case {
   std::vector<double> a, b, expected;
 };
 
-// Up to four loops in any order, of which some are over a dense result, others sums. The operands are small
-// whole numbers, so that sums are exact in any order.
+// Up to four loops in any order. Some are over a dense result, others are sums. The operands are small whole numbers, so that sums are
+// exact in any order.
 nest_case random_case(std::mt19937& gen, double alpha) {
   nest_case c;
   std::int64_t size = 1;

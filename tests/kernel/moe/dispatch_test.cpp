@@ -75,7 +75,7 @@ TEST_CASE("dispatch, combine: random routings against the einsums of Algorithm 2
     const auto dy = random_values(G * S * M, gen), d = random_values(G * S * En * C, gen);
     const auto check_derivative = [&](auto loss) {
       for (std::size_t i = 0; i < weight.size(); ++i) {
-        const double before = weight[i], step = 0.25;  // linear: any step will do
+        const double before = weight[i], step = 0.25;  // linear: any step size works
         weight[i] = before + step;
         const double up = loss();
         weight[i] = before - step;

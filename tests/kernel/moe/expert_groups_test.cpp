@@ -23,7 +23,7 @@ struct grouped_case {
   std::vector<double> weight, group_weight, overflow;
 };
 
-/// A random gating, and its routing by 1 to E expert groups; `all_rows`: no choice is lost.
+/// A random gating, and its routing by 1 to E expert groups. `all_rows`: no choice is dropped.
 grouped_case make_grouped(std::uint32_t seed, bool all_rows) {
   grouped_case r{make_case(seed), {}, {}, {}, {}, {}, {}, {}};
   random_case& c = r.gating;
@@ -44,7 +44,8 @@ grouped_case make_grouped(std::uint32_t seed, bool all_rows) {
   return r;
 }
 
-/// By token and slot of all experts: the weight. From slots and weights of the gating, without choices whose token has no row in the group.
+/// The weight of every token and slot of all experts, from slots and weights of the gating. Choices whose token has no row in the group are
+/// left out.
 std::vector<double> direct_weights(const grouped_case& r) {
   const auto [G, S, E, C, K] = r.gating.n;
   std::vector<double> dense(at(G * S * E * C));
@@ -53,7 +54,7 @@ std::vector<double> direct_weights(const grouped_case& r) {
       dense[i / at(K) * at(E * C) + at(r.slot[i])] = r.weight[i];
   return dense;
 }
-/// The same through rows.
+/// The same weights through rows.
 std::vector<double> weights_by_rows(const grouped_case& r) {
   const auto [G, S, E, C, K] = r.gating.n;
   std::vector<double> dense(at(G * S * E * C));
@@ -78,7 +79,7 @@ TEST_CASE("expert_group_slots: rows lead to the slots and weights of the gating"
     CAPTURE(seed);
     const grouped_case r = make_grouped(seed, seed % 2 == 0);
     CHECK(weights_by_rows(r) == direct_weights(r));
-    // Each row has at most one token, and unused rows lead nowhere.
+    // Each row has at most one token, and unused rows have none.
     std::vector<int> tokens_of_row(at(r.gating.n.groups * r.n.expert_groups * r.n.rows), 0);
     for (std::size_t i = 0; i < r.row.size(); ++i)
       if (r.row[i] >= 0) {

@@ -25,7 +25,7 @@ struct routed {
   std::vector<double> overflow;
 };
 
-/// Random choices of experts, some of them of none. `all_rows`: no choice is lost.
+/// Random choices of experts; some choose none. `all_rows`: no choice is dropped.
 routed make_routed(std::uint32_t seed, bool all_rows) {
   std::mt19937 gen(seed);
   routed r;

@@ -57,7 +57,7 @@ struct random_rules {
   }
 };
 
-/// Slots, weights, auxiliary loss, load, overflow and demand of 1,000 random groups, against the dense formulation.
+/// Compares slots, weights, auxiliary loss, load, overflow and demand of 1,000 random groups with the dense formulation.
 void check_random_groups(bool any_number_of_choices, bool any_rules = false) {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     CAPTURE(seed);
@@ -166,7 +166,7 @@ TEST_CASE("top_k_gating_grad: finite differences with the choices fixed") {
       c.gates[i] = before - h;
       const routed down = route(c, rules);
       c.gates[i] = before;
-      if (up.slot != r.slot || down.slot != r.slot) continue;  // a random choice was tipped
+      if (up.slot != r.slot || down.slot != r.slot) continue;  // a random choice has flipped
       CHECK(dgates[i] == doctest::Approx((loss(up) - loss(down)) / (2 * h)).epsilon(1e-6));
     }
   }

@@ -12,7 +12,7 @@ namespace kernel = gshard::kernel;
 
 namespace {
 
-/// Transposes [rows, columns] words, and compares with the definition.
+/// Compares the transposition of [rows, columns] words with its definition.
 template <class U>
 bool transposes(std::int64_t rows, std::int64_t columns) {
   std::vector<U> from(std::size_t(rows * columns)), to(from.size());

@@ -10,7 +10,7 @@ namespace {
 using namespace test;
 using ks::detail::random_batch;
 
-// Counters of more than 32 bits, too: the block is an index divided by 4.
+// Also counters of more than 32 bits: the block is the index divided by 4.
 constexpr std::uint64_t carry = std::uint64_t{1} << 34;
 
 gshard::random_key random_key(std::mt19937& gen) {

@@ -147,12 +147,12 @@ TEST_CASE_TEMPLATE("cross_entropy: rows with NaN and infinity", T, float, double
       for (std::size_t j = 0; j < x.size(); ++j)
         expected.push_back(0.5 * (std::exp(double(x[j]) - log_sum) - (std::int32_t(j) == label ? 1 : 0)));
       CHECK(same_numbers(d, expected, 1e-5));
-      // With smoothing, all logits are in the target.
+      // With smoothing, the target includes all logits.
       ks::cross_entropy(x.data(), &label, &loss, 1, cols, T(0.1));
       double mean = 0;
       for (const T v : x) mean += double(v) / double(cols);
       CHECK(same_numbers(std::vector{loss}, std::vector{log_sum - 0.9 * double(x[static_cast<std::size_t>(label)]) - 0.1 * mean}, 1e-4));
-      // A row that is left out costs nothing.
+      // A row that is left out has loss 0.
       const std::int32_t none = -1;
       ks::cross_entropy(x.data(), &none, &loss, 1, cols, T(0.1));
       ks::cross_entropy_grad(x.data(), &none, &dloss, d.data(), 1, cols, T(0.1));

@@ -119,7 +119,7 @@ void check_ordinary(std::size_t spatial, bool channels_last, std::mt19937& gen) 
     before[taps[d]] = after[taps[d]] = w.taps;
     windows[d + (channels_last ? 1 : 2)] = w;
   }
-  // The operand with these letters, of which the indices have the sizes of `to`.
+  // The operand with these letters. Its indices have the sizes in `to`.
   const auto windowed = [&](const std::string& letters, const extents& from, const extents& to, bool inverse) {
     ks::windowed_dims a;
     a.at = ks::whole(int(letters.size()), operand(letters, from).extent);
@@ -169,7 +169,7 @@ TEST_CASE("convolution: 1 to 3 dims and the gradients") {
   }
 }
 
-// Regions of x, cut anywhere, each contribute what is read inside them.
+// Regions of x, cut anywhere, each contribute their own elements.
 TEST_CASE("convolution: what is not held counts nothing") {
   const extents sizes{{'X', 6}, {'x', 3}, {'C', 2}};
   std::mt19937 gen(1);

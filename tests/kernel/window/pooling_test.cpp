@@ -87,7 +87,7 @@ TEST_CASE_TEMPLATE("pooling_grad: random windows, shards and regions", T, float,
       back.in.extent[d] = r.size();
     }
     std::vector<T> dx(std::size_t(back.out_elements()), 7);
-    // Of the taps or of dy all may be there.
+    // All of the taps, or all of dy, may be present.
     window_case of_taps = back, of_dy = back;
     (pick(gen, 0, 1) ? of_taps : of_dy).in = pick(gen, 0, 1) ? ks::whole(c.out.rank, c.out.global) : back.in;
     const auto taps_here = of_taps.region(tap);

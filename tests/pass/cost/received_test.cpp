@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What takes the compiler minutes and gigabytes; tests/static/pass/cost/received.cpp has the rest.
+// Cases that would take the compiler minutes and gigabytes. The others are in tests/static/pass/cost/received.cpp.
 #include <gshard/pass/cost/received.hpp>
 
 #include <gshard/plan.hpp>
@@ -12,7 +12,7 @@ namespace gs = gshard;
 
 namespace {
 
-// One of the devices receives its shard.
+// Only one device receives a shard.
 inline constexpr auto one_pair = [](auto&, auto x) {
   return gs::per_shard<"x", gs::P<"x">>([](auto t) { return gs::collective_permute<"x", gs::device_pairs({{7, 50000}})>(t); },
                                         gs::annotate<gs::P<"x">>(x));

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-// Sums over devices wait for the end of a loop only if the loop's state is changed by one linear node, and read by no other.
+// A sum over devices is deferred to the end of a loop only if one linear node changes the loop's state, and no other node reads it.
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P, gs::symbol;
 
@@ -21,8 +21,8 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-/// A loop whose state is to become a sum over devices. `Update` makes its next value of it and an addend that is partial over x.
-/// `Observe`: what a second state becomes in each iteration, of the first one, itself and the addend.
+/// A loop whose state may become a partial sum. `Update` computes its next value from it and an addend that is partial over x. `Observe`
+/// computes the next value of a second state from the first one, itself and the addend.
 template <auto Update, auto Observe>
 inline constexpr auto summed = [](auto& m, auto x, auto y, auto turns) {
   gs::detail::loop_nodes<> loop(m.owner());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The planner called at run time, on random programs under random annotations: every plan is sound.
+// Calls the planner at run time, on random programs with random annotations: every plan is sound.
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
 
@@ -49,7 +49,7 @@ class random_program {
     for (int i = 0; i < verbs; ++i) add_verb();
   }
 
-  /// With the gradients and the update of the parameters, or only forward.
+  /// With the gradients and the update of the parameters, or only the forward pass.
   gs::plan_tables plan(bool train) {
     if (train) {
       const symbol rate{&b_, b_.add_value({}, gs::dtype::f32)};
@@ -76,7 +76,7 @@ class random_program {
   std::mt19937 draw_;
   gs::builder b_;
   gs::parameter_scope m_{b_};
-  std::vector<symbol> pool_, variables_, next_;  // next_: of the first variables, what they become at the end
+  std::vector<symbol> pool_, variables_, next_;  // next_: the final values of the first variables
 
   int pick(int n) { return int(draw_() % unsigned(n)); }
   symbol any() { return pool_[std::size_t(pick(int(pool_.size())))]; }
@@ -87,7 +87,7 @@ class random_program {
     for (int i = 0; i < n; ++i) s += pick(8) == 0 && !s.empty() ? s[0] : all[std::size_t(pick(4))];
     return s;
   }
-  /// Cuts random dims over random axes and opens random dims; now and then leaves all to propagation.
+  /// Shards random dims over random axes and opens random dims. Sometimes leaves everything to propagation.
   void annotate(symbol s, bool may_be_pending) {
     gs::sharding& layout = b_.program.at(s.id).layout;
     if (pick(3) == 0) return;
@@ -101,8 +101,7 @@ class random_program {
     }
   }
 
-  /// An einsum of one or two operands; factors are dims, so letters always fit, and the output is any of them
-  /// in any order.
+  /// An einsum of one or two operands. Its factors are dims, so letters always fit. The output has any of them, in any order.
   void add_einsum() {
     const std::array<symbol, 2> operands{any(), any()};
     const auto count = std::size_t(1 + pick(2));
@@ -138,7 +137,7 @@ class random_program {
   }
   void add_map() {
     const symbol x = any();
-    // A partner that lines up: the same dims, or the last ones, or none.
+    // A partner that broadcasts: the same dims, or the last ones, or none.
     const int keep = pick(x.rank() + 1);
     gs::short_list last;
     for (int d = x.rank() - keep; d < x.rank(); ++d) last.push_back(d);
@@ -151,7 +150,7 @@ class random_program {
   void add_verb() {
     const symbol x = any();
     switch (pick(11)) {
-      case 9:  // before other verbs read the variable; the old value of one may be the new one of another
+      case 9:  // before other verbs read the variable; a new value may be the old value of another variable
         return next_.size() == variables_.size() ? void()
                : pick(2) ? next_.push_back(variables_[1 - next_.size()])
                          : next_.push_back(gs::relu(variables_[next_.size()]));
@@ -182,9 +181,10 @@ class random_program {
   }
 };
 
-/// No step reads memory over which another tensor was written since, and at the end parameters are what they shall be. Not for loops.
+/// True if no step reads memory that was overwritten by another tensor, and all parameters have their final values at the end. Not for
+/// loops.
 bool reads_what_was_written(const gs::plan_view& p) {
-  std::vector<std::int32_t> content(p.values.size()), memory(p.values.size(), -1);  // what a value is; by storage: what it holds
+  std::vector<std::int32_t> content(p.values.size()), memory(p.values.size(), -1);  // by value: its content; by storage: the same
   const auto holds = [&](std::int32_t v) -> std::int32_t& { return memory[std::size_t(p.lifetimes[std::size_t(v)].root)]; };
   const auto is_there = [&](std::int32_t v) { return holds(v) == content[std::size_t(v)]; };
   const auto write = [&](std::int32_t v) { holds(v) = content[std::size_t(v)] = v; };
@@ -219,7 +219,7 @@ TEST_CASE("partition: plans of random programs are sound") {
         in_place += q.updated >= 0 && !q.trainable && !q.of_optimizer && p.lifetimes[std::size_t(q.updated)].root == q.value;
     }
   }
-  CHECK(in_place > 100);  // variables whose new value is written over the old one
+  CHECK(in_place > 100);  // variables that are updated in place
 }
 
 TEST_CASE("partition: parameters of many layers are updated after the last step that reads them") {
@@ -243,7 +243,7 @@ TEST_CASE("partition: parameters of many layers are updated after the last step 
     symbol loss = gs::sum(x * x);
     if (seed % 2 == 0) {
       gs::adam{}.minimize(m, loss, rate);
-    } else {  // all parameters are read once more when all gradients are there
+    } else {  // all parameters are read once more after all gradients have been computed
       const gs::list<symbol> parameters = gs::trainable(m), gradients = gs::gradients(loss, parameters);
       for (const symbol& w : parameters) loss = loss + gs::sum(w * w);
       for (std::size_t i = 0; i < parameters.size(); ++i) gs::adam{}.update(m, parameters[i], gradients[i], rate);

@@ -9,7 +9,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// Dim 0 is read by the indices of dim 1 through a window whose taps or stride are the extent of dim 2; one axis.
+/// The indices of dim 1 read dim 0 through a window, whose taps or stride are the extent of dim 2. One axis.
 gs::extents sizes(std::int64_t extent, std::int64_t positions, std::int64_t third, int devices) {
   gs::extents e;
   e.dims = {extent, positions, third};
@@ -24,7 +24,7 @@ gs::short_list first_axis() {
   return axis;
 }
 
-/// True if on every device of the axis the block of dim 0 is what the indices of dim 1 read.
+/// True if on every device of the axis, the indices of dim 1 read exactly the block of dim 0.
 bool every_device_reads_its_block(const gs::window& w, const gs::extents& e) {
   for (int device = 0; device < e.axis(0); ++device) {
     const gs::detail::mesh_place at{device};

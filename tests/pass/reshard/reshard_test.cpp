@@ -20,7 +20,7 @@ using gs::op, gs::sharding;
 
 namespace {
 
-/// The least cost between all pairs of layouts by at most four moves of any kind, tried one and all.
+/// The least cost between all pairs of layouts by at most four moves of any kind, by exhaustive search.
 class exhaustive {
  public:
   exhaustive(int axes, const gs::value& v, const gs::extents& e) : all(gshard::testing::all_shardings(v.rank(), axes, true)), v_(v), e_(e) {
@@ -54,7 +54,7 @@ class exhaustive {
     }
     return least;
   }
-  /// Paths of at most twice as many moves.
+  /// Computes paths of at most twice as many moves.
   void square() {
     const auto before = cost_;
     for (std::size_t i = 0; i < all.size(); ++i)

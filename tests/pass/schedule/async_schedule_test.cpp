@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Schedules of plans that are made when the test runs. static/pass/schedule/async_schedule.cpp has others as constants.
+// Schedules of plans that are computed when the test runs. static/pass/schedule/async_schedule.cpp has others as constants.
 #include <gshard/pass/schedule/async_schedule.hpp>
 
 #include <gshard/plan.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"data", 4>>;
 
-/// A program that adds to its weights, and then reads the old ones. They are sharded, and gathered for that.
+/// A program that adds to its weights, and then reads the old ones. They are sharded, and gathered for the read.
 inline constexpr auto old_weights = [](auto& m, auto x) {
   const auto w = m.param("w", "MN", P<"data", none>{}, gs::init::constant(1));
   const auto whole = gs::annotate<P<none, none>>(w);

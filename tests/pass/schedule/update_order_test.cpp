@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In which order plans update parameters. static/pass/schedule/update_order.cpp has two plans as constants.
+// The order in which plans update parameters. static/pass/schedule/update_order.cpp has two plans as constants.
 #include "updated_layers.hpp"
 
 #include "../../exec/planner.hpp"
@@ -16,7 +16,7 @@ using updated_layers::first_before, updated_layers::layers, updated_layers::mesh
 
 namespace {
 
-/// Where ids are looked up again in the gradient: nothing can fail there that has not failed before.
+/// The gradient looks up the same ids again. This lookup cannot fail, because the first one has not.
 inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
   const auto table = m.param("table", "VM", gs::init::fan_in("M"));
   gs::symbol y = x + gs::gather(table, ids);
@@ -27,7 +27,7 @@ inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
 };
 using lookup = gs::program<lookup_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"B", gs::P<"data">, std::int32_t>, gs::in<"">>;
 
-/// The steps between the first of one kind and the next of another.
+/// The number of steps between the first step of one kind and the next step of another.
 int steps_between(const gs::plan_view& plan, gs::op first, gs::op next) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     for (std::size_t j = i + 1; plan.steps[i].kind == first && j < plan.steps.size(); ++j)
@@ -42,7 +42,7 @@ TEST_CASE("update_order: updates of the last layers come before the first gradie
   CHECK(plan.count(gs::op::adam) == 40);
   CHECK(first_before(plan, gs::op::adam, gs::op::einsum) >= 0);
   CHECK(reads_are_of_what_was_meant(plan));
-  CHECK(first_before(planned::plan_of<layers<7>>(), gs::op::adam, gs::op::einsum) == -1);  // less than two buckets
+  CHECK(first_before(planned::plan_of<layers<7>>(), gs::op::adam, gs::op::einsum) == -1);  // fewer than two buckets
 }
 
 TEST_CASE("update_order: gradients are rounded where they are computed, whether or not with feedback, and updated in buckets as ever") {
@@ -70,7 +70,8 @@ TEST_CASE("update_order: ids that are looked up again in the gradient do not del
 
 namespace {
 
-// Master values of weights in half precision are made where they are updated; so is what is rounded of them. So not all are kept at once.
+// Master values of weights in half precision are computed immediately before the update, and rounded immediately after it. Therefore not
+// all of them exist at once.
 inline constexpr auto half_precision_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 30; ++i)
@@ -80,7 +81,7 @@ inline constexpr auto half_precision_step = [](auto& m, auto x, auto rate) {
   return loss;
 };
 using half_precision = gs::program<half_precision_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
-/// The largest number of steps between an update and the steps before and after it that make its master value and its rounded result.
+/// The largest number of steps between an update and the steps that compute its master value and its rounded result.
 int widest_update(const gs::plan_view& plan) {
   int widest = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -100,7 +101,7 @@ TEST_CASE("update_order: master values of weights in half precision are made whe
   const gs::plan_view plan = planned::plan_of<half_precision>();
   CHECK(plan.count(gs::op::adam) == 30);
   CHECK(reads_are_of_what_was_meant(plan));
-  CHECK(first_before(plan, gs::op::adam, gs::op::einsum) >= 0);  // as weights in float
+  CHECK(first_before(plan, gs::op::adam, gs::op::einsum) >= 0);  // as for weights in float
   CHECK(widest_update(plan) <= 4);
 }
 
@@ -113,7 +114,7 @@ int last_of(const gs::plan_view& plan, gs::op kind) {
     if (plan.steps[i].kind == kind) last = int(i);
   return last;
 }
-// Averages of updated weights read them in float: not beside the updates, or all float copies would be alive at once.
+// Averages of updated weights read them in float. They are not computed next to the updates, as all float copies would exist at once.
 inline constexpr auto averaging_step = [](auto& m, auto x, auto rate) {
   const auto loss = half_precision_step(m, x, rate);
   for (int i = 0; i < 30; ++i) {

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-// Layers that are trained, and the order of updates in their plans: for plans as constants and at run time.
+// Layers that are trained, and the order of updates in their plans, for plans as constants and at run time.
 namespace updated_layers {
 
 namespace gs = gshard;
@@ -30,7 +30,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
 template <int Layers, gs::gradient_wire Wire = gs::gradient_wire::full>
 using layers = gs::program<training_step<Layers, Wire>, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
 
-/// The first step of a kind that is followed by one of another, or -1.
+/// The first step of a kind that precedes a step of another, or -1.
 constexpr int first_before(const gs::plan_view& plan, gs::op kind, gs::op other) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     for (std::size_t j = i; plan.steps[i].kind == kind && j < plan.steps.size(); ++j)
@@ -38,7 +38,7 @@ constexpr int first_before(const gs::plan_view& plan, gs::op kind, gs::op other)
   return -1;
 }
 
-/// Nobody reads a parameter, or a moment, after it was written over, but through the result.
+/// True if no step reads a parameter or a moment after its update in place, except through the result.
 constexpr bool reads_are_of_what_was_meant(const gs::plan_view& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     for (int k = 0; k < plan.steps[i].in_place; ++k)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// From programs without one annotation, the plans that an expert would write.
+// Programs without annotations get the plans that an expert would write.
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>
@@ -23,7 +23,7 @@ using gs::in, gs::none, gs::op, gs::P, gs::symbol;
 
 namespace {
 
-/// The plan of `Model` with the layouts found for it.
+/// The plan of `Model` with the layouts of the search.
 template <auto Model, class Mesh, class... Inputs>
 class searched {
  public:
@@ -44,7 +44,7 @@ class searched {
 
   int count(op kind) const { return tables.view().count(kind); }
   int collectives() const { return tables.view().collectives(); }
-  /// A letter for each dim: the first of the axis that cuts it, all of several, '-' for none.
+  /// A letter for each dim: the first letters of the axes that shard it, or '-' for none.
   std::string layout(const gs::sharding& s) const {
     std::string text;
     for (int d = 0; d < s.rank; ++d) {
@@ -75,7 +75,7 @@ inline constexpr auto mlp_training = [](auto& m, auto x, auto target, auto rate)
 };
 using training = searched<mlp_training, line, in<"BM">, in<"BM">, in<"">>;
 
-/// Attention: softmax(q k^T / sqrt(D)) v per head, added to x. The layers around it want all of x on every device.
+/// Attention: softmax(q k^T / sqrt(D)) v per head, added to x. The layers around it need all of x on every device.
 inline constexpr auto attention = [](auto& m, auto x) {
   auto wq = m.param("wq", "MHD", gs::init::fan_in("M")), wk = m.param("wk", "MHD", gs::init::fan_in("M"));
   auto wv = m.param("wv", "MHD", gs::init::fan_in("M")), wo = m.param("wo", "HDM", gs::init::fan_in("HD"));
@@ -243,7 +243,7 @@ TEST_CASE("auto_shard: one large image is sharded into strips that exchange thei
   CHECK(strips.input(0) == "- - x -");
   CHECK(strips.parameter("w1") == "- - - -");
   CHECK(strips.parameter("w2") == "- - - -");
-  CHECK(strips.count(op::collective_permute) == 3);  // the image, what is between the layers, and its gradient
+  CHECK(strips.count(op::collective_permute) == 3);  // the image, the activation between the layers, and its gradient
   CHECK(strips.count(op::all_reduce) == 1);
   CHECK(strips.collectives() == 4);
 
@@ -282,7 +282,7 @@ inline constexpr auto block_training = [](auto& m, auto x, auto target, auto rat
   gs::adam{}.minimize(m, gs::mean(error * error), rate);
 };
 
-/// The block with a batch of so many sentences, on devices with 2e14 flop/s and links of 1e11 bytes/s.
+/// The block with a batch of this many sentences, on devices with 2e14 flop/s and links of 1e11 bytes/s.
 gs::search_options options_for(std::int64_t batch) {
   gs::search_options o;
   o.compile.known = {{'B', batch}, {'T', 2048}, {'M', 4096}, {'H', 32}, {'D', 128}, {'F', 16384}};
@@ -293,7 +293,7 @@ gs::search_options options_for(std::int64_t batch) {
 template <class Mesh>
 const gs::graph block = gs::trace<block_training, Mesh, in<"BTM">, in<"BTM">, in<"">>();
 
-/// Mesh axes, or -1: of the batch, of positions, of heads and hidden units, and of the model dim of weights.
+/// The mesh axes, or -1, that shard the batch, positions, heads and hidden units, and the model dim of weights.
 struct annotations_by_hand {
   int batch, positions, inner, model;
 };
@@ -318,7 +318,7 @@ gs::graph annotated(const annotations_by_hand& by) {
   }
   return g;
 }
-/// The least modelled time of a training step of all such annotations.
+/// The least modelled time of a training step over all such annotations.
 template <class Mesh>
 double seconds_by_hand(std::int64_t batch) {
   const gs::search_options o = options_for(batch);
@@ -336,7 +336,7 @@ double seconds_by_hand(std::int64_t batch) {
         }
   return least;
 }
-/// The same of the layouts that a search finds.
+/// The same for the layouts of a search.
 template <class Mesh>
 double seconds_found(std::int64_t batch, gs::search_options how) {
   const gs::search_options o = options_for(batch);
@@ -398,7 +398,7 @@ struct in_class<gs::auto_shard<Model, Mesh, Options...>> {
     REQUIRE(!tables.problem);
   }
   gs::plan_view plan() const { return tables.view(); }
-  /// The dim that axis 0 cuts of an input or a parameter; -1: none.
+  /// The dim of an input or a parameter that axis 0 shards; -1: none.
   int cut(int input) const { return plan().at(tables.inputs[std::size_t(input)].value).layout.dim_of(0); }
   int cut(std::string_view parameter) const { return plan().at(plan().find(parameter)->value).layout.dim_of(0); }
 };
@@ -429,7 +429,7 @@ TEST_CASE("auto_shard: the search of the class, with its number of plans") {
   CHECK(data.choice.summary.evaluations == 81);
 
   const in_class<gs::auto_shard<top_two, line, in<"GSM">, extent<'G', 16>, extent<'S', 256>, extent<'M', 512>, extent<'H', 2048>,
-                                extent<'E', 16>, gs::memory_limit<150 << 20>, gs::evaluations<100>>> experts;  // not all can be tried
+                                extent<'E', 16>, gs::memory_limit<150 << 20>, gs::evaluations<100>>> experts;  // too many to try all
   CHECK(experts.cut(0) == 0);
   CHECK(experts.cut("wi") == 0);
   CHECK(experts.cut("wo") == 0);
@@ -439,7 +439,7 @@ TEST_CASE("auto_shard: the search of the class, with its number of plans") {
   CHECK(experts.choice.summary.evaluations <= 100);
 
   const in_class<gs::auto_shard<one_image, line, in<"BIXY">, extent<'B', 1>, extent<'I', 32>, extent<'O', 32>, extent<'X', 512>,
-                                extent<'Y', 512>, extent<'x', 3>, extent<'y', 3>>> strips;  // which exchange their borders
+                                extent<'Y', 512>, extent<'x', 3>, extent<'y', 3>>> strips;  // the strips exchange their borders
   CHECK(strips.cut(0) == 2);
   CHECK(strips.cut("w") == -1);
   CHECK(strips.plan().count(op::collective_permute) == 1);

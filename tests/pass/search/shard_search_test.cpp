@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Layouts found for random programs, against all that there are.
+// Layouts found for random programs, compared with an exhaustive search.
 #include <gshard/pass/search/shard_search.hpp>
 
 #include "../../effort.hpp"
@@ -22,7 +22,7 @@ using gs::symbol;
 
 namespace {
 
-/// A chain: an input, then products with weights, rows, and half of the time the gradients of the weights.
+/// A chain: an input, then products with weights and operations along rows. Half of the programs compute the gradients of the weights.
 class random_chain {
  public:
   explicit random_chain(unsigned seed) : draw_(seed) {
@@ -61,7 +61,7 @@ class random_chain {
   }
   char letter(symbol x, int d) const { return b_.program.dims[std::size_t(x.get().dims[d])].letter; }
   void output(symbol s) { b_.program.outputs.push_back({gs::tensor_name("result"), s.id}); }
-  /// One dim of x gives way to another letter.
+  /// Replaces one dim of x by another letter.
   symbol times_weight(symbol x, int i) {
     const int d = pick(x.rank());
     std::string others = letters(4);
@@ -83,9 +83,9 @@ gs::search_options options_for(const random_chain& r) {
 
 struct least_price {
   double seconds = -1;
-  std::int64_t bytes = 0;  // of the smallest of those that take this time, bit for bit
+  std::int64_t bytes = 0;  // of the smallest plan with exactly this time
 };
-/// The least price of all ways to lay the inputs and parameters out; -1 if there are more than `most`, or if none fits.
+/// The least price of all layouts of inputs and parameters. -1 if there are more than `most`, or if none fits.
 least_price least_of_all(const random_chain& r, const gs::search_options& o, std::int64_t most) {
   gs::graph g = r.program();
   const gs::extents e = gs::detail::assume_extents(g.dims, r.mesh(), o.compile.known);
@@ -176,7 +176,7 @@ TEST_CASE("search: where not all can be tried, the best is nearly always found")
   }
   MESSAGE(equal << " of " << cases << " found; the worst takes " << worst << " times as long");
   CHECK(cases > repetitions(300));
-  CHECK(equal >= cases * (cases > 300 ? 98 : 96) / 100);  // of fewer programs, chance has more to say
+  CHECK(equal >= cases * (cases > 300 ? 98 : 96) / 100);  // with fewer programs, chance has more influence
 }
 
 TEST_CASE("search: whenever it ends, no layout that it lists is better than the one it keeps") {
@@ -273,7 +273,7 @@ TEST_CASE("search: extents that are not known, and memory that is not enough, ar
   CHECK(found.problem.what == gs::fault::too_little_memory);
   CHECK(found.problem.first >= 256);
   CHECK(found.problem.second == 100);
-  CHECK(found.tensors[1].layout.used() == 1);  // the best there is
+  CHECK(found.tensors[1].layout.used() == 1);  // the best possible
 }
 
 TEST_CASE("search: of plans that take equally long the smallest is kept: what nobody reads is sharded") {

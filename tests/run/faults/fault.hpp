@@ -17,14 +17,14 @@
 
 namespace faults {
 
-/// Makes calls fail as long as it lives. `nth` 0: none.
+/// Makes calls fail while it exists. `nth` 0: none.
 class fault {
  public:
   fault(int nth, int how, bool later)
       : fail_(reinterpret_cast<decltype(&gshard_fail)>(::dlsym(RTLD_DEFAULT, "gshard_fail"))),
         calls_(reinterpret_cast<decltype(&gshard_calls)>(::dlsym(RTLD_DEFAULT, "gshard_calls"))),
         nth_(nth) {
-    REQUIRE((fail_ != nullptr && calls_ != nullptr));  // preloaded
+    REQUIRE((fail_ != nullptr && calls_ != nullptr));  // the library is preloaded
     fail_(nth, how, later ? 1 : 0);
   }
   /// Ends it. True if the call was made.
@@ -40,7 +40,7 @@ class fault {
   int nth_;
 };
 
-/// An errno or short_write, and whether all later calls fail too.
+/// An errno or short_write, and whether all later calls fail as well.
 inline const std::vector<std::pair<int, bool>> kinds{{short_write, false},
                                                      {short_write, true},
                                                      {EINTR, false},
@@ -54,7 +54,7 @@ inline bool is_harmless(int how) {
   return how == short_write || how == EINTR;
 }
 
-/// From one failing call to the next: 1 if the environment has GSHARD_FAULTS=all, as tests/run.sh --faults sets it.
+/// The step between failing calls: 1 if the environment has GSHARD_FAULTS=all, as set by tests/run.sh --faults.
 inline int stride(int usual) {
   const char* const wanted = std::getenv("GSHARD_FAULTS");
   return wanted != nullptr && std::string_view(wanted) == "all" ? 1 : usual;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library for LD_PRELOAD: makes the n-th system call on files fail, or all from the n-th on. It also keeps a journal of calls that change
-// files and directories.
+// A library for LD_PRELOAD. It makes the n-th system call on files fail, or all from the n-th on. It also records calls that change files
+// and directories in a journal.
 #include "faults.hpp"
 
 #include <dlfcn.h>
@@ -32,13 +32,13 @@ bool hits() {
   const int now = ++calls;
   return now == first || (all_later && now > first);
 }
-/// True if the call fails; errno is set then. A call that is no write cannot be short.
+/// True if the call fails, with errno set. Only writes and reads can be short.
 bool fails() {
   if (!hits() || kind == faults::short_write) return false;
   errno = kind;
   return true;
 }
-/// True for files and directories: MPI's sockets and shared memory do not count.
+/// True for files and directories, but not for MPI's sockets and shared memory.
 bool counts(int fd) {
   struct stat status;
   return fd > 2 && ::fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
@@ -51,7 +51,7 @@ template <class File>
 bool fails(File of) {
   return first != 0 && counts(of) && fails();
 }
-/// The bytes that a write may write, or -1.
+/// The number of bytes to write, or -1.
 ssize_t room(int fd, std::size_t n) {
   if (first == 0 || !counts(fd) || !hits()) return ssize_t(n);
   if (kind == faults::short_write) return ssize_t(std::max<std::size_t>(1, n / 2));
@@ -68,7 +68,7 @@ std::atomic<bool> keeps_journal = false;
 std::mutex journal_lock;
 std::string journal;
 
-/// Appends a line if the call has succeeded. Keeps errno.
+/// Appends a line if the call has succeeded. Preserves errno.
 template <class Result, class Text>
 Result note(Result result, Text text) {
   if (!keeps_journal || result < 0) return result;

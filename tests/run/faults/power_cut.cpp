@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whatever moment the power fails, the disk has the old content or the new one; and what a save has reported as saved. By the journal of
-// the library of faults.cpp, which is preloaded.
+// If the power fails at any moment, the disk has the old content or the new one, and every save that was reported. Checked by the journal
+// of the preloaded library of faults.cpp.
 #include "faults.hpp"
 
 #include "../run_stores.hpp"
@@ -28,10 +28,10 @@ using run_stores::set_step, run_stores::texts;
 
 namespace {
 
-/// What is not on the disk yet, call by call: contents of files, and entries of directories.
+/// The changes that are not on the disk yet, call by call: contents of files, and entries of directories.
 class disk {
  public:
-  std::string problem;  // the first
+  std::string problem;  // the first problem
 
   void follow(std::string_view journal) {
     std::istringstream lines{std::string(journal)};
@@ -45,7 +45,7 @@ class disk {
       else refuse("a journal with the call " + what);
     }
   }
-  /// A save has returned: what has a name now must be on the disk. Names that were removed may come back.
+  /// A save has returned. All current names must be on the disk. Removed names may come back.
   void check_saved() {
     for (const auto& [at, file] : made_)
       if (at.second != ".lock") refuse("the entry " + at.second + " is not on the disk");
@@ -68,7 +68,7 @@ class disk {
     std::erase_if(removed_, [&](const entry& e) { return e.first == file; });
   }
   void make(const std::string& folder, const std::string& name, const std::string& file) {
-    written_.erase(file);  // a number may be given again
+    written_.erase(file);  // a number may be reused
     names_[{folder, name}] = made_[{folder, name}] = file;
   }
   void rename(const std::string& before, const std::string& old, const std::string& folder, const std::string& name,
@@ -91,7 +91,7 @@ template <class F>
 std::string journal_of(F f) {
   const auto keep = reinterpret_cast<decltype(&gshard_keep_journal)>(::dlsym(RTLD_DEFAULT, "gshard_keep_journal"));
   const auto journal = reinterpret_cast<decltype(&gshard_journal)>(::dlsym(RTLD_DEFAULT, "gshard_journal"));
-  REQUIRE((keep != nullptr && journal != nullptr));  // preloaded
+  REQUIRE((keep != nullptr && journal != nullptr));  // the library is preloaded
   keep(1);
   f();
   keep(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every system call of a save fails in turn: what was saved before still loads. Run with the library of faults.cpp preloaded.
+// Every system call of a save fails in turn: earlier checkpoints still load. Run with the library of faults.cpp preloaded.
 #include "fault.hpp"
 
 #include "../run_stores.hpp"
@@ -68,7 +68,7 @@ TEST_CASE("faults: every call of a save by a checkpointer fails in turn") {
   MESSAGE(saves << " saves, of which " << failures << " failed");
   CHECK(failures > 100);
   for (const std::string& name : run_stores::names_in(dir / "run")) CHECK((name == "latest" || gs::detail::step_name::parse(name)));
-  CHECK(run_stores::names_in(dir / "run").size() == 3);  // what failed saves have left is gone
+  CHECK(run_stores::names_in(dir / "run").size() == 3);  // leftovers of failed saves are removed
 }
 
 TEST_CASE("faults: every call of a resume fails in turn") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every system call of a save on MPI ranks fails in turn, on one rank or on all: what was saved before still loads, also without one of the
+// Every system call of a save on MPI ranks fails in turn, on one rank or on all: earlier checkpoints still load, also without one of the
 // disks. Run with the library of faults.cpp preloaded.
 #include "fault.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr int all_ranks = -1;
 
-/// A rank that waits for 60 s ends the run: no fault may make a rank wait for ever.
+/// A rank that waits for 60 s ends the run: no fault may make a rank wait forever.
 gs::any_cluster on_ranks() {
   const std::vector<int> extents{mpi_world::ranks()};
   return {stores::shape_of(extents), std::make_shared<gs::mpi_backend>(MPI_COMM_WORLD, extents, gs::mpi_options{.deadlines = {20, 60}})};
@@ -42,20 +42,20 @@ bool on_any_rank(bool here) {
   MPI_Allreduce(MPI_IN_PLACE, &flag, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return flag != 0;
 }
-/// `here`, which all ranks must have alike.
+/// `here`, which must be equal on all ranks.
 bool on_all_ranks(bool here) {
   CHECK(on_any_rank(here) == !on_any_rank(!here));
   return here;
 }
 
-/// One directory of all ranks, or one for each rank, as if it were on its host's disk.
+/// One directory of all ranks, or one per rank, as if on its host's disk.
 struct directories {
   shared_scratch dir;
   bool per_host;
 
   std::string of(const char* name, int rank) const { return dir / (std::string(name) + (per_host ? std::to_string(rank) : "")) + "/run"; }
   std::string mine(const char* name = "disk") const { return of(name, mpi_world::rank()); }
-  /// What is left when the disk of one rank is lost.
+  /// The directories that remain when the disk of one rank is lost.
   std::string without(int lost) const {
     MPI_Barrier(MPI_COMM_WORLD);
     const fs::path copy = mine("copy");
@@ -70,7 +70,7 @@ struct directories {
 gs::checkpointer_options quietly(bool per_host) {
   return {.per_host = per_host, .report = [](const std::string&) {}};
 }
-/// The step that a directory's newest valid checkpoint has; checks its content.
+/// The step of a directory's newest valid checkpoint. Checks its content.
 std::uint32_t step_in(const gs::any_cluster& on, const std::string& path, bool per_host) {
   const gs::parameter_store store = small_store(on, 0);
   gs::checkpointer checkpoints(store, path, quietly(per_host));
@@ -84,7 +84,7 @@ struct counts {
   int saves = 0, failed = 0, loads = 0;
 };
 
-/// Saves, each time in a run that is resumed from the one before, while calls on `failing` fail.
+/// Saves while calls on `failing` fail. Each save is in a run that is resumed from the one before.
 counts fail_saves(const gs::any_cluster& on, bool per_host, int failing) {
   const directories at{.dir = {}, .per_host = per_host};
   counts n;
@@ -114,7 +114,7 @@ counts fail_saves(const gs::any_cluster& on, bool per_host, int failing) {
       const bool is_here = failing == all_ranks || failing == mpi_world::rank();
       fault f(is_here ? nth : 0, how, later);
       const bool saved = on_all_ranks(checkpoints->save());
-      checkpoints.reset();  // also what its thread removes
+      checkpoints.reset();  // also the files that its thread removes
       const bool happened = on_any_rank(f.end());
       if (saved) safe = step;
       if (!happened) {
@@ -135,7 +135,7 @@ counts fail_saves(const gs::any_cluster& on, bool per_host, int failing) {
   return n;
 }
 
-/// Resumes while calls on `failing` fail: there are steps 1 and 2.
+/// Resumes while calls on `failing` fail. There are checkpoints of steps 1 and 2.
 counts fail_resumes(const gs::any_cluster& on, bool per_host, int failing) {
   const directories at{.dir = {}, .per_host = per_host};
   counts n;

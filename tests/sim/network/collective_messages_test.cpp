@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What they take is compared with the closed forms in events_test.cpp; here what they bring.
+// Tests the contents of the messages. events_test.cpp compares their times with the closed forms.
 #include <gshard/sim/network/collective_messages.hpp>
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ gs::torus square(bool wrap, int cores) {
   return t;
 }
 
-/// Bytes that come to each chip from others.
+/// The bytes that each chip receives from others.
 std::vector<double> received(const gs::torus_mesh& m, const gs::message_list& list) {
   std::vector<double> bytes(std::size_t(m.topology().chips()), 0.0);
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -41,7 +41,7 @@ TEST_CASE("a gather brings all but the own piece, a reduce-scatter sends it") {
       for (const double bytes : sent(m, gs::reduce_scatter_messages(m, 1, 1200, s))) CHECK(bytes == doctest::Approx(1100));
       for (const double bytes : received(m, gs::all_reduce_messages(m, 1, 1200, s))) CHECK(bytes == doctest::Approx(2200));
     }
-  // The ends of an open ring get everything from one side.
+  // The ends of an open ring receive everything from one side.
   const gs::torus_mesh open(square(false, 1));
   for (const gather_scheme s : {gather_scheme::one_way, gather_scheme::streamed})
     for (const double bytes : received(open, gs::all_gather_messages(open, 1, 1200, s))) CHECK(bytes == doctest::Approx(1100));
@@ -65,7 +65,7 @@ TEST_CASE("a phase has n - 1 messages of each chip, ring by ring") {
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i].from == list[i].to) continue;
     ++sending;
-    CHECK(list[i].from % 3 == list[i].to % 3);  // along axis 0 alone
+    CHECK(list[i].from % 3 == list[i].to % 3);  // only along axis 0
   }
   CHECK(sending == 12 * 3);
 }

@@ -29,8 +29,8 @@ constexpr double B = 70e9;
 constexpr std::array gathers{gather_scheme::one_way, gather_scheme::both_ways, gather_scheme::all_links, gather_scheme::streamed};
 constexpr std::array exchanges{all_to_all_scheme::by_dimension, all_to_all_scheme::all_orders, all_to_all_scheme::direct};
 
-/// Collectives of some size among the devices that differ in some axes: that a price is what the same messages take, one by one, within a
-/// share or 2 us, and not below a bound that no way of sending can beat.
+/// Collectives of some size among the devices that differ in some axes. A price must equal the time of the same messages, one by one,
+/// within a share or 2 us. It must not be below a bound of all algorithms.
 class price_check {
  public:
   price_check(const gs::torus_mesh& m, std::uint32_t axes, double bytes)
@@ -39,7 +39,7 @@ class price_check {
     const gs::detail::even_exchange among(m, axes);
     const gs::link_loads loads(m, [&](int from, int to) { return among(from, to) * bytes * (devices - 1) / devices; });
     exchange_bound_ = std::max(loads.bisection_bound(), loads.injection_bound());
-    for (int i = 0; i < g_.count; ++i) gather_ports_ += g_[i].wrap ? 2 : 1;  // of a chip at the ends of all open rings
+    for (int i = 0; i < g_.count; ++i) gather_ports_ += g_[i].wrap ? 2 : 1;  // ports of a chip at the ends of all open rings
   }
 
   void gather(gather_scheme s) const {
@@ -84,15 +84,15 @@ TEST_CASE("messages share links fairly") {
   gs::message_list list;
   list.add({.from = 0, .to = 1, .bytes = B});
   CHECK(gs::simulate(m, list).seconds == doctest::Approx(1 + 1e-6));
-  list.add({.from = 0, .to = 2, .bytes = B});  // shares the link with the first, then has it alone
-  list.add({.from = 2, .to = 3, .bytes = B});  // disturbs nobody
+  list.add({.from = 0, .to = 2, .bytes = B});  // shares the link with the first one, then has it alone
+  list.add({.from = 2, .to = 3, .bytes = B});  // disturbs no other message
   const gs::event_run run = gs::simulate(m, list);
   CHECK(run.ends[2] == doctest::Approx(1 + 1e-6));
   CHECK(run.ends[0] == doctest::Approx(2).epsilon(1e-5));
   CHECK(run.ends[1] == doctest::Approx(2).epsilon(1e-5));
   CHECK(run.seconds == run.ends[1]);
 
-  // 0-1 is shared by three, so the third leaves two thirds of 1-2 to one that starts there.
+  // Three messages share 0-1, so the third one leaves two thirds of 1-2 to a message that starts there.
   gs::message_list three;
   for (const int to : {1, 1, 2}) three.add({.from = 0, .to = to, .bytes = B});
   three.add({.from = 1, .to = 2, .bytes = B * 2 / 3});

@@ -27,7 +27,7 @@ double largest(const std::vector<gs::link_load>& loads) {
   return most;
 }
 
-/// What the links carry if every message goes its way alone: link by link.
+/// The loads of links if every message is routed separately, link by link.
 std::vector<double> one_by_one(const gs::torus_mesh& mesh, auto bytes, const gs::faults& broken = {}) {
   const gs::torus_links links(mesh.topology(), broken);
   std::vector<double> carried(std::size_t(links.count()), 0.0);
@@ -96,7 +96,7 @@ TEST_CASE("any traffic on any shape: as message by message, and never below the 
     if (below(2)) mesh.follow_snake(0);
     const auto n = std::size_t(t.devices());
     std::vector<double> matrix(n * n, 0.0);
-    const int kind = below(4);  // everybody to everybody, some, one row, one column
+    const int kind = below(4);  // all to all, some pairs, one row, one column
     for (std::size_t i = 0; i < n * n; ++i)
       if (kind == 0 || (kind == 1 && below(4) == 0) || (kind == 2 && i / n == n / 2) || (kind == 3 && i % n == n / 3))
         matrix[i] = double(below(1000));
@@ -171,7 +171,7 @@ TEST_CASE("groups of axes, all at once, cost what the closed form says") {
                                     gs::torus_mesh(t, {}).add({{gs::torus_part::cores}}).add({{1}, {0}})}) {
       REQUIRE(m.valid());
       for (std::uint32_t axes = 1; axes < 1u << m.rank(); ++axes) {
-        // Devices are in one group if they differ in these axes alone.
+        // Devices are in one group if they differ only in these axes.
         const auto group_of = [&](int device) {
           int group = 0;
           for (int a = m.rank(), step = 1; a-- > 0; step *= m.extent(a), device /= m.extent(a))
@@ -206,7 +206,7 @@ TEST_CASE("a permutation costs at most its bound, which swapped axes reach") {
       std::ranges::shuffle(goes_to, random);
       CHECK(seconds() <= bound);
     }
-    // All to the next in rank order.
+    // All send to the next in rank order.
     for (int i = 0; i < 64; ++i) goes_to[std::size_t(i)] = (i + 1) % 64;
     CHECK(seconds() == doctest::Approx(gs::shift_seconds(t, all_of(t), 1e6, 0)));
   }

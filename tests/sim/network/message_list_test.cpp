@@ -17,7 +17,7 @@ std::vector<int> after(const gs::message_list& l, std::size_t i) {
   return list;
 }
 
-gs::message_list fan() {  // 0 to 1 and 2, these to 3
+gs::message_list fan() {  // 0 sends to 1 and 2, which send to 3
   gs::message_list l;
   const int a = l.add({.from = 0, .to = 1, .bytes = 1}), b = l.add({.from = 0, .to = 2, .bytes = 2});
   l.add({.from = 1, .to = 3, .bytes = 3}, {a});
@@ -48,7 +48,7 @@ TEST_CASE("one list after another: a device begins when it has sent and received
   next.add({.from = 0, .to = 3, .bytes = 6});
   next.add({.from = 3, .to = 1, .bytes = 7}, {0});
   const gs::message_list both = fan().then(next);
-  REQUIRE(both.size() == 4 + 4 + 3);  // of every device, that it has done all
+  REQUIRE(both.size() == 4 + 4 + 3);  // and for every device, the end of its work
   CHECK((both[7].from == 3 && both[7].to == 3 && both[7].bytes == 0));
   CHECK(after(both, 4) == std::vector{0, 1});
   CHECK(after(both, 5) == std::vector{0, 2});

@@ -27,7 +27,7 @@ inline constexpr auto exchange = [](auto&, auto x) { return gs::annotate<P<none,
 inline constexpr auto gather = [](auto&, auto x) { return gs::annotate<P<none, none>>(x); };
 inline constexpr auto total = [](auto&, auto x) { return gs::annotate<P<none>>(gs::sum<"AB->B">(x)); };
 inline constexpr auto scatter = [](auto&, auto x) { return gs::annotate<P<"x">>(gs::sum<"AB->B">(x)); };
-/// What a plan's only collective brings, or another in its place.
+/// The link loads of a plan's only collective, or of another kind in its place.
 template <auto Model>
 std::vector<gs::link_load> loads(const gs::torus_mesh& m, double received, const gs::faults& broken = {}, op kind = op::count_) {
   gs::plan_tables plan = gs::detail::build_program<Model, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<"x", none>>>();
@@ -43,7 +43,7 @@ std::vector<gs::link_load> loads(const gs::torus_mesh& m, double received, const
 
 TEST_CASE("links: an even exchange puts n / 8 of what a device sends on every link of n times n chips") {
   const int n = 8;
-  const double received = 63e6;  // of 64e6 that it has
+  const double received = 63e6;  // of 64e6 that a device holds
   const auto list = loads<exchange>(gs::torus_mesh(square(n)), received);
   CHECK(list.size() == 4 * n * n);
   for (const gs::link_load& l : list) {
@@ -136,7 +136,7 @@ TEST_CASE("links: dead links that cut devices off are an error, and so are two b
         cut + "the devices 4 from the devices 0");
   CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {4, 3, 0}}}).find(cut) == 0);
   CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {1, 0, 0}, {2, 3, 0}}}).find(cut) == 0);
-  CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {2, 3, 0}}}).empty());  // all goes down
+  CHECK(problem(chips({8}), {.links = {{0, 1, 0}, {2, 3, 0}}}).empty());  // all messages go down
 
   const auto slower = [](const gs::faults& broken) {
     return gs::plan_links(gs::torus_mesh(chips({4, 8}), {4, 8}), broken).slowdown(op::all_gather, 2);

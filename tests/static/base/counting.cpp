@@ -24,7 +24,7 @@ static_assert(bytes(4, {}) == 4 && bytes(4, {3, 5}) == 60 && bytes(8, {3, 0, 5})
 static_assert(bytes(1, {max_tensor_bytes}) == max_tensor_bytes && bytes(2, {max_tensor_bytes / 2}) == max_tensor_bytes && bytes(1, {max_tensor_bytes / 2, 2}) == max_tensor_bytes);
 static_assert(bytes(1, {max_tensor_bytes + 1}) == uncountable && bytes(2, {max_tensor_bytes}) == uncountable && bytes(4, {-1}) == uncountable);
 static_assert(bytes(4, {1LL << 40, 1LL << 40}) == uncountable && bytes(1, {INT64_MAX}) == uncountable && bytes(16, {1LL << 62, 4}) == uncountable);
-// Shards of an empty tensor multiply its other extents.
+// The size of an empty tensor is countable only if the product of its other extents is, as shards multiply these.
 static_assert(bytes(4, {0, INT64_MAX}) == uncountable && bytes(4, {1LL << 40, 0, 1LL << 40}) == uncountable && bytes(4, {0, -1}) == uncountable);
 
 }  // namespace

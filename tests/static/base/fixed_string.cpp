@@ -16,8 +16,7 @@ static_assert(sizeof(gs::fixed_string("GSM")) == 4);
 static_assert(std::is_same_v<named<"a">, named<gs::fixed_string("a")>> &&
               !std::is_same_v<named<"a">, named<"b">>);
 
-// A text that is computed names the same type as the literal of its characters; so compilers print both
-// alike.
+// A computed text names the same type as a literal with its characters, so compilers print both alike.
 static_assert(std::is_same_v<named<gs::word<6>(std::string_view("expert"))>, named<"expert">>);
 static_assert(std::is_same_v<named<gs::word<0>(std::string_view{})>, named<"">>);
 static_assert(std::is_same_v<named<gs::word<8>(std::string_view("annotate rest"))>, named<"annotate">>);

@@ -13,7 +13,7 @@ static_assert(hash64().value() == 0xcbf29ce484222325u);
 static_assert(hash64().add("a").value() == 0xaf63dc4c8601ec8cu);
 static_assert(hash64().add("foobar").value() == 0x85944171f73967e8u);
 
-// Text may come in pieces; numbers count, and so does their order.
+// Text may come in pieces. Numbers and their order change the hash.
 static_assert(hash64().add("foo").add("bar").value() == hash64().add("foobar").value());
 static_assert(hash64().add(std::uint64_t{1}).add(std::uint64_t{2}).value() != hash64().add(std::uint64_t{2}).add(std::uint64_t{1}).value());
 static_assert(hash64().add(std::uint64_t{0}).value() != hash64().value());

@@ -10,7 +10,7 @@ using view = gs::list_view<int>;
 
 namespace {
 
-// As cheap to hand over as a pointer and a number, and no way to write through it.
+// As cheap to pass as a pointer and a number. Elements cannot be written through it.
 static_assert(std::is_trivially_copyable_v<view>);
 static_assert(sizeof(view) == sizeof(const int*) + sizeof(std::size_t));
 static_assert(std::is_same_v<decltype(view{}[0]), const int&>);
@@ -28,7 +28,7 @@ constexpr std::array<int, 4> four{1, 20, 300, 4000};
 static_assert(total(four) == 4321 && total(std::array<int, 0>{}) == 0);
 static_assert(view(four).data() == four.data() && &view(four)[3] == &four[3]);
 
-// Every part of a list, the empty ones included, has the elements that the list has there.
+// Every part of a list, also an empty one, has the elements of the list at these positions.
 static_assert([] {
   const view all = four;
   for (std::size_t first = 0; first <= all.size(); ++first)
@@ -42,11 +42,11 @@ static_assert([] {
   return true;
 }());
 
-// It owns nothing: a copy of a view shows the same elements, and what is written to them.
+// It owns nothing: a copy of a view has the same elements, and sees changes to them.
 static_assert([] {
   std::array<int, 2> numbers{1, 2};
   view v = numbers;
-  const view copy = v;  // of a view that is not const: not taken for a container
+  const view copy = v;  // a view that is not const is not taken for a container
   numbers[1] = 7;
   v = {};
   return copy.data() == numbers.data() && total(copy) == 8 && v.empty();

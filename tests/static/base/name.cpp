@@ -16,7 +16,7 @@ static_assert(name("ab").append("cdef").view() == "abcd");
 static_assert(name("a").append("") == name("a") && name("a") != name("b") && name("a") != name("ab"));
 static_assert(sizeof(gs::tensor_name) == 64 && sizeof(gs::axis_name) == 24);
 
-// Names are equal if their texts are, whatever bytes follow.
+// Names are equal if their texts are, with any bytes after the text.
 static_assert([] {
   name cut("abcd");
   cut.length = 2;

@@ -20,8 +20,7 @@ static_assert(short_list::capacity == 8 && short_list::largest == 15);
 static_assert(gs::dim_list::capacity == 8 && gs::dim_list::largest == 255);
 static_assert(short_list{}.empty() && short_list{}.size() == 0);
 
-// A list is a sequence: what is pushed is read back, for every length, with the extreme values at every
-// place.
+// A list is a sequence: pushed values are read back, for every length, with the extreme values at every position.
 template <class List>
 constexpr bool keeps_what_is_pushed() {
   for (int n = 0; n <= List::capacity; ++n)
@@ -41,8 +40,7 @@ constexpr bool keeps_what_is_pushed() {
 static_assert(keeps_what_is_pushed<short_list>());
 static_assert(keeps_what_is_pushed<gs::dim_list>());
 
-// Two lists are equal if and only if their entries are: no bits of what was removed or overwritten stay
-// behind.
+// Two lists are equal if and only if their entries are equal: no bits of removed or overwritten entries remain.
 static_assert([] {
   short_list l = list({3, 1, 4, 15});
   l.pop_back();

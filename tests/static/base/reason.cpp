@@ -5,7 +5,7 @@ namespace gs = gshard;
 
 namespace {
 
-// The words change nothing about what is checked; how they are printed is tested in mustfail/.
+// The words do not change the check. mustfail/ tests how they are printed.
 static_assert(gs::holds<true> && !gs::holds<false>);
 static_assert(
     gs::holds<true, gs::unknown_axis<"exprt">, gs::mesh_axes<"data", "expert">, gs::in_tensor<"layer.wi">>);

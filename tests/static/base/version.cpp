@@ -6,7 +6,7 @@
 
 namespace gs = gshard;
 
-// "1.2.3", as CMake's project() takes it.
+// "1.2.3", as for CMake's project().
 static_assert([] {
   int dots = 0;
   for (const char c : gs::version) {
@@ -15,7 +15,7 @@ static_assert([] {
   }
   return dots == 2 && gs::version.front() != '.' && gs::version.back() != '.';
 }());
-static_assert(gs::version == GSHARD_PROJECT_VERSION);  // which CMake read in the header
+static_assert(gs::version == GSHARD_PROJECT_VERSION);  // read from the header by CMake
 
 // Macros and text are equal, and each number has two digits of GSHARD_VERSION.
 constexpr auto numbers = [] {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-// Gradients are in the order of the program, backwards.
+// Gradients are appended in the reverse order of the program.
 namespace gs = gshard;
 using gs::in, gs::op;
 

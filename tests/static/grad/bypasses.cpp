@@ -13,7 +13,7 @@ using tracing::fails, tracing::input, tracing::reads;
 
 namespace {
 
-/// The last node, as it is written if the gradient with respect to a tensor is wanted.
+/// The last node as written, if the gradient with respect to a tensor is wanted.
 constexpr gs::node last_as_written(builder& b, symbol wanted) {
   std::vector<char> flags(b.program.values.size(), 0);
   flags[std::size_t(wanted.id)] = 1;
@@ -22,7 +22,7 @@ constexpr gs::node last_as_written(builder& b, symbol wanted) {
   return found.as_written(b.program.nodes.back());
 }
 
-// A map of a broadcast of a broadcast: whichever of both is wanted, the map reads the one that was given.
+// A map of a broadcast of a broadcast: if either gradient is wanted, the map reads its original operand.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = input(b, "AB"), first = gs::broadcast<"a,ab->ba">(x, y), second = gs::broadcast<"ba->ab">(first);
   gs::relu(second);

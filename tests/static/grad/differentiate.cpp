@@ -10,7 +10,7 @@
 #include <array>
 #include <vector>
 
-// The structure of gradients; their numbers are checked where programs run.
+// The structure of gradients. Programs that run check their numbers.
 namespace gs = gshard;
 using gs::builder, gs::dtype, gs::einsum, gs::fault, gs::gradients, gs::init, gs::op, gs::symbol;
 using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
@@ -33,7 +33,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
          dw.kind == op::einsum && dw.input(1) == x.id && dx.input(0) == dw.input(0) &&
          count(b.program, op::einsum) == 4;  // y, its sum, dx, dw
 }));
-// A gradient has the dims and the type of what it is a gradient of, for every operation.
+// A gradient has the dims and the type of its tensor, for every operation.
 constexpr auto gradients_fit = [](std::string_view letters, auto f) {
   return tracing::holds([&](builder& b, const gs::parameter_scope& m) {
     const symbol x = input(b, letters), y = f(m, x);
@@ -65,14 +65,14 @@ static_assert(gradients_fit("AV", [](auto& m, symbol x) { return gs::cross_entro
 static_assert(gradients_fit("GSE", [](auto&, symbol x) { return gs::top2_gating(gs::softmax(x)).combine; }));
 static_assert(gradients_fit("GSE", [](auto&, symbol x) { return gs::top2_gating(gs::softmax(x)).aux; }));
 
-// What reads the operand of a broadcast has a gradient with respect to the broadcast tensor, and to both.
+// A reader of a broadcast's operand contributes to the gradients with respect to the broadcast tensor and to the operand.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol p = input(b, "M"), x = input(b, "BM"), copies = gs::broadcast<"M,BM->BM">(p, x), loss = gs::sum(copies * x);
   const gs::list<symbol> d = gradients(loss, std::array{copies, p});
   const gs::node &by_copy = producer(d[0]), &sum = producer(d[1]);
   return has_dims(d[0], "BM") && by_copy.kind == op::map && by_copy.inputs == 3 && sum.kind == op::einsum && sum.input(0) == d[0].id;
 }));
-// A program that does not ask for it is differentiated as before: the sum over the copies is taken at once.
+// Without such a request, the program is differentiated as before: the sum over the copies is taken at once.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol p = input(b, "M"), x = input(b, "BM"), copies = gs::broadcast<"M,BM->BM">(p, x);
   gradient(gs::sum(copies * x), p);
@@ -102,19 +102,19 @@ static_assert(tracing::holds([](builder& b, auto&) {
       if (n.input(i) == loss.id) return false;
   return true;
 }));
-// What the scalar does not depend on has the gradient zero, with its own dims; so has what is only counted.
+// A tensor on which the scalar does not depend has gradient zero, with its own dims. A tensor that is only counted has it as well.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), other = input(b, "BC"), d = gradient(gs::sum(x), other);
   return has_dims(d, "BC") && producer(d).inputs == 0;
 }));
-// Only what is wanted is computed: no gradient of w.
+// Only the requested gradients are computed: no gradient of w.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), w = input(b, "BC"), y = einsum<"ab,bc->ac">(x, w);
   const int before = count(b.program, op::einsum);
   gradient(gs::sum(y), x);
   return count(b.program, op::einsum) == before + 2;  // the sum, dx
 }));
-// Gradients of intermediate tensors, also of one that depends on no input.
+// Gradients of intermediate tensors, also of a tensor that depends on no input.
 static_assert(tracing::holds([](builder& b, const gs::parameter_scope& m) {
   const symbol x = input(b, "A"), h = gs::relu(x), t = gs::cast<float>(gs::iota<"A">(m));
   const gs::list<symbol> d = gradients(gs::sum(h * t), std::array{h, t});
@@ -139,7 +139,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol d = gradient(gs::sum(einsum<"GSEC,EGCM->GSM">(r.combine, h)), h);
   return producer(d).kind == op::dispatch && count(b.program, op::combine_weight_grad) == 0;
 }));
-// The same elements drop on the way back.
+// The same elements are dropped in the gradient.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = gs::dropout(x, 0.5), d = gradient(gs::sum(y), x);
   return producer(d).kind == op::dropout && producer(d).attr.key == producer(y).attr.key;
@@ -151,7 +151,7 @@ static_assert(fails(fault::not_differentiable, "map: second derivative", [](buil
   const symbol x = input(b, "A");
   gradient(gs::sum(gradient(gs::sum(x * x * x), x)), x);
 }));
-// The gradient of a diagonal is zero outside of the diagonal.
+// The gradient of a diagonal is zero off the diagonal.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AA");
   return has_dims(gradient(gs::sum(einsum<"aa->a">(x)), x), "AA") && count(b.program, op::iota) == 2;

@@ -10,14 +10,14 @@
 
 #include <array>
 
-// The operations of the gradients; their numbers are checked where programs run.
+// The operations of the gradients. Programs that run check their numbers.
 namespace gs = gshard;
 using gs::builder, gs::einsum, gs::fault, gs::op, gs::symbol;
 using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Choices have no gradient, their weights have: dispatch and combine are each other's gradients.
+// Choices have no gradient, but their weights do: dispatch and combine are each other's gradients.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol gates = input(b, "GSE"), x = input(b, "GSM");
   const gs::gating_result r = gs::top_k_gating(gates);
@@ -41,7 +41,7 @@ static_assert(tracing::holds([](builder& b, auto& m) {
   return has_dims(d[0], "GSE") && has_dims(d[1], "GSM") && d[2].get().dims == w.get().dims &&
          count(b.program, op::grouped_product) == 2 && count(b.program, op::grouped_weight_grad) == 1;
 }));
-// The trait names the operations of a mixture of experts.
+// The trait marks the operations of a mixture of experts.
 static_assert(gs::traits(op::top_k_gating).routes && gs::traits(op::grouped_product).routes && gs::traits(op::combine_weight_grad).routes);
 static_assert(!gs::traits(op::random).routes && !gs::traits(op::feedback).routes && !gs::traits(op::einsum).routes);
 

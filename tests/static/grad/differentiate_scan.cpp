@@ -7,7 +7,7 @@
 #include <array>
 #include <tuple>
 
-// The structure of the gradient of a scan; its numbers are checked where programs run.
+// The structure of the gradient of a scan. Programs that run check its numbers.
 namespace gs = gshard;
 using gs::builder, gs::einsum, gs::op, gs::symbol;
 using tracing::count, tracing::has_dims, tracing::input;
@@ -27,7 +27,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(d[0], "TBM") && has_dims(d[1], "BM") && has_dims(d[2], "MM") && b.program.while_loops == 2 && b.scans.size() == 1 &&
          count(b.program, op::loop_begin) == 2 && b.program.nodes.back().kind != op::carry;
 }));
-// No second loop if no gradient passes the scan.
+// No second loop if no gradient passes through the scan.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = input(b, "A");
   const symbol z = gs::scan<2>([](symbol, symbol s) { return s * s; }, y);
@@ -35,7 +35,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   gs::gradients(gs::sum(z * x), std::array{x});
   return count(b.program, op::loop_begin) == 1;
 }));
-// A scan in the body has a record of its own in the copy.
+// A scan in the body has its own record in the copy.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A");
   const symbol y = gs::scan<2>([](symbol, symbol s) { return gs::scan<3>([](symbol, symbol u) { return u * u; }, s); }, x);

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-// Gradients of a tensor with several readers are added in an order that does not depend on that of the readers' statements.
+// Gradients of a tensor with several readers are added in an order that does not depend on the order of the readers' statements.
 namespace gs = gshard;
 using gs::in, gs::none, gs::P;
 
@@ -13,7 +13,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x", 4>>;
 
-/// k is read by a sum of its rows, and twice by that of its squares.
+/// k is read by a sum of its rows, and twice by a sum of its squares.
 template <bool SumFirst>
 inline constexpr auto three_readers = [](auto&, auto k, auto l) {
   const auto sum = [&] { return gs::sum<"AB->A">(k); };

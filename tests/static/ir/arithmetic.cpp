@@ -13,7 +13,7 @@ namespace {
 
 static_assert(gs::detail::product(complex(1, 2), complex(3, 4)) == complex(-5, 10));
 static_assert(gs::detail::conjugate_of(complex(1, 2)) == complex(1, -2) && gs::detail::conjugate_of(3.0) == 3.0);
-// Integers are computed modulo 2^n: an overflow is no undefined behavior.
+// Integers are computed modulo 2^n: an overflow is not undefined behavior.
 static_assert(arithmetic::add{}(std::numeric_limits<std::int64_t>::max(), std::int64_t(1)) == std::numeric_limits<std::int64_t>::lowest());
 static_assert(arithmetic::multiply{}(std::int32_t(1) << 30, std::int32_t(4)) == 0);
 static_assert(arithmetic::subtract{}(std::int32_t(3), std::int32_t(5)) == -2);
@@ -22,7 +22,7 @@ static_assert(arithmetic::less{}(1, 2) == 1 && arithmetic::at_most{}(2, 2) == 1 
               arithmetic::equal{}(complex(1, 1), complex(1, 0)) == complex(0));
 static_assert(arithmetic::both{}(true, false) == false && arithmetic::either{}(true, false) && arithmetic::negation{}(false));
 
-// Every function has a number of its own.
+// Every function has its own number.
 static_assert([] {
   int n = 0;
   bool counted = true;

@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <tuple>
 
-// One program in two orders of its statements: its nodes are sorted alike, and its plans cost the same.
+// One program in two orders of its statements: its nodes are sorted in the same order, and its plans have the same cost.
 namespace gs = gshard;
 using gs::in, gs::none, gs::op, gs::P;
 
 namespace {
 
-/// Two independent chains that meet.
+/// Two independent chains that join.
 template <bool Swapped>
 constexpr gs::graph two_chains() {
   gs::builder b;
@@ -46,7 +46,7 @@ static_assert(two_chains<false>().nodes[0].kind == op::einsum && two_chains<true
 static_assert(sorted_kinds<false>() == sorted_kinds<true>());
 static_assert(sorted_kinds<false>()[3] == op::einsum);
 
-/// Sorting keeps what the program says about the order in which devices run nodes, and numbers producers anew.
+/// Sorting preserves the stated order in which devices run nodes, and renumbers producers.
 template <bool Swapped>
 constexpr bool keeps_positions() {
   gs::graph g = two_chains<Swapped>();
@@ -63,7 +63,7 @@ constexpr bool keeps_positions() {
 }
 static_assert(keeps_positions<false>() && keeps_positions<true>());
 
-/// An update of a parameter comes after its readers, also after one that is far from the end.
+/// An update of a parameter is after its readers, also after one that is far from the end.
 inline constexpr auto updated = [](auto& m, auto x, auto rate) {
   const auto w = m.param("w", "A", gs::init::zeros());
   const auto far = gs::relu(gs::relu(gs::relu(w)));

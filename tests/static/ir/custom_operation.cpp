@@ -3,7 +3,7 @@
 
 namespace gs = gshard;
 
-// A node is called by the name of its user's operation, others by their kind.
+// A node has the name of its user's operation, other nodes have the name of their kind.
 inline constexpr gs::custom_operation mine{.name = "mine"};
 static_assert([] {
   gs::node n;

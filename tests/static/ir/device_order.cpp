@@ -7,7 +7,7 @@ namespace gs = gshard;
 
 namespace {
 
-// Two orders of three devices, besides their own.
+// Two orders of three devices, in addition to their own.
 constexpr std::array rows{2, 0, 1, 1, 0, 2};
 constexpr gs::device_orders orders{rows, 3};
 static_assert(orders.position(0, 2) == 2 && orders.position(1, 2) == 0 && orders.position(1, 0) == 1 && orders.position(2, 1) == 0);

@@ -13,11 +13,11 @@ namespace {
 constexpr gs::dims sizes{{'E', 16}, {'M', 512}};
 static_assert(sizes.find('E') == 16 && sizes.find('M') == 512 && sizes.find('e') == -1 && sizes.count == 2);
 static_assert(gs::dims{}.find('A') == -1 && !gs::dims{}.has('A'));
-// A letter that is given -1 is given an extent.
+// A letter with extent -1 counts as given.
 static_assert(gs::dims{{'E', -1}}.has('E') && gs::dims{{'E', -1}, {'E', 2}}.twice == 'E' && !gs::dims{{'E', -1}}.twice);
-// The last word counts.
+// The last entry wins.
 static_assert(gs::dims{{'E', 16}, {'E', 8}}.find('E') == 8 && gs::dims{{'E', 16}, {'E', 8}}.count == 1);
-// Every letter has a place.
+// Every letter has an entry.
 static_assert([] {
   gs::dims all;
   for (char c = 'A'; c <= 'Z'; ++c) all.set(c, c);
@@ -54,7 +54,7 @@ constexpr std::int64_t places(std::int64_t experts) {
                             std::array<std::int64_t, 2>{1024, experts});
 }
 static_assert(places(128) == 16 && places(512) == 4 && places(2048) == 1 && places(4096) == 1);
-// Factors of capacities: decimal numbers, also those that arithmetic misses by a bit, are exact. Others are as close as 2^20 allows.
+// Capacity factors: decimal numbers are exact, even if arithmetic misses them by a bit. Others are as close as 2^20 allows.
 constexpr bool is_fraction(double x, std::int64_t number, std::int64_t divisor) {
   return gs::nearest_fraction(x) == gs::fraction{number, divisor};
 }

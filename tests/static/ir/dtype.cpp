@@ -14,7 +14,7 @@ static_assert(gs::dtype_of<std::int64_t> == dtype::i64 && gs::dtype_of<bool> == 
 static_assert(gs::dtype_of<std::complex<float>> == dtype::c64 && gs::dtype_of<std::complex<double>> == dtype::c128);
 static_assert(gs::dtype_of<gs::half> == dtype::f16 && gs::dtype_of<gs::bfloat16> == dtype::bf16);  // without Eigen's headers
 
-// Other types are no elements: not a struct that looks like a complex number either.
+// Other types are no elements, not even a struct that resembles a complex number.
 template <class T>
 struct pair_of {
   T real, imag;
@@ -27,7 +27,7 @@ static_assert(gs::size_of(dtype::boolean) == 1 && gs::size_of(dtype::bf16) == 2 
 static_assert(gs::name(dtype::c64) == "c64" && gs::cpp_name(dtype::i64) == "int64");
 static_assert(gs::complex_of(dtype::f32) == dtype::c64 && gs::traits(gs::complex_of(dtype::f64)).part == dtype::f64);
 static_assert(gs::is_differentiable(dtype::c128) && !gs::is_differentiable(dtype::i64) && !gs::is_differentiable(dtype::f16));
-// Numbers that a program gives are elements, or errors.
+// Numbers in a program are elements, or errors.
 static_assert(gs::can_hold(dtype::i32, -0x1p31) && !gs::can_hold(dtype::i32, 0x1p31) && gs::can_hold(dtype::i64, 0x1p31));
 static_assert(!gs::can_hold(dtype::i64, 0.5) && !gs::can_hold(dtype::i64, 0x1p63) && gs::can_hold(dtype::c64, 0.5));
 static_assert(gs::can_hold(dtype::boolean, 1) && !gs::can_hold(dtype::boolean, 2) && gs::can_hold(dtype::f16, 0.1));

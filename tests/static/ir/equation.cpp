@@ -38,7 +38,7 @@ static_assert([] {
 static_assert(parse("Aa->aA").value.factors == 2);
 static_assert(parse("ab->ba").value.factor('b') == 1 && parse("ab->ba").value.factor('c') == -1);
 
-// Spaces mean nothing, and the letters' names mean nothing to the factors.
+// Spaces have no effect, and the letters' names do not change the factors.
 constexpr auto same_factors = [](std::string_view a, std::string_view b) {
   const gs::equation x = parse(a).value, y = parse(b).value;
   return !parse(a).problem && !parse(b).problem && x.operands == y.operands && x.output == y.output &&
@@ -54,7 +54,7 @@ static_assert(!parse("GSE->").problem && !parse(",->").problem && parse(",->").v
 static_assert(reads(parse("ii->i").value.operand(0), {0, 0}) && !parse("ii->i").problem);
 static_assert(parse("a,b,c,d->abcd").value.count == 4 && !parse("a,b,c,d->abcd").problem);
 
-// Mistakes, each with the column it is at.
+// Mistakes, each with its column.
 static_assert(refused("GSM;ME->GSE", fault::malformed_equation, 3));
 static_assert(refused("GSM,ME", fault::malformed_equation, 6));
 static_assert(refused("", fault::malformed_equation, 0));
@@ -82,7 +82,7 @@ constexpr bool means(std::string_view text, std::initializer_list<int> ranks, st
   gs::diagnostic problem;
   const gs::equation written = gs::parse_equation(text, problem, gs::equation_form::numpy);
   const gs::equation x = gs::without_ellipses(written, ranks.begin(), text, problem), y = parse(with_letters).value;
-  // Factors of "..." come last, so equations are compared by which dims have one factor.
+  // Factors of "..." come last, so the comparison is by which dims share a factor.
   const auto factor_at = [](const gs::equation& e, int operand, int d) { return operand < e.count ? e.operand(operand)[d] : e.output[d]; };
   bool same = !problem && !parse(with_letters).problem && x.count == y.count && x.factors == y.factors;
   for (int i = 0; i <= x.count && same; ++i) {
@@ -100,7 +100,7 @@ static_assert(means("zB,Ba", {2, 2}, "zB,Ba->az") && means("aZ", {2}, "aZ->Za") 
 static_assert(means("...m,mh->...h", {4, 2}, "xyzm,mh->xyzh") && means("...m,mh", {3, 2}, "xym,mh->xyh"));
 static_assert(means("...,...->...", {2, 1}, "xy,y->xy") && means("b...c,...c->b...", {4, 2}, "bxyc,yc->bxy"));
 static_assert(means("...ii->...i", {4}, "xyii->xyi") && means("a...->...a", {3}, "axy->xya") && means("...a->...a", {1}, "a->a"));
-static_assert(means("...a->a", {1}, "a->a"));  // nothing is left out
+static_assert(means("...a->a", {1}, "a->a"));  // no index is contracted
 static_assert(problem_of("...a...->a").what == fault::malformed_equation && problem_of("..a->a").what == fault::malformed_equation);
 static_assert(problem_of("a->...a").what == fault::malformed_equation && problem_of("").what == fault::malformed_equation);
 static_assert(problem_of("ab,bc-").what == fault::malformed_equation && problem_of("ab,").what == fault::nothing);

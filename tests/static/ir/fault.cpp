@@ -10,7 +10,7 @@ namespace {
 
 static_assert(!gs::diagnostic{});
 
-// The first fault is kept: later ones are mostly its consequences.
+// The first fault is kept: most later ones are its consequences.
 static_assert([] {
   gs::diagnostic d;
   d.report(fault::unknown_axis, "wi", "exprt");

@@ -13,7 +13,7 @@ static_assert(gs::dtype_of<float> == gs::dtype::f32 && gs::dtype_of<double> == g
 static_assert(gs::size_of(gs::dtype::f32) == sizeof(float) && gs::size_of(gs::dtype::f64) == sizeof(double) &&
               gs::size_of(gs::dtype::i32) == sizeof(std::int32_t));
 
-// Plans are tables of these: flat, copied by the thousand while the compiler runs.
+// Plans are tables of these: flat, and copied thousands of times while the compiler runs.
 static_assert(std::is_trivially_copyable_v<gs::node> && std::is_trivially_copyable_v<gs::value> &&
               std::is_trivially_copyable_v<gs::parameter> && std::is_trivially_copyable_v<gs::port> &&
               std::is_trivially_copyable_v<gs::dim>);
@@ -37,7 +37,7 @@ static_assert([] {
   return read.at(0).producer == 7 && read.at(0).rank() == 0 && !read.problem;
 }());
 
-// Equal windows are one row; a full table takes no more.
+// Equal windows share a row. A full table accepts no more.
 static_assert([] {
   gs::list<gs::window> windows = {gs::window{}};
   for (int round = 0; round < 2; ++round)
@@ -46,7 +46,7 @@ static_assert([] {
   return gs::row_of(windows, {.low = -1}) == 0 && gs::row_of(windows, {.low = 7}) == 7;
 }());
 
-// Taps that another tensor has.
+// Taps from another tensor.
 static_assert([] {
   gs::node n;
   n.kind = gs::op::convolution;

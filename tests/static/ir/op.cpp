@@ -14,7 +14,7 @@ static_assert(gs::name(op::einsum) == "einsum" &&
               gs::name(op::combine_weight_grad) == "combine_weight_grad" &&
               gs::name(op::collective_permute) == "collective_permute");
 
-// Each name names one operation.
+// Each name is unique.
 static_assert([] {
   for (const gs::op_traits& a : gs::op_table)
     for (const gs::op_traits& b : gs::op_table)

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Nodes take new places along the cycles of a permutation, and tensors know their makers.
+// Nodes move along the cycles of a permutation, and tensors get the new numbers of their producers.
 namespace gs = gshard;
 
 namespace {

@@ -25,7 +25,7 @@ static_assert(cut(3, 0, 2, 2, 1).used() == 0b110);
 static_assert(cut(3, 0, 2, 2, 1).dim_of(2) == 0 && cut(3, 0, 2, 2, 1).dim_of(1) == 2 &&
               cut(3, 0, 2, 2, 1).dim_of(0) == -1);
 
-// Major to minor matters: blocks of (x, y) are not those of (y, x).
+// The order of axes matters: blocks of (x, y) differ from blocks of (y, x).
 static_assert(!cut(2, 0, 0, 0, 1).same_layout(cut(2, 0, 1, 0, 0)));
 static_assert(cut(2, 0, 0, 0, 1).used() == cut(2, 0, 1, 0, 0).used());
 
@@ -40,7 +40,8 @@ static_assert([] {
          s.dim_of(1) == -1;
 }());
 
-// A shard over (x, y) is a part of the shard over x, for any extent. It is the shard of one axis of all devices if these divide the extent.
+// A shard over (x, y) is a part of the shard over x, for any extent. If the devices divide the extent, it is the shard of a single axis of
+// all devices.
 constexpr bool nests(int x, int y) {
   const std::array<int, 2> grid{x, y}, line{x * y, 1};
   gs::short_list outer, both;

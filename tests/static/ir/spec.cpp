@@ -9,7 +9,7 @@ using gs::any, gs::axes, gs::none, gs::P, gs::partial;
 
 namespace {
 
-// P is an alias of a template over types: what compilers print.
+// P is an alias of a template over types, which compilers print.
 static_assert(std::is_same_v<P<"data", none>, gs::spec<gs::shard<"data">, gs::replicated>>);
 static_assert(
     std::is_same_v<P<any, axes<"data", "expert">>, gs::spec<gs::unconstrained, gs::shard<"data", "expert">>>);
@@ -17,17 +17,17 @@ static_assert(std::is_same_v<P<none, partial<"expert">>, gs::spec<gs::replicated
 static_assert(std::is_same_v<P<axes<"data">>, P<"data">> && std::is_same_v<P<>, gs::spec<>>);
 static_assert(!std::is_same_v<P<axes<"data", "expert">>, P<axes<"expert", "data">>>);
 
-// An axis may come as a template argument of the user's.
+// An axis may be a template argument of the user.
 template <gs::fixed_string Axis>
 using cut_over = P<gs::label(Axis), none>;
 static_assert(std::is_same_v<cut_over<"expert">, P<"expert", none>>);
 
-// Models are generic lambdas; specs are written in them.
+// Models are generic lambdas that contain specs.
 inline constexpr auto in_a_lambda = [](auto) { return P<axes<"data", "expert">, none, partial<"model">>{}; };
 static_assert(std::is_same_v<decltype(in_a_lambda(0)),
                              gs::spec<gs::shard<"data", "expert">, gs::replicated, gs::pending<"model">>>);
 
-// An order of the devices is no dim, and goes with the spec.
+// A device order is no dim, and belongs to the spec.
 using gs::device_order;
 static_assert(std::is_same_v<P<"data", none, device_order<1, 2, 0>>, gs::spec<gs::shard<"data">, gs::replicated, gs::on_devices<1, 2, 0>>>);
 static_assert(P<"data", none, device_order<1, 0>>::rank == 2 && P<"data">::named.order.empty());
@@ -76,7 +76,7 @@ static_assert(reports<P<"data", "data">>(gs::fault::axis_used_twice, "data"));
 static_assert(reports<P<axes<"data", "data">>>(gs::fault::axis_used_twice, "data"));
 // An axis cannot shard a tensor whose sum over it is pending.
 static_assert(reports<P<"data", partial<"data">>>(gs::fault::axis_used_twice, "data"));
-// The first mistake is the one that is told.
+// The first mistake is reported.
 static_assert(reports<P<"data", "data", "exprt">>(gs::fault::axis_used_twice, "data"));
 
 }  // namespace

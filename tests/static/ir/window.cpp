@@ -24,7 +24,7 @@ static_assert(reach({.low = 3, .wrap = true}, {4, 8}, 8) == interval{7, 11});
 // Convolutions: same size, strided with a dilated window.
 static_assert(reach({.low = -1, .taps = 3}, {0, 4}, 8) == interval{0, 5} && reach({.low = -1, .taps = 3}, {4, 8}, 8) == interval{3, 8});
 static_assert(reach({.stride = 2, .low = -2, .taps = 3, .step = 2}, {2, 4}, 16) == interval{2, 9});
-// Nothing is read by no indices, through no taps, of no elements.
+// Nothing is read by no indices, through no taps, or from no elements.
 static_assert(reach({}, {3, 3}, 8) == interval{} && reach({.taps = 0}, {0, 4}, 8) == interval{} && reach({}, {0, 4}, 0) == interval{});
 
 template <class F>
@@ -46,8 +46,7 @@ constexpr bool is_read_at(const bound_window& w, std::int64_t position, const in
   return false;
 }
 
-// The hull of the elements that are read, found by looking at every position; `dense`: no position between the first and the last is
-// left out.
+// The hull of the elements that are read, by visiting every position. `dense`: no position between the first and the last is left out.
 constexpr interval hull(const bound_window& w, const interval& block, std::int64_t extent, bool& dense) {
   constexpr std::int64_t far = 24;
   interval h, positions;
@@ -66,7 +65,7 @@ constexpr bool is_hull(const bound_window& w, const interval& block, std::int64_
   bool dense = false;
   const interval r = reach(w, block, extent);
   interval h = hull(w, block, extent, dense);
-  // What wraps begins inside the dim.
+  // A wrapping window begins inside the dim.
   while (w.wrap && h.size() > 0 && h.begin < 0) h = h.shifted(extent);
   while (w.wrap && h.begin >= extent) h = h.shifted(-extent);
   if (h.size() == 0) return !dense || w.wrap || r == h;
@@ -76,7 +75,7 @@ constexpr bool is_hull(const bound_window& w, const interval& block, std::int64_
 }
 static_assert(all_windows([](const bound_window& w) { return is_hull(w, {0, 1}, 5) && is_hull(w, {2, 5}, 5) && is_hull(w, {-2, 1}, 1); }));
 
-// i reads j at tap k exactly where the inverse says that j is read by i.
+// i reads j at tap k exactly if the inverse says that j is read by i.
 constexpr bool is_inverse(const bound_window& w) {
   const bound_window v = w.inverse();
   for (std::int64_t i = -4; i <= 4; ++i)
@@ -87,7 +86,7 @@ constexpr bool is_inverse(const bound_window& w) {
 }
 static_assert(all_windows(is_inverse));
 
-// Taps and indices change places: the same positions are read.
+// Taps and indices are swapped: the same positions are read.
 constexpr bool reads_the_same(const bound_window& w) {
   const gs::window given{.over = 0, .taps_dim = 1, .wrap = w.wrap, .stride = std::int32_t(w.stride), .low = std::int32_t(w.low),
                          .step = std::int32_t(w.step), .dilation = std::int32_t(w.dilation)};
@@ -99,8 +98,8 @@ constexpr bool reads_the_same(const bound_window& w) {
 }
 static_assert(all_windows(reads_the_same));
 
-// Base dilation, the three cases of arXiv 2006.16668, A.4, of `count` indices on each of 4 devices. What the paper pads a shard with
-// before its first element is the distance from the first position to the next element.
+// Base dilation: the three cases of arXiv 2006.16668, A.4, with `count` indices on each of 4 devices. The paper's padding of a shard before
+// its first element is the distance from the first position to the next element.
 constexpr bool same_padding(std::int64_t stride, std::int64_t dilation, std::int64_t count) {
   const bound_window w{.stride = stride, .low = -2, .taps = 3, .dilation = dilation};
   bool same = true;
@@ -113,11 +112,11 @@ constexpr bool is_dilated(std::int64_t stride, std::int64_t dilation, std::int64
     if (!is_hull(w, {device * count, (device + 1) * count}, 6)) return false;
   return true;
 }
-// 1. stride * count is a multiple of the dilation: all shards are padded alike, their regions are equally far apart.
+// 1. stride * count is a multiple of the dilation: all shards have the same padding, and their regions have equal distances.
 static_assert(same_padding(2, 3, 3) && is_dilated(2, 3, 3) && same_padding(1, 2, 4) && is_dilated(1, 2, 4));
 static_assert(reach({.taps = 3, .dilation = 2}, {4, 8}, 99) == interval{2, 5} &&
               reach({.taps = 3, .dilation = 2}, {8, 12}, 99) == interval{4, 7});
-// 2. It is not, and the stride is 1: padding differs, and so do the regions' sizes.
+// 2. It is not, and the stride is 1: padding and the regions' sizes differ.
 static_assert(!same_padding(1, 3, 4) && is_dilated(1, 3, 4));
 static_assert(reach({.taps = 3, .dilation = 3}, {0, 4}, 99) == interval{0, 2} &&
               reach({.taps = 3, .dilation = 3}, {4, 8}, 99) == interval{2, 4} &&
@@ -128,7 +127,7 @@ static_assert(reach({.stride = 2, .taps = 3, .dilation = 3}, {0, 2}, 99) == inte
               reach({.stride = 2, .taps = 3, .dilation = 3}, {2, 4}, 99) == interval{2, 3} &&
               reach({.stride = 2, .taps = 3, .dilation = 3}, {4, 6}, 99) == interval{3, 5});
 
-// Pairs: an index reads the source of the pair whose target it is, or nothing. A block reads from the first source to the last.
+// Pairs: an index reads the source of the pair with this target, or nothing. A block reads from the first source to the last.
 constexpr gs::device_pair swaps[]{{0, 3}, {3, 1}, {2, 2}};
 constexpr bound_window permuted{.pairs = {swaps, 3}}, back{.pairs = gs::pair_list{swaps, 3}.inverse()};
 static_assert(permuted.position(3) == 0 && permuted.position(1) == 3 && permuted.position(2) == 2 && permuted.position(0) == -1);
@@ -138,7 +137,7 @@ static_assert(reach(permuted, {0, 1}, 4).size() == 0 && reach(permuted, {0, 4}, 
 static_assert(reach(permuted, {1, 2}, 3).size() == 0);  // source 3 is beyond the dim
 static_assert(gs::window{.over = 1, .pairs = {swaps, 3}}.inverse(0).pairs == gs::pair_list{swaps, 3, true});
 
-// Numbers that are extents are known when the program is bound.
+// Extents in a window are known when the program is bound.
 struct extents {
   constexpr std::int64_t dim(int i) const { return 10 * (i + 1); }
 };

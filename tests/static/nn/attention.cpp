@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The memory that attention needs in a plan grows as the length of the sequence, with its gradient.
+// The memory of attention and its gradient in a plan grows linearly with the length of the sequence.
 #include <gshard/nn/attention.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/cost/step_time.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"data">, gs::axis<"model">>;
 
-/// The gradients of attention alone, with everything that its options offer.
+/// The gradients of only attention, with all of its options.
 inline constexpr auto slopes = [](auto&, auto q, auto k, auto v, auto real) {
   const auto y = gs::attention(q, k, v, {.causal = true, .mask = real, .dropout = 0.1});
   const auto g = gs::gradients(gs::sum(y * y), gs::list<gs::symbol>{q, k, v});
@@ -37,7 +37,7 @@ inline constexpr auto train = [](auto& m, auto query, auto memory, auto real, au
 constexpr gs::plan_view layer = gs::program<train, mesh, in<"GBQM", P<"data", none, none, none>>, in<"GBKM", P<"data", none, none, none>>,
                                             in<"GBK", P<"data", none, none>>, in<"">>::plan;
 
-/// The same of attention with a bias, which holds all scores.
+/// The same for attention with a bias, which has all scores in memory.
 inline constexpr auto with_bias = [](auto& m, auto query, auto memory, auto bias, auto rate) {
   const auto y = gs::nn::attention(m, query, memory, bias, 0.1);
   const auto loss = gs::mean(y * y);
@@ -48,7 +48,7 @@ constexpr gs::plan_view plain =
     gs::program<with_bias, mesh, in<"GBQM", P<"data", none, none, none>>, in<"GBKM", P<"data", none, none, none>>,
                 in<"GBK", P<"data", none, none>>, in<"">>::plan;
 
-/// The tensors of a plan that have both Q and K.
+/// The number of tensors of a plan with both Q and K.
 constexpr int pairs(const gs::plan_view& plan) {
   int n = 0;
   for (const gs::value& v : plan.values) {
@@ -65,7 +65,7 @@ constexpr int pairs(const gs::plan_view& plan) {
 static_assert(pairs(alone) == 0 && pairs(layer) == 0);
 static_assert(pairs(plain) > 0);
 
-/// Bytes of everything but parameters at the peak, for a sequence of this length.
+/// The bytes of everything except parameters at the peak, for a sequence of this length.
 constexpr double peak(const gs::plan_view& plan, std::int64_t length) {
   const gs::dims sizes{{'G', 2}, {'B', 2}, {'Q', length}, {'K', length}, {'M', 32}, {'H', 4}, {'R', 2}, {'D', 8}};
   const gs::step_price p = gs::price(plan, plan.bind(sizes, std::array{2, 2}), {});

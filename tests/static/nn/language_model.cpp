@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the training of a decoder-only language model of one layer sends, and what is refused. More layers, and decoding:
+// The communication of training a decoder-only language model of one layer, and refused programs. More layers, and decoding:
 // tests/nn/language_model_plan_test.cpp.
 #include <gshard/nn/language_model.hpp>
 #include <gshard/optim/adam.hpp>
@@ -44,16 +44,16 @@ static_assert(fault_of_order<"GB", gs::dtype::i32> == gs::fault::nothing);
 static_assert(fault_of_order<"GB", gs::dtype::f32> == gs::fault::wrong_type);
 static_assert(fault_of_order<"B", gs::dtype::i32> == gs::fault::dims_differ);
 static_assert(fault_of_order<"GC", gs::dtype::i32> == gs::fault::dims_differ);
-// What is wrong before token_loss is the fault of the program.
+// A fault before token_loss is the fault of the program.
 static_assert(tracing::problem_of([](auto& b, auto& m) {
                 nn::routing_summary routing;
                 const auto logits = nn::language_model<"expert">(m, tracing::input(b, "GBT"), {.moe_every = 0}, routing);
                 nn::token_loss(logits, tracing::input(b, "GBT", gs::dtype::i32));
               }).what == gs::fault::wrong_type);
 
-// Options of no meaning.
+// Options without a meaning.
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-template <auto Temperature>  // a function: clang 16 takes no number
+template <auto Temperature>  // a function, because clang 16 accepts no number
 constexpr bool has_no_samples = tracing::out_of_range("sample_token", "temperature", {}, [](auto& b, auto& m) {
   nn::sample_token(m, tracing::input(b, "GBV"), Temperature());
 });

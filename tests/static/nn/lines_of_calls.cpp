@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whatever layers add has the line of the program that calls them, and so have their faults and the nodes of their gradients.
+// All nodes that layers add have the line of the program that calls them. Their faults and the nodes of their gradients have it as well.
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/language_model.hpp>
 #include <gshard/nn/moe.hpp>
@@ -106,7 +106,7 @@ constexpr bool updates_have_their_line() {
   return are_here(b.program, line);
 }
 static_assert(updates_have_their_line());
-// The body of a pipeline has its own lines, those of its layers, too.
+// The body of a pipeline has its own lines, and its layers have theirs.
 static_assert([] {
   gs::builder b = tracing::on(gs::mesh<gs::axis<"x", 2>>::shape);
   const gs::parameter_scope m(b);

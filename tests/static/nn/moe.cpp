@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What training steps of mixture-of-experts layers send: kinds of experts do not change it.
+// The communication of training steps of mixture-of-experts layers: kinds of experts do not change it.
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
@@ -26,7 +26,7 @@ constexpr gs::plan_view plain = plan<false, false, 0>;
 static_assert(plain.count(op::all_to_all) == 3);
 static_assert(plan<true, false, 0>.count(op::all_to_all) == 3 && plan<true, false, 0>.collectives() == plain.collectives());
 static_assert(plan<true, true, 0>.collectives() == plain.collectives());
-// Every device has the shared experts: the gradients of their three matrices are summed.
+// Shared experts are replicated: the gradients of their three matrices are summed.
 static_assert(plan<true, true, 1>.count(op::all_to_all) == 3);
 static_assert(plan<true, false, 1>.collectives() == plain.collectives() + 3);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which ticks pipelines have, and what they refuse; what three plans send. More plans: tests/nn/pipeline_plan_test.cpp.
+// The ticks of pipelines, refused pipelines, and the communication of three plans. More plans: tests/nn/pipeline_plan_test.cpp.
 #include "../../nn/trained_pipeline.hpp"
 #include "../soundness.hpp"
 #include "../tracing.hpp"
@@ -16,13 +16,13 @@ static_assert(nn::pipeline_options{}.ticks(4, 8) == 11 && nn::pipeline_options{}
 static_assert(nn::pipeline_options{2}.ticks(4, 8) == 19 && nn::pipeline_options{2}.bubble(4, 8) == 3.0 / 19);
 static_assert(nn::pipeline_options{}.bubble(1, 8) == 0);
 
-// GPipe is a loop, if it is not said otherwise; the circular schedule is not.
+// By default GPipe is a loop, and the circular schedule is not.
 static_assert(nn::pipeline_options{}.is_loop() && !nn::pipeline_options{2}.is_loop());
 
 namespace {
 
-/// A tick has one permute, and one in the gradient. Besides: the sums of the results, of the loss and of the weights' gradients. Devices
-/// add the gradients of all ticks before they sum them once. The plan has the stage's product, and two for its gradient.
+/// A tick has one permute, and one in the gradient. In addition, there are the sums of the results, of the loss and of the weights'
+/// gradients. Devices add the gradients of all ticks before they sum them once. The plan has the stage's product, and two for its gradient.
 template <class Program>
 constexpr bool one_tick_in_plan(int recomputed = 0) {
   constexpr trained_pipeline::counts n = trained_pipeline::count(Program::plan);
@@ -54,10 +54,10 @@ constexpr bool refused(std::string_view weights, gs::dims known, int rounds, fau
 
 }  // namespace
 
-static_assert(refused("SFF", {{'S', 4}}, 1));                                 // the number of microbatches is not known
-static_assert(refused("SFF", {{'M', 4}}, 1));                                 // nor that of stages
+static_assert(refused("SFF", {{'S', 4}}, 1));                                 // the number of microbatches is unknown
+static_assert(refused("SFF", {{'M', 4}}, 1));                                 // the number of stages is unknown
 static_assert(refused("RSFF", {{'S', 4}, {'M', 3}, {'R', 2}}, 2));            // circular, with fewer microbatches than stages
-static_assert(refused("RSFF", {{'S', 4}, {'M', 8}, {'R', 3}}, 2));            // weights of other rounds
+static_assert(refused("RSFF", {{'S', 4}, {'M', 8}, {'R', 3}}, 2));            // the weights have another number of rounds
 static_assert(refused("SFF", {{'S', 4}, {'M', 8}}, 0));
 
 namespace {
@@ -86,7 +86,7 @@ static_assert(names(problem(same, "MBF", f32, ""), fault::rank_mismatch, "a weig
 static_assert(names(problem(same, "MBF", bf16, "SFF"), fault::wrong_type, "pipeline", 0));
 static_assert(names(problem(same, "MBF", f32, "RSFF", f64, circular), fault::wrong_type, "pipeline", 1));
 static_assert(!problem(same, "MBF", f32, "RSFF", f64, circular_loop));
-// So does the fault of a body that changes what it gets.
+// The fault of a body that changes its arguments names them as well.
 constexpr std::string_view of_body = "result of the body of pipeline";
 static_assert(names(problem([](symbol y, symbol) { return gs::einsum<"SBF->SFB">(y); }, "MBF", f32, "SFF"), fault::dims_differ, of_body, 0,
                     1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What layers with other routers send, and what routers refuse.
+// The communication of layers with other routers, and calls that routers refuse.
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/router.hpp>
 #include <gshard/plan.hpp>
@@ -32,7 +32,7 @@ inline constexpr auto backward = [](auto& m, auto x, auto mask) {
   return gs::gradients(gs::sum(y * y), std::array{x})[0];
 };
 constexpr nn::moe_options with(const router& how, int k = 2) { return {.k = k, .router = how}; }
-/// Forward 2 all-to-alls, with gradients 4, and nothing else, whatever the router.
+/// Forward 2 all-to-alls, with gradients 4, and nothing else, for any router.
 template <router Router, int K = 2>
 constexpr bool sends_as_the_paper() {
   using forward = gs::program<layer<with(Router, K)>, mesh, tokens, padding>;
@@ -47,7 +47,7 @@ static_assert(sends_as_the_paper<router{.score = nn::gate_score::sigmoid, .norm 
 static_assert(sends_as_the_paper<router{.groups = 4, .groups_per_token = 2}, 4>());
 static_assert(sends_as_the_paper<router{.jitter = 0.01, .gumbel = 1}>());
 static_assert(sends_as_the_paper<router{.norm = gs::gate_norm::off, .experts_choose = true}>());
-// The bias is on every device: the demand is summed.
+// The bias is replicated, so the demand is summed.
 using biased = gs::program<layer<with(router{.balance = nn::balance::bias})>, mesh, tokens, padding>;
 static_assert(biased::plan.count(op::all_to_all) == 2 && biased::plan.count(op::all_reduce) == 1 && biased::plan.collectives() == 3);
 // Load and demand are summed together.
@@ -86,7 +86,7 @@ static_assert(is_refused({.evaluation_slots = {.factor = 0, .multiple = 4}}, ".e
 static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
   nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
 }));
-// Where experts choose, no token has a second choice, and k is the default of the slots alone.
+// If experts choose, no token has a second choice, and k is only the default of the slots.
 constexpr bool refuses_choice(std::string_view words, const gs::gating_options& gating, const router& r) {
   return tracing::conflicts("route", words, [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), gating, r); });
 }
@@ -136,7 +136,7 @@ static_assert(names(of_layer("GSM", "GT"), fault::dims_differ, "moe", 1, 1, "S")
 static_assert(names(of_layer("GSM", "SG"), fault::dims_differ, "moe", 1, 0, "G"));
 static_assert(names(of_layer("GSM", "GS", gs::dtype::f64), fault::wrong_type, "moe", 0));
 static_assert(names(of_layer("GSM", "GS", gs::dtype::f32, gs::dtype::i32), fault::wrong_type, "moe", 1));
-// Layers compute in float or double, in a model whose element type is another one, too, and with products in bf16.
+// Layers compute in float or double, also in a model with another element type, and with products in bf16.
 constexpr bool refuses_type(gs::dtype type, bool bf16_products) {
   const auto problem = [&](auto layer) {
     return tracing::problem_of([&](auto& b, auto& m) {
@@ -151,7 +151,7 @@ static_assert(refuses_type(gs::dtype::bf16, false) && refuses_type(gs::dtype::bf
 static_assert(fails(fault::rank_mismatch, "x of route", [](auto& b, auto& m) { nn::route(m, input(b, "SM"), input(b, "GS")); }));
 static_assert(fails(fault::dims_differ, "route", [](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GE")); }));
 
-// The result of a refused call goes through every verb, and a program that it meets fails with the fault that has no sentence of its own.
+// The result of a refused call passes through every verb. A program that reads it fails with a fault without a sentence.
 template <class F>
 constexpr bool passes(F f) {
   return tracing::problem_of([&](gs::builder& b, auto& m) { f(m, input(b, "GSM"), gs::detail::refused(3.0)); }).what == fault::refused_call;

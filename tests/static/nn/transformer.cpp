@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the loss of the mixture-of-experts Transformer sends. Training steps: tests/nn/transformer_plan_test.cpp.
+// The communication of the loss of the mixture-of-experts Transformer. Training steps: tests/nn/transformer_plan_test.cpp.
 #include <gshard/nn/transformer.hpp>
 #include <gshard/plan.hpp>
 
@@ -37,7 +37,7 @@ using groups = P<"expert", none, none>;
 constexpr gs::plan_view forward = gs::program<evaluate, gs::mesh<gs::axis<"expert">>, in<"GBS", groups, std::int32_t>,
                                               in<"GBT", groups, std::int32_t>, in<"GBT", groups, std::int32_t>>::plan;
 
-// Forward: two exchanges a layer of experts, and the two sums of the loss together.
+// Forward: two exchanges per layer of experts, and the two sums of the loss in one step.
 static_assert(forward.count(op::all_to_all) == 2 * moe_layers);
 static_assert(sums_of_tensors(forward) == 0 && forward.count(op::all_reduce) == 1);
 static_assert(forward.collectives() == 2 * moe_layers + 1);

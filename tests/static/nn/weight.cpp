@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The option .param_dtype of all layers: which parameters are stored in it, and what sharded ones send.
+// The option .param_dtype of all layers: the parameters that are stored in this type, and the communication of sharded ones.
 #include <gshard/nn/weight.hpp>
 
 #include <gshard/nn/language_model.hpp>
@@ -48,7 +48,7 @@ static_assert(stores([](auto& b, auto& m) {
 static_assert(stores([](auto& b, auto& m) {
   nn::attention(m, input(b, "GBQM"), input(b, "GBQM"), {.grouped = true, .param_dtype = dtype::bf16});
 }));
-// Experts: in slots, in groups, without slots, with replicas. Biases have an index of experts, too.
+// Experts: in slots, in groups, without slots, with replicas. Biases also have an index of experts.
 constexpr bool stores_experts(nn::moe_options o) {
   o.swiglu = o.biases = true;
   o.shared_experts = 1;
@@ -57,7 +57,7 @@ constexpr bool stores_experts(nn::moe_options o) {
 }
 static_assert(stores_experts({}) && stores_experts({.expert_groups = 2}) && stores_experts({.expert_groups = 2, .dropless = true}));
 static_assert(stores_experts({.replicas = true}) && stores_experts({.expert_groups = 2, .chunks = 2}));
-// Models pass the option on to their experts.
+// Models pass the option to their experts.
 static_assert(stores([](auto& b, auto& m) {
   nn::routing_summary routing;
   nn::language_model<"x">(m, input(b, "GBT", dtype::i32), {.tied_head = false, .param_dtype = dtype::bf16}, routing);
@@ -76,7 +76,7 @@ constexpr bool transformer_stores = stores([](auto& b, auto& m) {
 });
 static_assert(transformer_stores<false, false> && transformer_stores<true, false> && transformer_stores<false, true>);
 
-// An option of the experts comes first. Without options, all is as the model.
+// An option of the experts has priority. Without options, all parameters have the type of the model.
 static_assert(tracing::holds([](auto& b, auto& m) {
   nn::routing_summary routing;
   nn::language_model<"x">(m, input(b, "GBT", dtype::i32),
@@ -96,7 +96,7 @@ static_assert(tracing::wrong_type("param", "wi", "c64", "f32, f64, f16, bf16", [
   nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .param_dtype = dtype::c64});
 }));
 
-// FSDP: weights are gathered in half of the bytes; their gradients are reduce-scattered in float.
+// FSDP: weights are gathered with half of the bytes. Their gradients are reduce-scattered in float.
 template <dtype Stored>
 inline constexpr auto step = [](auto& m, auto x, auto rate) {
   for (int i = 0; i < 2; ++i) {
@@ -118,9 +118,9 @@ constexpr std::int64_t bytes_of(op kind) {
   const gs::plan_view& p = plan<Stored>;
   return p.bytes_received(kind, p.bind({{'G', 8}, {'B', 2}, {'T', 4}, {'M', 64}, {'F', 32}}, devices));
 }
-constexpr std::int64_t of_weights = 4 * 64 * 32 * 3 / 4;  // elements of four matrices that one of four devices lacks
+constexpr std::int64_t of_weights = 4 * 64 * 32 * 3 / 4;  // elements of four matrices that each of four devices lacks
 static_assert(bytes_of<dtype::f32>(op::all_gather) - bytes_of<dtype::bf16>(op::all_gather) == 2 * of_weights);
-static_assert(bytes_of<dtype::bf16>(op::all_gather) - 2 * of_weights < 256);  // the rest: the sum of a bias
+static_assert(bytes_of<dtype::bf16>(op::all_gather) - 2 * of_weights < 256);  // the remainder is the sum of a bias
 static_assert(bytes_of<dtype::f32>(op::reduce_scatter) == bytes_of<dtype::bf16>(op::reduce_scatter));
 static_assert(plan<dtype::f32>.count(op::all_gather) == plan<dtype::bf16>.count(op::all_gather));
 

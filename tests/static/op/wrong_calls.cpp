@@ -5,7 +5,7 @@
 #include <gshard/op/rows.hpp>
 #include <gshard/trace/wrong_math.hpp>
 
-// Right calls are not taken for wrong ones. Wrong ones: mustfail/wrong_eager_calls.cpp.
+// Right calls are not refused as wrong ones. Wrong ones: mustfail/wrong_eager_calls.cpp.
 namespace gs = gshard;
 using gs::none, gs::P;
 

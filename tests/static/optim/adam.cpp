@@ -55,7 +55,7 @@ static_assert(!problem_of_adafactor("AB") && problem_of_adafactor("BA").what == 
 static_assert(problem_of_adafactor("BA").subject.view() == "adafactor" && problem_of_adafactor("BA").first == 1);
 static_assert(problem_of_adafactor("ABC").what == fault::rank_mismatch);
 
-// accumulate names the input of another leading dim, and the dim whose extent is not known.
+// accumulate names the input with another leading dim, and the dim of unknown extent.
 constexpr gs::diagnostic accumulated(bool known, std::string_view second) {
   return problem_of([=](auto& b, auto& m) {
     if (known) b.options.known.set('N', 2);

@@ -14,7 +14,7 @@ using tracing::input, tracing::problem_of;
 
 namespace {
 
-// Only parameters in half precision have a rest. It is a float, as their master value.
+// Only parameters in half precision have a remainder. It is a float, like their master value.
 constexpr bool trains(dtype of_parameter, dtype of_value, bool has_rest) {
   return tracing::holds([=](auto& b, auto& m) {
     const gs::symbol w = m.param("w", "AB", init::zeros(), of_parameter);

@@ -25,7 +25,7 @@ static_assert(tracing::holds([](auto&, auto& m) {
          of(norm, all_but_norms) == 0 && of(bias, [](std::string_view, int dims) { return dims > 1; }) == 0;
 }));
 
-// A negative norm or decay is refused, by its name.
+// A negative norm or decay is refused, with its name.
 template <class Optimizer>
 constexpr bool refused(std::string_view optimizer, std::string_view option, const Optimizer& o) {
   return tracing::out_of_range(optimizer, option, {}, [&](gs::builder& b, auto& m) {
@@ -36,7 +36,7 @@ static_assert(refused("adam", ".clip_norm", gs::adam{.clip_norm = -1}) && refuse
 static_assert(refused("adafactor", ".clip_norm", gs::adafactor{.clip_norm = -1}));
 static_assert(refused("adafactor", ".weight_decay", gs::adafactor{.weight_decay = -0.1}));
 
-// A program whose optimizer has a mask, also under -fsanitize=undefined, under which g++ compares no function with null.
+// A program whose optimizer has a mask. It also compiles under -fsanitize=undefined, where g++ does not compare functions with null.
 inline constexpr auto model = [](auto& m, auto x, auto rate) {
   const auto loss = gs::sum(x * m.param("w", "A", gs::init::zeros()) + m.param("norm", "A", gs::init::zeros()));
   gs::adam{.weight_decay = 0.1, .decays = all_but_norms}.minimize(m, loss, rate);
@@ -50,7 +50,7 @@ constexpr int decaying = [] {
 }();
 static_assert(plan.count(gs::op::adam) == 2 && decaying == 1);
 
-// Optimizers have the same options. Those of adafactor may be a template argument.
+// Optimizers have the same options. Adafactor's may be a template argument.
 template <auto Settings>
 constexpr double decay = Settings.weight_decay;
 static_assert(decay<gs::adafactor{.weight_decay = 0.2}> == 0.2);

@@ -7,7 +7,7 @@ using gs::fault;
 
 namespace {
 
-// A program without a fault passes. The sentences are tested in mustfail/.
+// A program without a fault passes. mustfail/ tests the sentences.
 static_assert(gs::detail::check_program<fault::nothing, gs::diagnostic{}, gs::mesh<gs::axis<"data">>>());
 
 }  // namespace

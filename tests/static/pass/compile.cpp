@@ -22,7 +22,7 @@ constexpr gs::plan_tables compiled(builder& b, gs::dims known = {}, bool uneven 
   return gs::compile(b.program, b.mesh, options);
 }
 
-// The whole pipeline on a program that was traced by hand.
+// All passes on a program that was traced by hand.
 static_assert(tracing::holds([](builder& b, const gs::parameter_scope& m) {
   const symbol x = input(b, "AB", P<"x", none>{});
   const symbol y = gs::einsum<"AB,BC->AC">(x, m.param("w", "BC", gs::init::zeros()));
@@ -39,7 +39,7 @@ static_assert(tracing::problem_of([](builder& b, auto&) {
                 if (!compiled(b).steps.empty()) b.program.problem = {};
               }).what == fault::unknown_axis);
 
-// Static extents: a multiple of the static axes that shard the dim, wherever the spec is.
+// Static extents must be multiples of the static axes that shard the dim, for any spec of the program.
 constexpr gs::diagnostic divides(gs::dims known, const gs::mesh_shape& mesh, bool uneven = false) {
   builder b = tracing::on(mesh);
   const symbol x = input(b, "AB", P<gs::axes<"x", "y">, gs::any>{}), y = input(b, "AB");
@@ -58,7 +58,8 @@ static_assert([] {
   return d.what == fault::does_not_divide && d.word.view() == "A" && d.first == 18 && d.second == 4;
 }());
 
-// A layout with a partial sum: only of a tensor that has it, and then what makes the tensor leaves it pending, whatever else is cheaper.
+// A layout with a partial sum is allowed only for a tensor that has one. Then its producer leaves the sum pending, even if another plan is
+// cheaper.
 constexpr gs::plan_tables with_pending_sum(std::uint8_t axes) {
   builder b = tracing::on(fixed);
   const symbol x = input(b, "AB", P<none, "x">{}), w = input(b, "BC", P<"x", none>{}), y = gs::einsum<"AB,BC->AC">(x, w);
@@ -77,7 +78,7 @@ static_assert([] {
 static_assert(with_pending_sum(0).view().count(op::all_gather) == 1);
 static_assert(with_pending_sum(2).problem.what == fault::sum_not_pending);
 
-// Extents that cannot be counted, and those that are negative.
+// Extents that cannot be counted, and negative ones.
 constexpr fault fault_of_extents(std::int64_t a, std::int64_t b) {
   return tracing::problem_of([=](builder& b_, auto& m) {
            const symbol y = gs::einsum<"AB,BC->AC">(input(b_, "AB", P<"x", none>{}), m.param("w", "BC", gs::init::zeros()));
@@ -88,6 +89,6 @@ constexpr fault fault_of_extents(std::int64_t a, std::int64_t b) {
 static_assert(fault_of_extents(1 << 20, 1 << 20) == fault::nothing && fault_of_extents(0, 1LL << 40) == fault::nothing);
 static_assert(fault_of_extents(1LL << 40, 1LL << 40) == fault::too_large && fault_of_extents(1LL << 52, 1) == fault::too_large);
 static_assert(fault_of_extents(-4, 8) == fault::bad_range && fault_of_extents(8, INT64_MAX) == fault::bad_range);
-static_assert(fault_of_extents(1LL << 50, 1) == fault::nothing);  // C is assumed to be small then
+static_assert(fault_of_extents(1LL << 50, 1) == fault::nothing);  // then C is assumed to be small
 
 }  // namespace

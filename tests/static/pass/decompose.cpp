@@ -28,11 +28,11 @@ static_assert(whole::plan.count(op::softmax) == 1 && whole::plan.collectives() =
 static_assert(on_mesh<cumsum, in<"AB", P<"x", none>>>::plan.collectives() == 0);
 static_assert(on_mesh<best, in<"AB", P<"x", none>>>::plan.collectives() == 0);
 
-// Lines that are sharded: one maximum and one sum a row.
+// Sharded lines: one maximum and one sum per row.
 using cut = on_mesh<softmax, in<"AB", P<none, "x">>>;
 static_assert(soundness::is_sound(cut::plan));
 static_assert(cut::plan.count(op::softmax) == 0 && cut::plan.count(op::all_reduce) == 2 && cut::plan.collectives() == 2);
-// Nor do rows that are sharded as well change that, in a program in which no operand may be gathered implicitly, or backwards.
+// This is also true if rows are sharded as well, for programs without implicit gathers, and for gradients.
 using mesh2 = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 template <auto Model, class... Options>
 using both_cut = gs::program<Model, mesh2, in<"AB", P<"x", "y">>, Options...>;
@@ -49,7 +49,7 @@ constexpr bool sums_rows_alone(int count) {
 }
 static_assert(sums_rows_alone<both_cut<softmax>>(2) && sums_rows_alone<both_cut<softmax, gs::visible>>(2));
 static_assert(sums_rows_alone<both_cut<softmax_gradient>>(3) && sums_rows_alone<both_cut<norm>>(2));
-// A maximum, a sum of exponentials and the target's logit; the gradient reads the sums that the loss has.
+// A maximum, a sum of exponentials and the target's logit. The gradient reads the sums of the loss.
 inline constexpr auto loss = [](auto&, auto x, auto labels) { return gs::cross_entropy(x, labels, 0.1); };
 inline constexpr auto loss_gradient = [](auto&, auto x, auto labels) {
   const auto total = gs::sum(gs::cross_entropy(x, labels, 0.1));
@@ -64,7 +64,7 @@ static_assert(sums_rows_alone<classes_cut<loss, P<none, gs::axes<"x", "y">>>>(3)
 static_assert(sums_rows_alone<classes_cut<loss_gradient, P<"x", "y">>>(4));  // and the sum over the rows
 static_assert(classes_cut<loss_gradient, P<"x", none>>::plan.count(op::cross_entropy) == 1);
 static_assert(classes_cut<loss_gradient, P<"x", none>>::plan.count(op::block_cross_entropy) == 0);
-// Of known extents the sums go together: a step for the maxima, and one for the rest.
+// With known extents, the sums are combined: a step for the maxima, and one for the others.
 static_assert(sums_rows_alone<gs::program<loss_gradient, gs::mesh<gs::axis<"y", 8>>, in<"AB", P<none, "y">>, in<"A", void, std::int32_t>,
                                           gs::extent<'A', 4096>, gs::extent<'B', 32768>>>(2));
 // The head of a language model with a sharded vocabulary receives no more bytes than one with the loss written by hand.
@@ -88,13 +88,13 @@ constexpr std::int64_t received_by_head = [] {
   return step::plan.bytes_received(step::plan.bind({{'B', 32}, {'T', 1024}, {'M', 1024}, {'V', 32768}}, std::array{4, 2}));
 }();
 static_assert(received_by_head<false> <= received_by_head<true>);
-// One sum a block and row is gathered.
+// One sum per block and row is gathered.
 using running = on_mesh<cumsum, in<"AB", P<none, "x">>>;
 static_assert(soundness::is_sound(running::plan));
 static_assert(running::plan.count(op::all_gather) == 1 && running::plan.collectives() == 1 && running::plan.count(op::block_sum) == 1);
 constexpr gs::plan_view running_rows = both_cut<cumsum>::plan;
 static_assert(running_rows.count(op::all_gather) == 1 && running_rows.collectives() == 1);
-// The best of every block, their values and places.
+// The best elements of every block, with their values and indices.
 using candidates = on_mesh<best, in<"AB", P<none, "x">>>;
 static_assert(soundness::is_sound(candidates::plan));
 static_assert(candidates::plan.count(op::top_k) == 2 && candidates::plan.collectives() <= 2);

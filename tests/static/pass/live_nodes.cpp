@@ -6,7 +6,7 @@ namespace gs = gshard;
 
 namespace {
 
-/// relu(x), of which nobody reads the second one, and a loop, of which all control is needed.
+/// relu(relu(x)), whose outer result is unused, and a loop, whose control nodes are all needed.
 constexpr gs::graph with_dead_node(bool loops) {
   gs::builder b;
   const gs::symbol x{&b, b.add_value(b.dims_of("A", "x"), gs::dtype::f32)};

@@ -21,7 +21,7 @@ constexpr gs::graph chain() {
   g.nodes.push_back(second);
   return g;
 }
-/// How often each node is near a value.
+/// The number of times that each node is near a value.
 constexpr std::array<int, 2> near(int value) {
   std::array<int, 2> found{};
   gs::detail::neighbors(chain()).of(value, [&](std::int32_t n) { ++found[std::size_t(n)]; });

@@ -16,7 +16,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// Inputs are those among the options, in order; what a model returns are the outputs: none, one, several.
+// Inputs are options of the program, in order. The results of a model are the outputs: none, one, several.
 inline constexpr auto two = [](auto& m, auto x, auto y) {
   m.param("unused", "C", gs::init::zeros());
   return std::tuple{y, x};
@@ -43,7 +43,7 @@ inline constexpr auto no_input = [](auto& m) {
 };
 static_assert(gs::program<no_input, mesh>::plan.inputs.empty() &&
               gs::program<no_input, mesh>::plan.count(op::all_reduce) == 1);
-// A function will do where a lambda does.
+// A model can be a function or a lambda.
 constexpr gs::symbol doubled(const gs::parameter_scope&, gs::symbol x) {
   return 2.0 * x;
 }
@@ -57,14 +57,13 @@ using in_double = gs::program<dense, mesh, in<"AB", void, double>, gs::element<d
 static_assert(in_double::plan.at(in_double::plan.parameters[0].value).type == gs::dtype::f64);
 static_assert(in_double::plan.at(in_double::plan.outputs[0].value).type == gs::dtype::f64);
 
-// Inputs that say nothing about their layout get one from their neighbors.
+// Inputs without a layout get one from their neighbors.
 inline constexpr auto add = [](auto&, auto x, auto y) { return x + y; };
 using added = gs::program<add, mesh, in<"AB", P<"x", none>>, in<"AB">>;
 static_assert(added::plan.at(added::plan.inputs[1].value).layout.dim_of(0) == 0 &&
               added::plan.collectives() == 0);
 
-// One-hot einsums by index, or as they are written; an annotation of the mask, as in the paper's Algorithm 2,
-// keeps two exchanges.
+// One-hot einsums run by index, or as written. An annotation of the mask, as in the paper's Algorithm 2, keeps two exchanges.
 template <bool Annotated>
 inline constexpr auto moe = [](auto& m, auto x, auto gates) {
   auto wi = m.param("wi", "EMH", P<"x", none, none>{}, gs::init::zeros()),
@@ -81,7 +80,7 @@ using dense_moe = moe_program<true, gs::dense_one_hot>;
 static_assert(dense_moe::plan.count(op::einsum) == 4 && dense_moe::plan.count(op::dispatch) == 0);
 static_assert(dense_moe::plan.count(op::all_to_all) == 2 && dense_moe::plan.collectives() == 2);
 
-// Tables have just the size of their contents.
+// Tables have exactly the size of their contents.
 static_assert(swapped::plan.values.size() == 3 && swapped::plan.lifetimes.size() == 3);
 
 }  // namespace

@@ -41,65 +41,65 @@ static_assert(tracing::holds([](builder& b, auto&) {
                y = gs::annotate<P<"x", none, "y">>(einsum<"abc,cd->abd">(x, w));
   return propagated(b) && lies(x, {{0}, {}, {}}) && lies(w, {{}, {1}}) && lies(y, {{0}, {}, {1}});
 }));
-// From one operand to the other by the contracted index.
+// From one operand to the other along the contracted index.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<none, "x">{}), w = input(b, "BC"), y = einsum<"ab,bc->ac">(x, w);
   return propagated(b) && lies(w, {{0}, {}}) && lies(y, {{}, {}});
 }));
 
-// Behind a barrier nothing is known of what is before it, and the other way round.
+// Nothing passes a barrier, in either direction.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = gs::propagation_barrier(x) * gs::annotate<P<any, "y">>(input(b, "AB"));
   return propagated(b) && lies(x, {{0}, {}}) && lies(y, {{}, {1}});
 }));
 
-// Closed dims keep what they were given, and let through what they have.
+// Closed dims keep their sharding, and pass it on.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{}), y = input(b, "AB", P<none, none>{}), z = x + y;
   return propagated(b) && lies(y, {{}, {}}) && lies(z, {{0}, {}});
 }));
-// An axis cuts a tensor once: whoever comes first has it.
+// An axis shards a tensor once: the first sharding wins.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = input(b, "AB", P<any, "x">{}), z = x + y;
   return propagated(b) && lies(x, {{0}, {}}) && lies(y, {{}, {0}}) && z.get().layout.used() == 1;
 }));
-// An axis whose sum is pending cannot cut the tensor as well.
+// An axis with a pending sum cannot shard the tensor as well.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<any, any, gs::partial<"x">>{}), y = input(b, "AB", P<"x", "y">{}),
                s = x + y;
   return propagated(b) && lies(x, {{}, {1}}) && x.get().layout.partial == 1 && lies(s, {{0}, {1}});
 }));
-// A longer list refines its own prefix, and nothing else.
+// A longer list refines only its own prefix.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A", P<axes<"x", "y">>{}), y = gs::relu(x), z = input(b, "A", P<"y">{}),
                s = y + z;
   return propagated(b) && lies(y, {{0, 1}}) && lies(z, {{1}}) && lies(s, {{0, 1}});
 }));
 
-// Where two annotations meet, the one fewer operations away wins.
+// If two annotations conflict, the one with fewer operations in between wins.
 static_assert(tracing::holds([](builder& b, auto&) {
   symbol far = input(b, "AB", P<"x", any>{}), near = input(b, "AB", P<any, "x">{});
   const symbol first = gs::relu(far), second = gs::relu(first), third = gs::relu(second),
                meeting = near + third;
   return propagated(b) && lies(first, {{0}, {}}) && lies(meeting, {{}, {0}});
 }));
-// Of two that meet in one operation the leading dim wins, whatever the order of the operands.
+// If two conflict in one operation, the leading dim wins, for any order of the operands.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), y = input(b, "AB", P<any, "x">{}), s = x + y, t = y + x;
   return propagated(b) && lies(s, {{0}, {}}) && lies(t, {{0}, {}});
 }));
-// Rows pass on how they are sharded.
+// Operations along rows pass on the sharding of rows.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", "y">{}), y = gs::softmax(x);
   return propagated(b) && lies(y, {{0}, {1}});
 }));
-// What passes through goes before einsums, however near they are, and broadcasts come last.
+// Elementwise operations have priority over einsums, even nearer ones. Broadcasts come last.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", any>{}), w = input(b, "BC", P<any, "x">{});
   const symbol far = gs::relu(gs::relu(x)), met = gs::einsum<"ab,bc->ac">(far, w);
   return propagated(b) && lies(far, {{0}, {}}) && lies(met, {{0}, {}});
 }));
-// A contraction waits for all that passes through, and through broadcasts: a sum costs more than what an operand already shares.
+// A contraction waits for elementwise operations and broadcasts: a sum costs more than an existing sharding of an operand.
 template <gs::fixed_string Letters>
 constexpr bool contraction_waits(gs::dims known) {
   return tracing::holds([&](builder& b, auto&) {
@@ -111,16 +111,16 @@ constexpr bool contraction_waits(gs::dims known) {
   });
 }
 static_assert(contraction_waits<"ab,bc->ac">({}));
-// Not where the sum is known to be cheap: few rows, a large matrix.
+// Not if the sum is known to be cheap: few rows, a large matrix.
 static_assert(contraction_waits<"ab,bc->ac">({{'A', 4096}, {'B', 1024}, {'C', 1024}}));
 static_assert(!contraction_waits<"ab,bc->ac">({{'A', 4}, {'B', 1024}, {'C', 1024}}));
-// An annotation of lower priority waits, and then takes what is left.
+// An annotation of lower priority waits, and then takes the remaining axes.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = gs::annotate<P<"x", any>>(input(b, "AB"), {}, 1), y = gs::annotate<P<any, "x">>(input(b, "AB"));
   const symbol s = gs::relu(x) + gs::relu(gs::relu(y));
   return propagated(b) && lies(s, {{}, {0}});
 }));
-// Blocked factors pass nothing on: merged dims but the first, tokens of a group.
+// Blocked factors pass nothing on: merged dims except the first, tokens of a group.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "ABC", P<none, "x", "y">{}), y = gs::merge_dims<0>(x);
   return propagated(b) && lies(y, {{}, {1}});
@@ -129,7 +129,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE", P<"x", any, any>{}));
   return propagated(b) && lies(r.dispatch, {{0}, {}, {}, {}}) && lies(r.load, {{0}, {}}) && lies(r.aux, {});
 }));
-// A spatial dim is sharded as the positions of its windows, or, if there are certainly fewer of these, as their taps.
+// A spatial dim gets the sharding of the positions of its windows. If there are certainly fewer positions than taps, it gets the sharding
+// of the taps.
 constexpr bool passes_to(int taps, bool to_taps) {
   return tracing::holds([=](builder& b, auto&) {
     const symbol x = input(b, "BXI", P<any, "x", any>{}), w = input(b, "BKO"), y = gs::conv<"BXI,BxO->XIO">(x, w);
@@ -150,9 +151,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return propagated(b) && lies(x, {{}, {}, {1}}) && lies(y, {{0}, {1}});
 }));
 
-// Properties of the fixed point, for a program with cycles of constraints (x is used twice) under many
-// annotations: it is reached, it is one (another pass changes nothing), and every layout refines the one
-// before: axes stay where they were, none cuts twice.
+// Properties of the fixed point, for a program with cyclic constraints (x is used twice) and many annotations: it is reached, another pass
+// changes nothing, and every layout refines the one before: axes stay where they were, and none is used twice.
 constexpr bool refines(const gs::sharding& before, const gs::sharding& after) {
   unsigned seen = 0;
   for (int d = 0; d < before.rank; ++d) {
@@ -169,7 +169,7 @@ constexpr bool is_fixed_point(int choice) {
   const symbol x = input(b, "AB"), w = input(b, "BC"), v = input(b, "CA");
   const symbol y = einsum<"ab,bc->ac">(x, w), z = gs::relu(einsum<"ac,ca->ac">(y, v));
   const symbol s = einsum<"ac,bc->ab">(z, w) + x, t = einsum<"ab->ba">(s), u = einsum<"ba,ba->b">(t, t);
-  // Each of seven tensors is left alone, cut by x or y in its first or last dim, or by both.
+  // Each of seven tensors is left alone, sharded by x or y along its first or last dim, or by both.
   for (const symbol& p : {x, w, v, y, z, s, u}) {
     gs::sharding& layout = b.program.at(p.id).layout;
     const int kind = choice % 5;
@@ -182,7 +182,7 @@ constexpr bool is_fixed_point(int choice) {
       layout.open = 0;
     }
     if (p.id != x.id && p.id != w.id && p.id != v.id)
-      b.program.inputs.push_back({{}, p.id});  // a place to start from
+      b.program.inputs.push_back({{}, p.id});  // propagation also starts from here
   }
   std::vector<gs::sharding> before;
   for (const gs::value& value : b.program.values) before.push_back(value.layout);
@@ -201,7 +201,7 @@ constexpr bool are_fixed_points(int first, int last, int step) {
 }
 static_assert(are_fixed_points(0, 78125, 1511));
 
-// The only reader of a tensor says its sharding, if it is an annotation. Nodes that no result needs read nothing, and say nothing.
+// If the only reader of a tensor is an annotation, it determines the sharding. Unused nodes have no influence.
 enum class dead_reader { none, computes, annotates };
 constexpr int axes_wanted(dead_reader dead, bool annotated) {
   builder b;

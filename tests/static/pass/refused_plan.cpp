@@ -7,7 +7,7 @@ namespace gs = gshard;
 
 namespace {
 
-// Whatever is asserted of it.
+// Every assertion on it holds.
 constexpr gs::detail::refused_plan plan{};
 static_assert(plan.count(gs::op::all_to_all) == 2 && plan.count(gs::op::all_to_all) != 2 && 2 == plan.collectives());
 static_assert(plan.collectives() < 1 && plan.collectives() > 100 && plan.bytes_received(gs::extents{}) <= 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program that knows its machine: where starts of collectives are dear, there are fewer; where bytes are dear, fewer bytes.
+// A program with a known machine: if starts of collectives are expensive, it has fewer; if bytes are expensive, it sends fewer bytes.
 #include <gshard/pass/runs_on.hpp>
 
 #include <array>
@@ -11,7 +11,7 @@ using gs::in, gs::none, gs::P;
 namespace {
 
 using mesh = gs::mesh<gs::axis<"a", 4>, gs::axis<"b", 4>>;
-/// A sum over both axes, of which each device along "a" needs its own block.
+/// A sum over both axes. Each device along "a" needs its own block of it.
 inline constexpr auto product = [](auto&, auto x, auto w) { return gs::annotate<P<"a", none>>(gs::einsum<"MK,KN->MN">(x, w)); };
 template <class... Options>
 using program = gs::program<product, mesh, in<"MK", P<none, gs::axes<"a", "b">>>, in<"KN", P<gs::axes<"a", "b">, none>>,
@@ -31,7 +31,7 @@ using by_bytes = program<gs::runs_on<slow_links>>;
 static_assert(by_start::plan.collectives() == 1);
 static_assert(by_bytes::plan.collectives() == 2);
 static_assert(received<by_bytes>() < received<by_start>());
-// Without a machine, a start counts like 64 KiB: more than these matrices of 16 KiB.
+// Without a machine, a start counts as 64 KiB: more than these matrices of 16 KiB.
 static_assert(program<>::plan.collectives() == 1);
 
 }  // namespace

@@ -57,18 +57,18 @@ using data = gs::mesh<gs::axis<"data">>;
 using data_by_model = gs::mesh<gs::axis<"data">, gs::axis<"model">>;
 using whole = P<none, none>;
 
-// ZeRO: one reduce_scatter and one all_gather for each of the three parameters; the all_reduce is that of the loss. Clipping by the global
-// norm adds one, of a number: the gradients stay sharded.
+// ZeRO: one reduce_scatter and one all_gather for each of the three parameters. The all_reduce is for the loss. Clipping by the global norm
+// adds one, of a scalar: the gradients stay sharded.
 static_assert(has(plan<data, false, whole, whole>, 1, 3, 3));
 static_assert(has(plan<data, true, whole, whole>, 2, 3, 3));
-// Beside the axis of a model: that of the parameters stays, and the axis of the state takes another dim. One more sum: that of y.
+// Together with the axis of a model, which keeps its dim. The axis of the state shards another dim. One more sum, of y.
 static_assert(has(plan<data_by_model, false, P<none, "model">, P<"model", none>>, 2, 3, 3));
 static_assert(has(plan<data_by_model, true, P<none, "model">, P<"model", none>>, 3, 3, 3));
 constexpr const gs::sharding& layout_of(const gs::plan_view& p, const char* name) { return p.at(p.find(name)->value).layout; }
 constexpr auto& beside = plan<data_by_model, false, P<none, "model">, P<"model", none>>;
 static_assert(layout_of(beside, "w").same_layout(over(1, 1)) && layout_of(beside, "adam.m.w").dim_of(0) == 0 &&
               layout_of(beside, "adam.m.w").dim_of(1) == 1 && layout_of(beside, "adam.v.v").dim_of(0) == 1);
-// Parameters that the axis shards already (FSDP) are gathered where they are used, and updated as they are.
+// Parameters that the axis already shards (FSDP) are gathered where they are used, and updated in their shards.
 static_assert(layout_of(plan<data, false, P<"data", none>, P<"data", none>>, "adam.m.w").same_layout(over(0, 0)));
 static_assert(plan<data, false, P<"data", none>, P<"data", none>>.count(op::reduce_scatter) == 3);
 

@@ -34,25 +34,25 @@ constexpr bool lies(const reading& r, list a, list b, list c) {
 
 // The paper's example: [3, 16, 64] in pieces of [3, 8, 16].
 static_assert(lies(read({1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}), {}, {0}, {1}));
-// The order of the devices says which axis is which, and which is major.
+// The device order determines the axis of each dim, and the major one.
 static_assert(lies(read({1, 4, 2}, {0, 4, 1, 5, 2, 6, 3, 7}), {}, {1}, {0}));
 static_assert(lies(read({8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}), {0, 1}, {}, {}));
 static_assert(lies(read({8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}), {1, 0}, {}, {}));
-// An order that no axes give is one of its own: over the axes that make the pieces.
+// An order that no axes give is a separate device order, over the axes that make the pieces.
 static_assert(lies(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}), {0, 1}, {}, {}) &&
               read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 0}).layout.order == 1);
 static_assert(tracing::same(read({1, 2, 4}, {1, 0, 2, 3, 4, 5, 6, 7}).orders, {1, 0, 2, 3, 4, 5, 6, 7}));
 static_assert(tracing::same(read({1, 4, 2}, {4, 0, 1, 5, 2, 6, 3, 7}).orders,
-                            {4, 1, 2, 3, 0, 5, 6, 7}));  // piece (i, j) is of position (j, i)
+                            {4, 1, 2, 3, 0, 5, 6, 7}));  // piece (i, j) is on position (j, i)
 static_assert(read({8, 1, 1}, {0, 4, 1, 5, 2, 6, 3, 7}).orders.empty());
-// Two of one order, and another one.
+// Two tensors with one order, and one with another.
 static_assert([] {
   gs::builder b = tracing::on(gs::mesh<gs::axis<"x", 3>>::shape);
   const symbol x = tracing::input(b, "A");
   const int first = gs::assign(x, {3}, {1, 0, 2}).get().layout.order, other = gs::assign(x, {3}, {1, 2, 0}).get().layout.order;
   return first == 1 && other == 2 && gs::assign(x, {3}, {1, 0, 2}).get().layout.order == 1 && b.program.orders.size() == 6;
 }());
-// No axes make such pieces; devices that are not those of the mesh; too few of them; extents that are not known.
+// No axes make these pieces; devices that are not in the mesh; too few devices; unknown extents.
 static_assert(read({3, 1, 1}, {0, 1, 2}).problem == fault::no_such_assignment);
 static_assert(read({8, 1, 1}, {7, 6, 5, 4, 3, 2, 1, 1}).problem == fault::no_such_assignment);
 static_assert(read({8, 1, 1}, {8, 6, 5, 4, 3, 2, 1, 0}).problem == fault::no_such_assignment);
@@ -60,7 +60,7 @@ static_assert(read({1, 2, 2}, {0, 1, 2, 3}).problem == fault::no_such_assignment
 static_assert(read({2, 1, 1}, {0, 1}, gs::mesh<gs::axis<"x">>::shape).problem == fault::no_such_assignment);
 static_assert(read({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}).problem == fault::rank_mismatch);
 
-// The same in specs.
+// The same with specs.
 using gs::device_order, gs::none, gs::op, gs::P;
 using four = gs::mesh<gs::axis<"x", 4>>;
 inline constexpr auto reordered = [](auto&, auto x) { return gs::annotate<P<"x", none, device_order<0, 2, 1, 3>>>(x); };
@@ -88,7 +88,7 @@ static_assert(fault_of(four::shape, P<"x", device_order<1, 0, 3, 3>>::named) == 
 static_assert(fault_of(gs::mesh<gs::axis<"x">>::shape, P<"x", device_order<1, 0>>::named) == fault::no_such_order);
 static_assert(fault_of(gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 1>>::shape, P<"x", gs::partial<"y">, device_order<1, 0>>::named) ==
               fault::incomplete_output);
-// Copies are the same in every order.
+// Replicas are equal in every order.
 static_assert([] {
   gs::builder b = tracing::on(four::shape);
   return b.resolve(P<none, device_order<1, 0, 3, 2>>::named, "w").order == 0 && b.program.orders.empty();

@@ -12,7 +12,7 @@ using tracing::fails, tracing::has_dims, tracing::input, tracing::reads;
 
 namespace {
 
-// Letters are the equation's own; dims come from the operands that have them.
+// Letters are local to the equation. Dims come from the operands that have them.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = broadcast<"q,qk->qk">(input(b, "T"), input(b, "TT"));
   const gs::node& n = b.program.nodes.back();
@@ -25,7 +25,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(broadcast<",B,A->AB">(input(b, ""), input(b, "B"), input(b, "A")), "AB");
 }));
-// Integers lend their dims, too.
+// Integers can also give dims.
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(broadcast<"A,B->BA">(input(b, "A"), input(b, "B", gs::dtype::i32)), "BA");
 }));
@@ -33,7 +33,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(broadcast<"AB,C->BCA">(input(b, "AB"), input(b, "C")), "BCA") && reads(b.program.nodes.back().rule.in[0], {2, 0});
 }));
-// What has all dims already is a tensor of its own, too.
+// With all dims already present, the result is a new tensor as well.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = broadcast<"ab,ab->ab">(x, x);
   gs::relu(y);
@@ -62,7 +62,7 @@ static_assert(fails(fault::rank_mismatch, "A,AB->AB", [](builder& b, auto&) { br
 static_assert(fails(fault::rank_mismatch, "A,AB->AB", [](builder& b, auto&) { broadcast<"A,AB->AB">(input(b, "AC"), input(b, "AB")); }));
 static_assert(fails(fault::dims_differ, "A,AB->AB", [](builder& b, auto&) { broadcast<"A,AB->AB">(input(b, "B"), input(b, "AB")); }));
 static_assert(fails(fault::dims_differ, "A,BB->AB", [](builder& b, auto&) { broadcast<"A,BB->AB">(input(b, "A"), input(b, "BC")); }));
-// Elements come from the first operand, of whatever type; extents alone from the others.
+// Elements come from the first operand, of any type. The others give only extents.
 static_assert(tracing::holds([](builder& b, auto&) {
   return broadcast<"A,B->AB">(input(b, "A", gs::dtype::i32), input(b, "B")).get().type == gs::dtype::i32;
 }));
@@ -80,7 +80,7 @@ static_assert([] {
   return broadcast<"A,B->AB">(b.nothing(), b.nothing()).id < 0;
 }());
 
-// An axis of another tensor shards what is repeated, and nothing is sent; nor is what lends a dim kept.
+// An axis of another tensor shards the repeated dim, and nothing is sent. The tensor that gave the dim is not kept.
 using mesh = gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 2>>;
 inline constexpr auto minus_top = [](auto&, auto x) { return x - broadcast<"q,qk->qk">(gs::reduce_max<"qk->q">(x), x); };
 using by_rows = gs::program<minus_top, mesh, in<"TT", P<"x", none>>>;

@@ -8,7 +8,7 @@ using gs::builder, gs::dim, gs::fault;
 
 namespace {
 
-// Equal dims are one row of the program's table.
+// Equal dims share a row of the program's table.
 static_assert([] {
   builder b;
   const int e = b.bound_dim('E'), m = b.bound_dim('M');
@@ -44,7 +44,7 @@ static_assert(tracing::fails(fault::unknown_letter, "x", [](builder& b, auto&) {
 static_assert(tracing::fails(fault::unknown_letter, "x",
                              [](builder& b, auto&) { b.dims_of("ABCDEFGHI", "x"); }));
 
-// A node names its results, results name their node.
+// A node lists its results, and results know their node.
 static_assert([] {
   builder b;
   const gs::symbol x = tracing::input(b, "AB");
@@ -57,7 +57,7 @@ static_assert([] {
          b.program.at(first).layout == gs::sharding::unconstrained(2);
 }());
 
-// Random operations are told apart by a number in program order.
+// A number in program order distinguishes random operations.
 static_assert([] {
   builder b;
   return b.next_random_key() == 0 && b.next_random_key() == 1;
@@ -66,7 +66,7 @@ static_assert([] {
 static_assert(tracing::reads(gs::detail::counting(3), {0, 1, 2}) &&
               tracing::reads(gs::detail::counting(2, 5), {5, 6}) && gs::detail::counting(0).empty());
 
-// A program's table of dims is full some day.
+// The table of dims of a program has a limit.
 static_assert(tracing::fails(gs::fault::too_many_dims, "", [](gs::builder& b, const gs::parameter_scope&) {
   for (int i = 0; i < 256; ++i) b.fixed_dim(i + 1);
   b.fixed_dim(1);

@@ -16,7 +16,7 @@ using tracing::input;
 
 namespace {
 
-// Parameters: numbers are strict, and those that are left over have a default.
+// Parameters: numbers are strict, and omitted ones have a default.
 using norm = gs::detail::call<3, symbol, symbol, symbol, double>;
 static_assert(norm::fits<symbol, symbol, symbol> && norm::fits<here, symbol, symbol, float> && norm::fits<symbol, symbol, symbol, int>);
 static_assert(!norm::fits<symbol> && !norm::fits<symbol, symbol, symbol, double, double> && !norm::fits<double, symbol, symbol>);
@@ -39,11 +39,11 @@ static_assert(!before_tensors<2, function>::fits<decltype(pure)> && !before_tens
 static_assert(before_tensors<2, plain_function>::fits<decltype(pure), symbol>);
 static_assert(!before_tensors<2, plain_function>::fits<decltype(capturing), symbol>);
 
-// What a refused call made fits nowhere, so that it is refused on and on, and no condition of a sentence fails on it.
+// The result of a refused call fits no parameter. Further calls are refused as well, and no condition of a sentence fails on it.
 static_assert(!norm::fits<refused_tensor, symbol, symbol> && accepts<symbol, refused_tensor> && !accepts<symbol, double>);
 static_assert(is_refused<std::tuple<symbol, refused_tensor>> && !is_refused<std::tuple<symbol, symbol>> && !is_refused<void>);
 
-// Arity, told without a look into bodies that do not compile.
+// The arity, determined without instantiating bodies that do not compile.
 struct scope {};
 constexpr auto two = [](auto& m, auto x) { return m.nothing_such(x); };
 constexpr auto named = [](scope& m, const auto& x) { return x.nothing_such(m); };
@@ -66,7 +66,7 @@ static_assert(takes_only<decltype(&plain), symbol&> && !is_called_with<decltype(
 static_assert(is_called_with<decltype(any), scope&> && is_called_with<decltype(any), scope&, symbol&, symbol&>);
 static_assert(is_called_with<decltype(with_default), scope&> && !is_called_with<decltype(with_default), scope&, symbol&>);
 
-// A refused call stops the program that it names; one that names none makes a tensor that verbs pass on.
+// A refused call stops the program of its arguments. Without one, it returns a tensor that verbs pass on.
 static_assert(tracing::problem_of([](builder& b, auto&) { (void)refused(input(b, "AB"), 3); }).what == gs::fault::refused_call);
 static_assert(tracing::problem_of([](builder&, auto& m) { (void)refused(m); }).what == gs::fault::refused_call);
 static_assert(tracing::problem_of([](builder& b, auto&) {

@@ -21,14 +21,14 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(tracing::wrong_type("check_finite", 0, "i32", "f32, f64, c64, c128",
                                   [](builder& b, auto&) { (void)gs::check_finite(input(b, "A", dtype::i32), "y"); }));
-// Gradients pass, and are not checked.
+// Gradients pass unchecked.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::check_finite(x, "y");
   const gs::list<symbol> d = gs::gradients(gs::sum(y * y), std::array{x});
   return has_dims(d[0], "AB") && tracing::count(b.program, gs::op::check_finite) == 1;
 }));
 
-// It moves nothing, in any sharding; the check of a partial sum completes it.
+// It moves nothing, in any sharding. The check of a partial sum completes it.
 inline constexpr auto checked = [](auto&, auto x) { return gs::check_finite(x, "x"); };
 inline constexpr auto checked_sum = [](auto&, auto x) { return gs::check_finite(gs::sum(x), "x"); };
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;

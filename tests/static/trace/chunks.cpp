@@ -18,7 +18,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// A chunk has its share of the slots, and what the gating says about all of them.
+// A chunk has its share of the slots, and the common results of the gating.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result gating = gs::top_k_gating(input(b, "GSE"), {.k = 4});
   const gs::gating_result chunk = gs::chunk_of(gating, 1, 3);
@@ -43,7 +43,7 @@ static_assert(tracing::out_of_range("moe", ".chunks", {-1}, [](builder& b, auto&
   gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = -1});
 }));
 
-// Token groups in chunks, which are joined to the tensor again, however many there are. Gatings of chunks go where whole ones go.
+// Token groups in any number of chunks, which are joined to the tensor again. Gatings of chunks are accepted like whole ones.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM");
   for (const int n : {1, 2, 7, 20}) {
@@ -101,7 +101,7 @@ static_assert(fails(fault::dims_differ, "concat", [](builder& b, auto&) {
   gs::join_token_groups({chunks[0], gs::chunks_of_token_groups(input(b, "GSF"), 2)[1]});
 }));
 
-// In a layer, each chunk has its own exchanges, forward and back. The weights' gradients are those of all chunks.
+// In a layer, each chunk has its own exchanges, forward and backward. The weights' gradients sum over all chunks.
 template <int Chunks>
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   const auto r = gs::nn::moe<"expert">(m, x, mask, {.chunks = Chunks});
@@ -117,7 +117,7 @@ static_assert(plan_of<1>.count(op::all_to_all) == 3 && plan_of<2>.count(op::all_
 static_assert(plan_of<4>.count(op::all_reduce) == plan_of<1>.count(op::all_reduce));
 static_assert(plan_of<4>.count(op::one_hot) == 0 && plan_of<4>.count(op::reduce_scatter) == plan_of<1>.count(op::reduce_scatter));
 
-// Forward, the second chunk travels while the first one is computed, and the results of the first while the second one is.
+// Forward, the second chunk is sent while the first one is computed. The results of the first are sent while the second one is computed.
 static_assert([] {
   using program = gs::program<step<2>, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"", void>>;
   constexpr gs::plan_view plan = program::plan;
@@ -129,12 +129,12 @@ static_assert([] {
     while (plan.steps[std::size_t(i)].kind != kind || k-- > 0) ++i;
     return i;
   };
-  const std::int32_t first_product = step_of(op::einsum, 1), of_second = step_of(op::einsum, 3);  // product 0 is that of the gate
+  const std::int32_t first_product = step_of(op::einsum, 1), of_second = step_of(op::einsum, 3);  // product 0 is the gate
   const gs::async_interval second = all[std::size_t(step_of(op::all_to_all, 1))], back = all[std::size_t(step_of(op::all_to_all, 2))];
   return second.start <= first_product && second.finish == of_second && back.start <= of_second && back.finish > of_second;
 }());
 
-// Experts in groups: each chunk has its own exchanges, between nodes and within them, forward and back.
+// Experts in groups: each chunk has its own exchanges, between nodes and within them, forward and backward.
 template <int Chunks>
 inline constexpr auto step_in_groups = [](auto& m, auto x, auto mask, auto rate) {
   const auto r = gs::nn::moe<"node", "expert">(m, x, mask, {.expert_groups = 2, .chunks = Chunks});
@@ -155,8 +155,8 @@ static_assert(plan_in_groups<4>.count(op::one_hot) == 0 &&
               plan_in_groups<4>.count(op::all_gather) == plan_in_groups<1>.count(op::all_gather) &&
               plan_in_groups<4>.count(op::reduce_scatter) == plan_in_groups<1>.count(op::reduce_scatter));
 
-// Forward, the rows of the second chunk travel between nodes while the first one is computed, and the results of the first while the second
-// one is. The exchanges of the second within a node are in flight with those of the first.
+// Forward, the rows of the second chunk are sent between nodes while the first one is computed. The results of the first are sent while the
+// second one is computed. The second chunk's exchanges within a node are in flight with those of the first.
 static_assert([] {
   constexpr gs::plan_view plan = in_groups<2>::plan;
   constexpr std::array<int, 2> devices{2, 2};

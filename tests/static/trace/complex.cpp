@@ -27,7 +27,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return b.program.nodes.back().input(0) == z.id && gs::conj(x).id == x.id &&
          gs::real(x).id == x.id && gs::imag(x).get().type == dtype::f32;
 }));
-// Between real and complex tensors, the program says which part is meant.
+// Between real and complex tensors, the program must state the part.
 static_assert(tracing::wrong_type("cast", 0, "c64", "f32, f64, i32, i64, bool, f16, bf16",
                                   [](builder& b, auto&) { gs::cast(complex_input(b, "A"), dtype::f32); }));
 static_assert(tracing::wrong_type("map", 1, "f32", "c64", [](builder& b, auto&) { complex_input(b, "A") + input(b, "A"); }));
@@ -45,7 +45,7 @@ static_assert(tracing::wrong_type("gradients", 0, "c64", "f32, f64", [](builder&
   const symbol z = complex_input(b, "A");
   gs::gradients(gs::sum(z), gs::list<symbol>{z});
 }));
-// Half precision is stored and moved, and cast before it is computed with.
+// Half precision is stored and moved, and cast before computing.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", dtype::bf16);
   return gs::einsum<"ab->ba">(x).get().type == dtype::bf16 && gs::cast<float>(x).get().type == dtype::f32;
@@ -67,7 +67,7 @@ static_assert(tracing::wrong_type("gradients", 1, "i64", "f32, f64, c64, c128, f
   gs::gradients(gs::sum(gs::cast<float>(n)), gs::list<symbol>{n});
 }));
 static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { input(b, "A", dtype::i64) / input(b, "A", dtype::i64); }));
-// Logic is of masks.
+// Logic accepts only masks.
 static_assert(tracing::wrong_type("map", 0, "f32", "bool", [](builder& b, auto&) { gs::logical_and(input(b, "A"), input(b, "A")); }));
 static_assert(fails(fault::wrong_type, "map", [](builder& b, auto&) { input(b, "A", dtype::boolean) + input(b, "A", dtype::boolean); }));
 

@@ -13,7 +13,7 @@ constexpr short_list list(std::initializer_list<int> values) {
   return l;
 }
 
-// A chain of matrices ab, bc, cd: first the pair whose result is smallest.
+// A chain of matrices ab, bc, cd: first the pair with the smallest result.
 constexpr unsigned first_pair(std::array<std::int64_t, 4> extents) {
   const std::array operands{list({0, 1}), list({1, 2}), list({2, 3})};
   const contraction_order order(operands, list({0, 3}), extents.data());
@@ -22,13 +22,13 @@ constexpr unsigned first_pair(std::array<std::int64_t, 4> extents) {
 }
 static_assert(first_pair({2, 100, 100, 100}) == 3 && first_pair({100, 100, 100, 2}) == 6);
 
-// What others need is kept, in order of appearance.
+// Indices that other operands need are kept, in order of appearance.
 constexpr std::array operands{list({0, 1}), list({1, 2}), list({1, 3})};
 constexpr std::array<std::int64_t, 4> extents{4, 4, 4, 4};
 constexpr contraction_order order(operands, list({3, 0}), extents.data());
 static_assert(order.kept(7) == list({3, 0}) && order.kept(3) == list({0, 1}) && order.kept(6) == list({1, 3}));
 
-// Of more than six operands, too: a chain of vectors and matrices is contracted from the vector on, never as outer products.
+// Also for more than six operands: a chain of vectors and matrices is contracted starting from the vector, never as outer products.
 constexpr bool from_the_vector(int matrices) {
   std::array<short_list, 16> chain{list({0})};
   std::array<std::int64_t, 16> sizes{};

@@ -16,7 +16,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::dim& x = b.program.dims[std::size_t(y.get().dims[2])];
   return y.rank() == 4 && x.what == gs::dim::kind::linear && x.first_times == 1 && x.second_times == -1 && x.number == 1;
 }));
-// Taps of known extent and padding that makes up for them: the dim stays.
+// Taps of known extent, with padding that compensates for them, keep the dim.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol w = gs::slice(input(b, "PIO"), 0, 0, 3);
   return has_dims(gs::conv<"BXI,xIO->BXO">(input(b, "BXI"), w, {{.low = 1, .high = 1}}), "BXO");
@@ -31,7 +31,7 @@ static_assert(tracing::out_of_range("BX,x->BX", ".step", {-1},
                                     [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.step = -1}}); }));
 static_assert(tracing::out_of_range("BX,x->BX", ".dilation", {0},
                                     [](builder& b, auto&) { gs::conv<"BX,x->BX">(input(b, "BX"), input(b, "P"), {{.dilation = 0}}); }));
-// The column is that of the letter's second place in its operand.
+// The column of the letter's second occurrence in its operand.
 static_assert(tracing::problem_of([](builder& b, auto&) { gs::conv<"BX,xBB->BX">(input(b, "BX"), input(b, "PBB")); }).first == 5);
 static_assert(fails(fault::dims_differ, "BXI,xIO->BXO",
                     [](builder& b, auto&) { gs::conv<"BXI,xIO->BXO">(input(b, "BXI"), input(b, "PJO")); }));
@@ -48,7 +48,7 @@ static_assert(tracing::alike([](builder& b) { gs::conv<"BX,x->BX">(input(b, "BX"
                              [](builder& b) { gs::conv("BX,x->BX", input(b, "BX"), input(b, "P")); }));
 static_assert(fails(fault::malformed_equation, "BX,x=BX", [](builder& b, auto&) { gs::conv("BX,x=BX", input(b, "BX"), input(b, "P")); }));
 static_assert(fails(fault::operand_count, "BX->BX", [](builder& b, auto&) { gs::conv("BX->BX", input(b, "BX"), input(b, "P")); }));
-// Which dims have a window, and the factor of its taps.
+// The dims with a window, and the factor of its taps.
 static_assert([] {
   gs::diagnostic none;
   const gs::equation e = gs::parse_equation("bXYZ,xZzyY->bXY", none);

@@ -11,7 +11,7 @@ using mesh = gs::mesh<gs::axis<"x", 2>>;
 
 namespace {
 
-// y[b, n] from x[b, m] and c[n, m]. M is a sum; K in a second rule must not be sharded.
+// y[b, n] from x[b, m] and c[n, m]. M is a sum. In a second rule, K must not be sharded.
 struct distance {
   static constexpr std::string_view name = "distance", rule = "BM,NM->BN", sums = "M";
   static constexpr int flops = 3;
@@ -31,11 +31,11 @@ inline constexpr auto of_two = [](auto&, auto x, auto c) { return gs::custom<dis
 template <class X, class C>
 constexpr gs::plan_view plan_of = gs::program<of_two, mesh, in<"BM", X>, in<"NM", C>>::plan;
 
-// Batch and free indices: nothing is sent. The contracted one: a partial sum, completed once.
+// Batch and free indices: nothing is sent. The contracted index: a partial sum, completed once.
 static_assert(plan_of<P<"x", none>, P<none, none>>.collectives() == 0 && plan_of<P<none, none>, P<"x", none>>.collectives() == 0);
 static_assert(plan_of<P<none, "x">, P<none, "x">>.count(op::all_reduce) == 1 && plan_of<P<none, "x">, P<none, "x">>.collectives() == 1);
 
-// An index that must not be sharded: rows are moved, and sharded along B meanwhile.
+// An index that must not be sharded: rows are moved, and temporarily sharded along B.
 inline constexpr auto of_rows = [](auto&, auto x) { return gs::custom<sorted_rows>(x); };
 using rows = gs::program<of_rows, mesh, in<"BK", P<none, "x">>>;
 static_assert(rows::plan.count(op::all_to_all) + rows::plan.count(op::all_gather) >= 1);
@@ -49,7 +49,7 @@ static_assert([] {
 static_assert(gs::flops(plan_of<P<"x", none>, P<none, none>>,
                         plan_of<P<"x", none>, P<none, none>>.bind({{'B', 8}, {'M', 5}, {'N', 7}}, std::array{2})) == 3 * 4 * 5 * 7);
 
-// Gradients are its own, and those of none are refused.
+// Its own gradients are used. Without `gradient`, gradients are refused.
 inline constexpr auto trained = [](auto& m, auto x) {
   return gs::gradients(gs::sum(gs::custom<distance>(x, m.param("c", "NM", gs::init::zeros()))), std::array{x})[0];
 };

@@ -27,7 +27,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
          dim_at(b, few.row_dim).divisor == 2 && all.count.get().type == dtype::i32 && has_dims(all.overflow, "G") &&
          all.rows.rank() == 4 && all.count.rank() == 3 && has_dims(gs::combine_rows(few, few.rows), "GSM");
 }));
-// With a known number of experts, a token has at most as many rows in a group as this has experts.
+// With a known number of experts, a token has at most as many rows in a group as the group has experts.
 static_assert(tracing::holds([](builder& b, auto&) {
   b.options.known.set('E', 8);
   return dim_at(b, sent(b, 4).row_dim).number == 8 && dim_at(b, sent(b, 1).row_dim).number == 4;
@@ -36,7 +36,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::dim rows = dim_at(b, sent(b, 4, {.factor = 1.5, .minimum = 4, .multiple = 8}).row_dim);
   return rows.what == gs::dim::kind::rounded && rows.number == 4 && rows.divisor == 8;
 }));
-// Rows are given for all tokens and expert groups at once. Then token groups and expert groups may be sharded, and dims of the experts.
+// Rows are assigned for all tokens and expert groups at once. Afterwards token groups, expert groups and dims of the experts may be
+// sharded.
 static_assert(tracing::holds([](builder& b, auto& m) {
   const gs::expert_row_routing r = sent(b, 2);
   const symbol y = gs::grouped_product(r, r.rows, gs::expert_param(m, r, "w", "MF", gs::init::zeros()));
@@ -59,13 +60,13 @@ static_assert(fails(fault::dims_differ, "send_rows", [](builder& b, auto&) {
 }));
 static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {
   gs::gating_result r = gs::top_k_gating(input(b, "GSE"));
-  r.combine = input(b, "GSEC");  // of no gating
+  r.combine = input(b, "GSEC");  // not from a gating
   gs::send_rows(r, input(b, "GSM"), 2);
 }));
 static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // as many choices as experts
   gs::send_rows(gs::expert_choice_gating(input(b, "GSE")), input(b, "GSM"), 2);
 }));
-static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // likewise, if their number is known
+static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // the same with a known number of experts
   const symbol gates{&b, b.add_value(route::dims({b.bound_dim('G'), b.bound_dim('S'), b.fixed_dim(4)}), dtype::f32)};
   gs::send_rows(gs::expert_choice_gating(gates), input(b, "GSM"), 2);
 }));
@@ -88,7 +89,7 @@ static_assert(fails(fault::dims_differ, "grouped_product", [](builder& b, auto& 
   const gs::expert_row_routing r = sent(b, 2);
   gs::grouped_product(r, r.rows, gs::expert_param(m, r, "w", "FM", gs::init::zeros()));
 }));
-static_assert(fails(fault::dims_differ, "grouped_product", [](builder& b, auto& m) {  // of other groups
+static_assert(fails(fault::dims_differ, "grouped_product", [](builder& b, auto& m) {  // rows of other groups
   const gs::expert_row_routing r = sent(b, 2);
   gs::grouped_product(r, r.rows, gs::expert_param(m, sent(b, 4), "w", "MF", gs::init::zeros()));
 }));
@@ -99,7 +100,7 @@ static_assert(fails(fault::dims_differ, "add_to_rows", [](builder& b, auto& m) {
 static_assert(fails(fault::dims_differ, "combine_rows", [](builder& b, auto&) { gs::combine_rows(sent(b, 2), sent(b, 4).rows); }));
 static_assert(fails(fault::rank_mismatch, "combine_rows", [](builder& b, auto&) { gs::combine_rows(sent(b, 2), input(b, "GSM")); }));
 
-// Options of the layer that do not go together: the fault names both.
+// Options of the layer that conflict: the fault names both.
 constexpr bool conflict(std::string_view both, const gs::nn::moe_options& options) {
   return tracing::conflicts("moe", both, [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }

@@ -41,7 +41,7 @@ static_assert([] {
   return true;
 }());
 
-// A cache of keys: written in its memory, and nothing moves, whether its batch or its positions are sharded.
+// A cache of keys: updated in place, and nothing moves, with its batch or its positions sharded.
 template <class Spec, class Keys, dtype Stored>
 inline constexpr auto decode = [](auto& m, auto key, auto at) {
   auto cache = m.variable("cache", "BTM", Spec{}, gs::init::zeros(), Stored);

@@ -14,14 +14,14 @@ namespace {
 
 static_assert(gs::detail::parsed_equation<"GSM,ME->GSE">::value.count == 2);
 
-// The dims of the result are those of the letters, not the letters themselves.
+// The dims of the result are the dims behind the letters, not the letters themselves.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSM"), w = input(b, "ME");
   return has_dims(einsum<"GSM,ME->GSE">(x, w), "GSE") && has_dims(einsum<"abc,cd->dab">(x, w), "EGS") &&
          has_dims(einsum<"abc->cab">(x), "MGS") && has_dims(einsum<"abc,de->">(x, input(b, "KE")), "") &&
          has_dims(einsum<"abc,de->edcba">(x, w), "EMMSG");
 }));
-// The rule of the node: factors by appearance; what both have and the result lacks is contracted.
+// The rule of the node: factors in order of appearance. A factor of both operands that the result lacks is contracted.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"GSM,ME->GSE">(input(b, "GSM"), input(b, "ME"));
   const gs::node& n = b.program.nodes.back();
@@ -39,7 +39,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   right = right && (gs::full_precision(product, x, w), !rounds()) && (gs::sum(x), !rounds());
   return right && (product(x, w), rounds());
 }));
-// With bf16_products, tensors in bf16 are factors among floats, in einsums of many operands, too. Without, the error tells their number.
+// With bf16_products, tensors in bf16 may be multiplied with floats, also in einsums of many operands. Without it, the error has their
+// number.
 constexpr bool multiplies(bool bf16_products, dtype first, dtype second, dtype third, int refused = -1) {
   const gs::diagnostic p = tracing::problem_of([=](builder& b, auto&) {
     b.options.bf16_products = bf16_products;
@@ -53,12 +54,12 @@ static_assert(multiplies(true, dtype::f32, dtype::bf16, dtype::f32) && multiplie
 static_assert(multiplies(true, dtype::bf16, dtype::bf16, dtype::bf16) && multiplies(false, dtype::f32, dtype::f32, dtype::f32));
 static_assert(multiplies(false, dtype::bf16, dtype::f32, dtype::f32, 0) && multiplies(false, dtype::f32, dtype::bf16, dtype::f32, 1));
 static_assert(multiplies(false, dtype::f32, dtype::f32, dtype::bf16, 2) && multiplies(true, dtype::f32, dtype::f32, dtype::f16, 2));
-// One axis cannot shard two dims of a tensor, so the index of a diagonal is whole.
+// One axis cannot shard two dims of a tensor, so the index of a diagonal is not sharded.
 static_assert(tracing::holds([](builder& b, auto&) {
   einsum<"iji->ij">(input(b, "ABA"));
   return b.program.nodes.back().rule.is_blocked(0) && !b.program.nodes.back().rule.is_blocked(1);
 }));
-// The element type goes through.
+// The element type is preserved.
 static_assert(tracing::holds([](builder& b, auto&) {
   return einsum<"A,B->AB">(input(b, "A", dtype::f64), input(b, "B", dtype::f64)).get().type == dtype::f64;
 }));
@@ -88,7 +89,7 @@ static_assert([] {
          b.program.nodes.empty();
 }());
 
-// Sums and means: a mean divides by the extents of what was summed, bound when the program runs.
+// Sums and means: a mean divides by the summed extents, which are bound when the program runs.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GSE");
   if (!has_dims(gs::sum(x), "") || !has_dims(gs::sum<"abc->c">(x), "E") || b.program.nodes.size() != 2)
@@ -110,7 +111,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(y, "AD") && tracing::count(b.program, gs::op::einsum) == 2 && has_dims({&b, b.program.nodes[0].output()}, "AC");
 }));
 
-// numpy's forms: without an output, and with "...", which has the dims that operands have there.
+// numpy's forms: without an output, and with "...", which has the remaining dims of the operands.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = einsum<"...M,ME->...E">(input(b, "GSM"), input(b, "ME"));
   const gs::sharding_rule& r = b.program.nodes.back().rule;
@@ -131,18 +132,17 @@ static_assert(fails(fault::rank_mismatch, "...ab->...", [](builder& b, auto&) { 
 static_assert(fails(fault::equation_too_large, "...,abcdefgh->...", [](builder& b, auto&) {
   einsum("...,abcdefgh->...", {input(b, "ABCDEFGH"), input(b, "ABCDEFGH")});
 }));
-// Other verbs say what they keep.
+// Other verbs require an output.
 static_assert(fails(fault::malformed_equation, "ab", [](builder& b, auto&) { gs::sum<"ab">(input(b, "AB")); }));
 static_assert(fails(fault::ellipsis_of_einsum, "...a->...", [](builder& b, auto&) { gs::reduce_max<"...a->...">(input(b, "AB")); }));
-// Many operands, two at a time: none of the results has more dims than it needs.
+// Many operands, two at a time: no result has more dims than necessary.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::list<symbol> x(16, input(b, "A"));
   const symbol y = einsum("a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a->a", x);
   return has_dims(y, "A") && tracing::count(b.program, op::einsum) == 15;
 }));
 
-// The paper's dispatch and combine become index operations, whatever the order of the expert side; anything
-// else stays an einsum.
+// The paper's dispatch and combine become index operations, for any order of the expert side. Other einsums stay einsums.
 constexpr auto routed = [](builder& b) { return gs::top2_gating(input(b, "GSE")); };
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = routed(b);
@@ -156,7 +156,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = routed(b);
   const symbol x = input(b, "GSM"), t = input(b, "SGM");
   const std::size_t before = std::size_t(tracing::count(b.program, op::einsum));
-  einsum<"GSEC,GSM->EGM">(r.dispatch, x);    // sums the places
+  einsum<"GSEC,GSM->EGM">(r.dispatch, x);    // sums over the slots
   einsum<"GSEC,GSM->MGEC">(r.dispatch, x);   // model dim not last
   einsum<"GSEC,SGM->EGCM">(r.dispatch, t);   // tokens in another order
   einsum<"GSEC,GSM->GSECM">(r.dispatch, x);  // keeps the tokens
@@ -187,7 +187,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   einsum("ab->ba", {x});
   return b.program.nodes.back().place.line == before + 1;
 }));
-// What is wrong with it is a fault of the program.
+// A wrong equation is a fault of the program.
 static_assert([] {
   const gs::diagnostic p = tracing::problem_of([](builder& b, auto&) {
     const symbol y = einsum("ab;bc->ac", {input(b, "AB"), input(b, "BC")});
@@ -199,7 +199,7 @@ static_assert(fails(fault::operand_count, "ab->a", [](builder& b, auto&) { einsu
 static_assert(fails(fault::index_in_no_operand, "ab->c", [](builder& b, auto&) { gs::sum("ab->c", input(b, "AB")); }));
 static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::mean("ab->a", input(b, "ABC")); }));
 
-// A misspelt letter would make a product of two sums. Sums over different dims, or over two dims of one operand, are right.
+// A misspelt letter would give a product of two sums. Sums over different dims, or over two dims of one operand, are allowed.
 constexpr bool misspelt(std::string_view text, std::string_view both, std::string_view x, std::string_view y) {
   const gs::diagnostic p = tracing::problem_of([=](builder& b, auto&) { einsum(text, {input(b, x), input(b, y)}); });
   return p.what == fault::letters_of_one_dim && p.subject.view() == text && p.word.view() == both && p.line > 0;

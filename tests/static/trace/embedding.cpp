@@ -9,7 +9,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Rows, ids and the model dim may be sharded; the result lacks the rows.
+// Rows, ids and the model dim may be sharded. The result lacks the rows.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::gather(input(b, "VM"), input(b, "GBS", dtype::i32));
   const gs::sharding_rule& r = b.program.nodes.back().rule;

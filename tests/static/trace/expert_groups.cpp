@@ -13,11 +13,11 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// The expected number of groups: all experts in one group, one expert per group, and what the uniform distribution gives between.
+// The expected number of groups: all experts in one group, one expert per group, and the values of the uniform distribution in between.
 constexpr bool near(double a, double b) { return a - b < 1e-9 && b - a < 1e-9; }
 static_assert(near(gs::expected_expert_groups(32, 1, 8), 1) && near(gs::expected_expert_groups(8, 8, 3), 3));
 static_assert(near(gs::expected_expert_groups(4, 2, 2), 2 * (1 - 1.0 / 6)) && near(gs::expected_expert_groups(4, 2, 3), 2));
-// Numbers of groups or of choices that no experts have give NaN, which no capacity takes.
+// Impossible numbers of groups or choices give NaN, which no capacity accepts.
 constexpr bool is_nan(double x) { return x != x; }
 static_assert(is_nan(gs::expected_expert_groups(8, 0, 2)) && is_nan(gs::expected_expert_groups(8, 3, 2)));
 static_assert(is_nan(gs::expected_expert_groups(8, 2, 9)) && !is_nan(gs::expected_expert_groups(8, 2, 8)));
@@ -33,7 +33,7 @@ constexpr gs::expert_group_routing sent(builder& b, int groups, gs::capacity row
   return gs::send_to_expert_groups(gs::top_k_gating(input(b, "GSE"), {.k = 4}), input(b, "GSM"), groups, rows);
 }
 
-// A row for every token, or fewer. The inputs of the experts have the slots of the gating; the results are those of tokens.
+// A row for every token, or fewer. The inputs of the experts have the slots of the gating. The results belong to tokens.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::expert_group_routing all = sent(b, 2), few = sent(b, 4, {1.5}), more_than_all = sent(b, 2, {3});
   const gs::dim rows = b.program.dims[std::size_t(few.row_dim)], experts = b.program.dims[std::size_t(few.expert_dim)];
@@ -42,7 +42,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
          b.known_extent(few.group_dim) == 4 && experts.number == 1 && in.rank() == 5 && few.slot.get().type == dtype::i32 &&
          has_dims(gs::combine_from_groups(few, in), "GSM") && has_dims(few.overflow, "G");
 }));
-// Rows: groups of tokens may be sharded, and groups of experts where the rows are; slots are computed for all expert groups at once.
+// Rows: groups of tokens may be sharded, and groups of experts on the devices of the rows. Slots are computed for all expert groups at
+// once.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol in = gs::dispatch_in_groups(sent(b, 2));
   const gs::sharding_rule inner = b.program.nodes.back().rule;
@@ -71,7 +72,7 @@ static_assert(fails(fault::dims_differ, "send_to_expert_groups", [](builder& b, 
 }));
 static_assert(fails(fault::wrong_gating, "send_to_expert_groups", [](builder& b, auto&) {
   gs::gating_result r = gs::top_k_gating(input(b, "GSE"));
-  r.combine = input(b, "GSEC");  // of no gating
+  r.combine = input(b, "GSEC");  // not from a gating
   gs::send_to_expert_groups(r, input(b, "GSM"), 2);
 }));
 static_assert(fails(fault::wrong_gating, "send_to_expert_groups", [](builder& b, auto& m) {  // weights of replicas would differ

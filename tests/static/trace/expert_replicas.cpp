@@ -17,7 +17,7 @@ namespace {
 
 constexpr gs::init start = gs::init::fan_in("M");
 
-// The variable is replicated; weights and their optimizer state are marked by it, if they have its rows.
+// The variable is replicated. Weights and their optimizer state refer to it, if they have its rows.
 static_assert(tracing::holds([](builder& b, auto& m) {
   const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
   const symbol w = gs::replica_param(m, expert_of, "w", "RMF", P<"x", none, none>{}, start);
@@ -60,7 +60,7 @@ static_assert(fails(fault::rank_mismatch, "send_to_replicas", [](builder& b, aut
   gs::send_to_replicas(gs::top_k_gating(input(b, "GSE")), input(b, "RS", dtype::i32));
 }));
 
-// A layer with replicas has the all_to_alls of one without. Its gradients have one further all_reduce per weight.
+// A layer with replicas has the same all_to_alls as one without. Its gradients have one more all_reduce per weight.
 template <bool Replicas>
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
   const auto r = gs::nn::moe<"expert">(m, x, mask, {.slots = {4}, .replicas = Replicas});
@@ -74,7 +74,7 @@ using program = gs::program<step<Replicas>, gs::mesh<gs::axis<"expert">>, gs::in
 static_assert(program<true>::plan.count(op::all_to_all) == program<false>::plan.count(op::all_to_all));
 static_assert(program<true>::plan.count(op::all_reduce) == program<false>::plan.count(op::all_reduce) + 2);
 static_assert(program<true>::plan.collectives() == program<false>::plan.collectives() + 2);
-// So it is with a data axis beside: no device gathers the gradients of all experts.
+// The same with a data axis: no device gathers the gradients of all experts.
 template <bool Replicas>
 using on_two_axes = gs::program<step<Replicas>, gs::mesh<gs::axis<"data">, gs::axis<"expert">>,
                                 gs::in<"GSM", P<gs::axes<"data", "expert">, none, none>>, gs::in<"GS", P<gs::axes<"data", "expert">, none>>,

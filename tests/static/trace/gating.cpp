@@ -41,7 +41,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 
 static_assert(fails(fault::rank_mismatch, "top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "SE")); }));
-// Operands that are options have names, and the dim is that of the operand.
+// Operands in options have names, and errors have the dim of the operand.
 template <class F>
 constexpr bool differs(std::string_view verb, std::string_view operand, int dim, F f) {
   const gs::diagnostic d = tracing::problem_of(f);
@@ -57,7 +57,7 @@ static_assert(differs("top_k_gating", ".importance", 1, [](builder& b, auto&) {
 }));
 static_assert(fails(fault::rank_mismatch, "mask of top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "G")); }));
-// Options of second choices are refused where they have no effect.
+// Options of second choices are refused if they have no effect.
 constexpr bool refuses_second(std::string_view words, const gs::gating_options& o) {
   return tracing::conflicts("top_k_gating", words, [&](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), o); });
 }
@@ -66,7 +66,7 @@ static_assert(refuses_second(".second and .k other than 2", {.k = 1, .second = g
 static_assert(refuses_second(".threshold and .second that compares no weight", {.k = 2, .threshold = 0.25}));
 static_assert(refuses_second(".threshold and .second that compares no weight", {.second = gs::second_expert::sampled, .threshold = 0.25}));
 static_assert(!refuses_second(".threshold and .second that compares no weight", {.second = gs::second_expert::random, .threshold = 0.25}));
-// top_k_gating: k choices; as many slots as k times the tokens, unless the options say otherwise.
+// top_k_gating: k choices. By default k times as many slots as tokens.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 8});
   const gs::gating_result few = gs::top_k_gating(input(b, "GSE"), input(b, "GS"), {.k = 8, .slots = gs::capacity{1.5}});
@@ -76,7 +76,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(r.combine, "GSEC") && places.number == 8 && places.divisor == 1 && less.number == 3 && less.divisor == 2 &&
          b.known_extent(parts.slot.get().dims[2]) == 8 && b.known_extent(parts.weight.get().dims[2]) == 8;
 }));
-// A minimum and a multiple count after the factor, k included. Without them, no dim is added.
+// A minimum and a multiple apply after the factor, including k. Without them, no dim is added.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 4, .slots = {.factor = 0, .minimum = 6, .multiple = 8}});
   const gs::dim& places = b.program.dims[std::size_t(r.combine.get().dims[3])];
@@ -112,7 +112,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return n.inputs == 3 && gating_operand(n.attr, which::padding) == -1 && gating_operand(n.attr, which::scores) == 1 &&
          gating_operand(n.attr, which::importance) == 2 && gating_operand(n.attr, which::scores, 4) == 4;
 }));
-// Slots for all tokens; a choice of each expert.
+// Slots for all tokens; experts choose.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result all = gs::top_k_gating(input(b, "GSE"), {.slots = gs::capacity::unlimited()});
   const gs::gating_result r = gs::expert_choice_gating(input(b, "GSE"), input(b, "GS"));

@@ -31,7 +31,7 @@ inline constexpr auto square = [](auto&, auto x, auto w) {
 };
 using layers = gs::program<square, gs::mesh<gs::axis<"x">>, in<"BM", P<"x", none>>, in<"MM">>;
 static_assert(layers::plan.collectives() == 0 && layers::plan.count(op::einsum) == 4);
-// Many layers: the table of tensors grows while a layer is annotated as the first operand is.
+// Many layers: the table of tensors grows while a layer is annotated like the first operand.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{});
   return gs::repeat<40>(x, [](symbol s) { return s + s; }).get().layout == x.get().layout;
@@ -62,7 +62,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const auto [y, z] = gs::repeat(f, [](symbol u, symbol v) { return std::array{v, u}; }, x, x);
   return has_dims(gs::repeat(n, doubled, x), "AB") && has_dims(y, "AB") && has_dims(z, "AB") && b.program.while_loops == 2;
 }));
-// States that change places are not written over before they are read.
+// Swapped states are not overwritten before they are read.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = input(b, "A"), n = input(b, "");
   gs::while_loop([](symbol, symbol, symbol left) { return left; },
@@ -81,7 +81,7 @@ static_assert(tracing::wrong_type("while_loop", "condition", "c64", "f32, f64, i
   gs::while_loop([](symbol s) { return gs::sum(s); }, [](symbol s) { return s; }, input(b, "AB", gs::dtype::c64));
 }));
 static_assert(fails(fault::not_a_scalar, "repeat", [](builder& b, auto&) { gs::repeat(input(b, "A"), doubled, input(b, "AB")); }));
-// What went wrong before stays what went wrong.
+// An earlier fault remains the fault.
 static_assert(fails(fault::dims_differ, "repeat", [](builder& b, auto&) {
   const symbol x = gs::repeat<1>(input(b, "AB"), [](symbol s) { return gs::sum<"ab->b">(s); });
   const auto all = gs::repeat(input(b, ""), [](symbol u, symbol v) { return std::array{v, u}; }, b.nothing(), x);
@@ -115,7 +115,7 @@ inline constexpr auto unused = [](auto&, auto x, auto n) {
 using skipped = gs::program<unused, gs::mesh<gs::axis<"x">>, in<"B">, in<"">>;
 static_assert(skipped::plan.count(op::loop_begin) == 1 && skipped::plan.count(op::loop_end) == 1);
 
-// Gradients inside the body, and around a loop that no gradient flows through.
+// Gradients inside the body, and around a loop without gradient.
 inline constexpr auto descent = [](auto&, auto x, auto a, auto n) {
   const auto y = gs::repeat(
       n, [=](symbol s) { return s - 0.1 * gs::gradients(gs::sum((s - a) * (s - a)), std::array{s})[0]; }, x);
@@ -125,7 +125,7 @@ inline constexpr auto descent = [](auto&, auto x, auto a, auto n) {
 using descended = gs::program<descent, gs::mesh<gs::axis<"x">>, in<"B", P<"x">>, in<"B">, in<"">>;
 static_assert(descended::plan.count(op::loop_test) == 1);
 
-// strict: the body leaves its carried value in its sharding, if annotated.
+// strict: if annotated, the body may return its carried value in its sharding.
 inline constexpr auto said = [](auto&, auto x, auto n) {
   return gs::repeat(n, [](symbol s) { return gs::annotate<P<none, "x">>(s); }, x);
 };

@@ -15,7 +15,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// The dims of an operand of lower rank are found in their order, in one way.
+// The dims of an operand of lower rank are matched in their order, in exactly one way.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GBHTT");
   const auto lines_up = [&](std::string_view letters, std::initializer_list<int> factors) {
@@ -26,7 +26,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return lines_up("TT", {3, 4}) && lines_up("GBTT", {0, 1, 3, 4}) && lines_up("GB", {0, 1}) && lines_up("GH", {0, 2}) &&
          lines_up("", {}) && lines_up("GBHTT", {0, 1, 2, 3, 4});
 }));
-// A dim that occurs twice is matched by the dims around it.
+// A repeated dim is matched by the dims around it.
 static_assert(tracing::holds([](builder& b, auto&) {
   input(b, "THB") + input(b, "THTBT");
   return tracing::reads(b.program.nodes.back().rule.in[0], {0, 1, 3});
@@ -45,18 +45,18 @@ static_assert(is_ambiguous([](builder& b, auto&) { gs::equal(input(b, "GTT"), in
 static_assert(is_ambiguous([](builder& b, auto&) { gs::select(input(b, "TT"), input(b, "T"), input(b, "")); }, 1));
 static_assert(is_ambiguous(
     [](builder& b, auto&) { map<[](auto p, auto q, auto r) { return p * q + r; }>(input(b, "T"), input(b, ""), input(b, "TBT")); }, 0));
-// Dims of one number are one dim.
+// Dims of one fixed extent are one dim.
 static_assert(is_ambiguous([](builder& b, auto&) {
   const symbol square = gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 1, 0, 4);
   square + gs::slice(input(b, "A"), 0, 0, 4);
 }, 1));
-// A choice between the number and a constant of any type.
+// A selection between the number and a constant of any type.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB");
   const symbol y = map<[](auto v) { return v < 0 ? 0 : v; }>(x) + map<[](auto v) { return 0 < v ? v : 0.0f; }>(x);
   return has_dims(y + map<[](auto v) { return v <= 1.0 ? v : 1.0; }>(x), "AB");
 }));
-// A verb that calls another one is placed where it is called.
+// A verb that calls another one has the place of its call.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = input(b, "AB");
   const auto is_here = [&](symbol made) {
@@ -66,7 +66,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 // A dim of extent 1 is not repeated.
 static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) { input(b, "AB") + gs::expand_dims<0>(input(b, "B")); }));
-// Of two operands of one rank the first gives the order; the other must have it.
+// If two operands have one rank, the first determines the order. The other must have it.
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(input(b, "AB") * input(b, "AB"), "AB");
 }));
@@ -83,7 +83,7 @@ static_assert(tracing::wrong_type("map", 0, "i32", "f32, f64",
 static_assert(tracing::wrong_type("map", 1, "f64", "f32",
                                   [](builder& b, auto&) { input(b, "A") + input(b, "A", dtype::f64); }));
 
-// A partial sum may run through sums and differences, not through products.
+// A partial sum may pass through sums and differences, but not through products.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A");
   const auto linear = [&](symbol) { return b.program.nodes.back().attr.function->linear; };
@@ -94,7 +94,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   map<[](auto p, auto q, auto r, auto s, auto t) { return p * q + r * s - t; }>(x, x, x, x, x);
   return b.program.nodes.back().inputs == 5 && b.program.nodes.back().attr.function->arity == 5;
 }));
-// One function has one entry, so equal nodes can be told.
+// One function has one entry, so that equal nodes are recognized.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A");
   gs::relu(x);

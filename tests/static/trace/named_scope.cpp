@@ -7,7 +7,7 @@
 
 namespace gs = gshard;
 
-// Operations have the name of the innermost scope; behind a scope, that of the one around it.
+// Operations have the name of the innermost scope. After a scope, they have the name of the outer one.
 consteval bool names_operations() {
   gs::builder b;
   const gs::parameter_scope m(b);

@@ -10,7 +10,7 @@ using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-// Names are the path of the scopes.
+// Names contain the path of the scopes.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   m.scope("encoder").scope(0).scope("moe").param("wi", "EMH", init::zeros());
   m.scope(31).param("w", "M", init::zeros());
@@ -31,7 +31,7 @@ static_assert(fails(fault::duplicate_name, "s.w", [](builder&, const parameter_s
 }));
 static_assert(tracing::out_of_range("scope", "index", {-3},
                                     [](builder&, const parameter_scope& m) { m.scope(-3).param("w", "A", init::zeros()); }));
-// The second layout may be left out or be the same; another one is refused.
+// The second layout may be omitted or equal. Another one is refused.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   m.param("w", "AB", init::zeros());
   m.param("w", "AB", P<"x", none>{}, init::zeros());
@@ -50,7 +50,7 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
          b.program.parameters[0].trainable && i.what == gs::initializer::kind::normal && i.scale == 2 &&
          i.fan_in.size() == 2 && i.fan_in[0] == w.get().dims[0];
 }));
-// Without a spec a layout is left to propagation.
+// Without a spec, propagation chooses the layout.
 static_assert(tracing::holds([](builder&, const parameter_scope& m) {
   return m.param("w", "AB", init::zeros()).get().layout == gs::sharding::unconstrained(2);
 }));
@@ -82,8 +82,7 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                     .param("abcdefghijklmnopqrst", "A", init::zeros());
               }).what == fault::name_too_long);
 
-// The state of an optimizer: not trained, named after its parameter, sharded as it is, and further if its
-// gradient is.
+// The state of an optimizer: not trained, named after its parameter, sharded like it, and further if its gradient is.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.scope("s").param("w", "AB", P<"x", none>{}, init::normal(1)), v = m.state("adam.v.", w);
   const gs::parameter& p = b.program.parameters.back();
@@ -102,7 +101,7 @@ static_assert(tracing::problem_of([](builder&, const parameter_scope& m) {
                                        .param("weight", "A", init::zeros()));
               }).what == fault::name_too_long);
 
-// A variable is kept like a parameter, in any element type. No optimizer trains it, and it is no state of an optimizer.
+// A variable is stored like a parameter, in any element type. No optimizer trains it, and it is not optimizer state.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol v = m.scope("s").variable("v", "AB", P<"x", none>{}, init::constant(2));
   const symbol n = m.variable("n", "", init::zeros(), gs::dtype::i64);
@@ -122,7 +121,7 @@ static_assert(fails(fault::duplicate_name, "n", [](builder&, const parameter_sco
 static_assert(fails(fault::incomplete_output, "v", [](builder&, const parameter_scope& m) {
   m.variable("v", "A", P<none, gs::partial<"x">>{}, init::zeros());
 }));
-// A cache is a variable that checkpoints leave out: nothing has its name in another role.
+// A cache is a variable that checkpoints do not contain. No other tensor can have its name.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol c = m.scope("s").cache("c", "AB", P<"x", none>{}, init::zeros());
   const symbol n = m.cache("n", "", init::zeros(), gs::dtype::i64), v = m.variable("v", "A", init::zeros());
@@ -139,7 +138,7 @@ static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_sco
   m.cache("w", "A", init::zeros());
   m.param("w", "A", init::zeros());
 }));
-// An update is the value after the run; the variable itself stays the old one.
+// An update gives the value after the run. The variable itself keeps the old value.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol v = m.variable("v", "A", init::zeros()), next = v + input(b, "A");
   if (m.updated(v).id != v.id) return false;
@@ -162,7 +161,7 @@ static_assert(fails(fault::updated_twice, "v", [](builder& b, const parameter_sc
 static_assert(fails(fault::not_kept, "update", [](builder& b, const parameter_scope& m) { m.update(input(b, "A"), input(b, "A")); }));
 static_assert(fails(fault::not_kept, "updated", [](builder& b, const parameter_scope& m) { m.updated(input(b, "A")); }));
 
-// The terms that layers gave to `loss`, added up.
+// The sum of the terms that layers passed to `loss`.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol first = gs::sum(input(b, "A"));
   m.scope("s").loss(first);
@@ -182,7 +181,7 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
          b.program.nodes[b.program.nodes.size() - 2].attr.factor == 0.01;
 }));
 
-// Parameters in half precision: trainable; their state has the type of their gradient. Integers are no parameters.
+// Parameters in half precision are trainable. Their state has the type of their gradient. Integers cannot be parameters.
 static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
   const symbol w = m.param("w", "AB", P<"x", none>{}, init::zeros(), gs::dtype::bf16);
   if (w.get().type != gs::dtype::bf16 || !b.program.parameters[0].trainable || w.get().layout.dim_of(0) != 0) return false;

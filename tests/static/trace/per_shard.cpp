@@ -15,7 +15,7 @@ constexpr auto nothing_else = [](auto, auto) {};
 [[maybe_unused]] void one_function(int) {}
 [[maybe_unused]] void another_function(int) {}
 
-// Functions have names by which ranks compare them.
+// Ranks compare functions by their names.
 static_assert(gs::detail::text_of_function<nothing>() == gs::detail::text_of_function<nothing>());
 static_assert(gs::detail::text_of_function<nothing>() != gs::detail::text_of_function<nothing_else>());
 static_assert(gs::detail::text_of_function<&one_function>() != gs::detail::text_of_function<&another_function>());
@@ -29,7 +29,7 @@ static_assert(fails(fault::rank_mismatch, "per_shard", [](builder& b, auto&) {
   gs::per_shard<nothing, "A", P<none, none>>(input(b, "A", P<none>{}));
 }));
 
-// Operands and result have their declared shardings, whatever the shardings of other tensors.
+// Operands and result have their declared shardings, for any shardings of other tensors.
 inline constexpr auto model = [](auto&, auto x, auto y) {
   auto z = gs::per_shard<nothing_of_two, "BA", P<"x", none>>(gs::annotate<P<"x", none>>(x), gs::annotate<P<none, "x">>(y));
   return gs::relu(z);
@@ -37,7 +37,7 @@ inline constexpr auto model = [](auto&, auto x, auto y) {
 using program = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"AB", P<none, "x">>>;
 static_assert(program::plan.count(op::all_to_all) == 1 && program::plan.collectives() == 1 && program::plan.count(op::per_shard) == 1);
 
-// A declared sum is completed where it is needed.
+// A declared partial sum is completed where it is needed.
 inline constexpr auto summed = [](auto&, auto x) { return gs::per_shard<nothing, "B", P<none, partial<"x">>>(x); };
 using sum = gs::program<summed, gs::mesh<gs::axis<"x">>, in<"AB", P<"x", none>>>;
 static_assert(sum::plan.count(op::all_reduce) == 1 && sum::plan.collectives() == 1);

@@ -9,7 +9,7 @@ using tracing::has_dims, tracing::input;
 
 namespace {
 
-// Each has a key of its own; a rate of 0 is no operation.
+// Each has its own key. A rate of 0 adds no operation.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::dropout(x, 0.1), z = gs::dropout(y, 0.2);
   return has_dims(z, "AB") && b.program.nodes[0].attr.key != b.program.nodes[1].attr.key &&
@@ -22,7 +22,7 @@ static_assert([] {
   return gs::dropout(b.nothing(), 0.5).id < 0;
 }());
 
-// Random tensors: each with a key of its own, in the element type of the parameters.
+// Random tensors: each with its own key, in the element type of the parameters.
 static_assert(tracing::holds([](builder& b, auto& m) {
   const symbol u = gs::uniform<"AB">(m), n = gs::normal<"B">(m);
   const gs::node &first = b.program.nodes[0], &second = b.program.nodes[1];

@@ -12,7 +12,7 @@ using tracing::input;
 
 namespace {
 
-// A node that reads the operand of a broadcast is noted with the broadcast tensor; one that reads a tensor itself is not.
+// A node that reads the operand of a broadcast is recorded with the broadcast tensor. A node that reads the tensor itself is not.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "A"), y = input(b, "AB"), copies = gs::broadcast<"a,ab->ab">(x, y);
   static_cast<void>(y + y);
@@ -22,7 +22,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return none && b.bypasses.size() == 1 && noted.result == sum.id && noted.tensor == copies.id && noted.operand == 1 &&
          tracing::reads(noted.factors, {0, 1});
 }));
-// A split is noted with its dims.
+// A split is recorded with its dims.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::split_dim(x, 1, 2, 3);
   const gs::split_dims& split = b.splits.front();

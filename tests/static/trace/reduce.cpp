@@ -25,7 +25,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 static_assert(fails(fault::rank_mismatch, "abc->a", [](builder& b, auto&) { gs::argmax<"abc->a">(input(b, "GSE")); }));
 static_assert(fails(fault::rank_mismatch, "ab->a", [](builder& b, auto&) { gs::reduce_max<"ab->a">(input(b, "A")); }));
-// A letter that occurs twice is one dim: the reduction is over its diagonal.
+// A letter that occurs twice is one dim: the reduction is along the diagonal.
 static_assert(fails(fault::dims_differ, "aa->a", [](builder& b, auto&) { gs::reduce_max<"aa->a">(input(b, "AB")); }));
 static_assert(fails(fault::dims_differ, "aab->b", [](builder& b, auto&) { gs::logsumexp<"aab->b">(input(b, "ABA")); }));
 static_assert(fails(fault::dims_differ, "aab->b", [](builder& b, auto&) { gs::argmax<"aab->b">(input(b, "ABA")); }));
@@ -47,7 +47,7 @@ static_assert(tracing::alike(
       gs::reduce_max("abc->ca", x), gs::reduce_min("abc->ca", x), gs::reduce_prod("abc->", x);
       gs::argmax("abc->ca", x), gs::argmin("abc->ab", x), gs::logsumexp("abc->a", x);
     }));
-// Every reduction has the same names and forms: an equation, one that is known at run time, and none, for all dims.
+// Every reduction has the same names and forms: an equation, an equation at run time, and none for all dims.
 template <gs::reduction What>
 constexpr void all_forms(builder& b) {
   const symbol x = input(b, "GSE");

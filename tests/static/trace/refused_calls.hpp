@@ -8,7 +8,7 @@
 
 namespace refused_calls {
 
-/// True if f(m, x, u) compiles and finds no other fault, of a tensor x and the result u of a refused call.
+/// True if f(m, x, u) compiles and adds no other fault. x is a tensor, and u the result of a refused call.
 template <class F>
 constexpr bool passes(F f) {
   const auto what = tracing::problem_of([&](gshard::builder& b, auto& m) {

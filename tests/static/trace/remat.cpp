@@ -7,7 +7,7 @@
 
 namespace gs = gshard;
 
-// Operations have the number of the outermost scope around them; a scope that keeps everything is none.
+// Operations have the number of their outermost scope. A scope that keeps everything does not count.
 consteval bool numbers_operations() {
   gs::builder b;
   const gs::parameter_scope m(b);

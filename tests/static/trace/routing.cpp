@@ -15,7 +15,7 @@ static_assert(tracing::reads(route::mask, {route::group, route::token, route::ex
 static_assert(route::base().is_blocked(route::choice) && route::base().is_blocked(route::place) &&
               !route::base().is_blocked(route::expert));
 
-// A one-hot tensor remembers what it was made of; nothing else does.
+// Only a one-hot tensor remembers its operands.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"));
   const auto combine = gs::detail::one_hot_of(r.combine), dispatch = gs::detail::one_hot_of(r.dispatch);
@@ -24,8 +24,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
          !gs::detail::one_hot_of(input(b, "GSEC")).found;
 }));
 
-// The rules: an axis that shards experts makes combine a partial sum and leaves dispatch complete; one that
-// shards groups neither.
+// The rules: an axis that shards experts makes combine a partial sum and leaves dispatch complete. An axis that shards groups does neither.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top2_gating(input(b, "GSE"));
   const auto hot = gs::detail::one_hot_of(r.combine);

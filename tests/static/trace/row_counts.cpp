@@ -17,7 +17,7 @@ namespace {
 constexpr gs::expert_row_routing sent(builder& b) {
   return gs::send_rows(gs::top_k_gating(input(b, "GSE"), {.k = 2, .slots = gs::capacity::unlimited()}), input(b, "GSM"), 2);
 }
-/// True if it is known which rows of f(routing, weights) are in use: those that the routing counts.
+/// True if the used rows of f(routing, weights) are known to be those that the routing counts.
 template <class F>
 constexpr bool knows_rows(F f) {
   return tracing::holds([&](builder& b, auto& m) {
@@ -34,17 +34,17 @@ static_assert(knows_rows([](const auto& r, symbol w) {
   return gs::annotate<P<"x", "y", none, none>>(2.0 * gs::grouped_product(r, r.rows, w));
 }));
 static_assert(knows_rows([](const auto& r, symbol w) { return gs::cast<double>(r.rows + gs::grouped_product(r, r.rows, w)); }));
-// Zeros that become numbers, negative zeros, and other tensors.
-static_assert(!knows_rows([](const auto& r, symbol) { return gs::relu(r.rows); }));  // of any function but sums
+// Zeros that become other numbers, negative zeros, and other tensors.
+static_assert(!knows_rows([](const auto& r, symbol) { return gs::relu(r.rows); }));  // any function except sums
 static_assert(!knows_rows([](const auto& r, symbol) { return -1.0 * r.rows; }));
 static_assert(!knows_rows([](const auto& r, symbol w) { return r.rows - gs::grouped_product(r, r.rows, w); }));
 static_assert(!knows_rows([](const auto& r, symbol) { return 1.0 + r.rows; }));
 static_assert(!knows_rows([](const auto&, symbol w) { return w; }));
-// The state of a loop has other rows than its start.
+// The state of a loop may have other rows than its start.
 constexpr symbol trips(const gs::expert_row_routing& r) { return input(*r.rows.owner, "", gs::dtype::i32); }
 static_assert(!knows_rows([](const auto& r, symbol) { return gs::repeat(trips(r), [](symbol h) { return 1.0 + h; }, r.rows); }));
 static_assert(!knows_rows([](const auto& r, symbol) { return gs::repeat(trips(r), [](symbol h) { return 2.0 * h; }, r.rows); }));
-// Rows of two routings have no counts in common.
+// Rows of two routings share no counts.
 static_assert(!knows_rows([](const auto& r, symbol) { return r.rows + sent(*r.rows.owner).rows; }));
 
 constexpr gs::sharding layout(std::initializer_list<int> axis_of_dim) {
@@ -64,7 +64,7 @@ constexpr bool moves_whole_rows(std::uint32_t axes, std::initializer_list<int> f
 static_assert(moves_whole_rows(1, {-1, 0, -1, -1}, {0, -1, -1, -1}) && moves_whole_rows(1, {-1, 0, -1, 1}, {0, -1, -1, 1}));
 static_assert(!moves_whole_rows(1, {-1, 0, -1, -1}, {-1, -1, -1, -1}));      // a gather
 static_assert(!moves_whole_rows(1, {-1, 0, -1, -1}, {-1, -1, -1, 0}));       // parts of rows
-static_assert(!moves_whole_rows(3, {-1, 0, -1, 1}, {0, -1, -1, -1}));        // likewise
+static_assert(!moves_whole_rows(3, {-1, 0, -1, 1}, {0, -1, -1, -1}));        // also parts of rows
 static_assert(!moves_whole_rows(1, {-1, -1, 0, -1}, {0, -1, -1, -1}) && !moves_whole_rows(1, {-1, 0, -1}, {0, -1, -1}));
 static_assert(gs::detail::sharding_of_counts(layout({0, 1, -1, 2})).same_layout(layout({0, 1, -1})));
 

@@ -19,7 +19,7 @@ namespace {
 constexpr auto add = [](symbol, symbol s, symbol x) { return s + x; };
 constexpr auto doubled = [](symbol, symbol s) { return s + s; };
 
-// A tensor, or an array of them: the states, then the stacked outputs.
+// A tensor, or an array of tensors: the states, then the stacked outputs.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol xs = input(b, "TAB"), x = input(b, "AB", P<"x", none>{}), ids = input(b, "TA", gs::dtype::i32);
   const symbol y = gs::scan(add, x, xs);
@@ -36,7 +36,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(s, "AB") && has_dims(t, "AB") && has_dims(last, "AB") && has_dims(all, "#AB") && has_dims(gs::scan<0>(doubled, x), "AB");
 }));
 
-// What a scan refuses.
+// Scans that are refused.
 static_assert(fails(fault::dims_differ, "scan", [](builder& b, auto&) {
   gs::scan<2>([](symbol, symbol s) { return gs::sum<"ab->a">(s); }, input(b, "AB"));
 }));
@@ -62,7 +62,7 @@ static_assert(tracing::holds([](builder& b, auto& m) {
   return found;
 }));
 
-// The plan does not depend on the number of steps. What no result needs is not in it: neither outputs nor the states that a gradient reads.
+// The plan does not depend on the number of steps. Unused tensors are not in it, neither outputs nor states for a gradient.
 template <int Steps, bool Gradient>
 inline constexpr auto iterated = [](auto&, auto x, auto w) {
   const auto [y, unused] = gs::scan<Steps>([=](symbol, symbol s) { return std::tuple(gs::einsum<"bm,mn->bn">(s, w), s * s); }, x);
@@ -78,7 +78,7 @@ constexpr const gs::plan_view& plan = gs::program<iterated<Steps, Gradient>, mes
 constexpr const gs::plan_view &forward = plan<3, false>, &two = plan<2, true>, &thousand = plan<1000, true>;
 static_assert(forward.count(op::loop_begin) == 1 && forward.count(op::carry) == 4 && forward.collectives() == 0);
 static_assert(two.count(op::loop_begin) == 2 && two.steps.size() == thousand.steps.size());
-// Every step adds to the gradient of w on its device. The sum over devices is taken once, after the loop; that of stacked weights, too.
+// Every step adds to the gradient of w on its device. The sum over devices is taken once, after the loop, also for stacked weights.
 constexpr int collectives_in_loops(const gs::plan_view& plan) {
   int depth = 0, n = 0;
   for (const gs::node& s : plan.steps) {
@@ -96,11 +96,11 @@ inline constexpr auto over_layers = [](auto&, auto x, auto w) {
 template <class Weights>
 constexpr const gs::plan_view& stacked = gs::program<over_layers<Weights>, mesh, in<"BM", P<"x", none>>, in<"LMM", Weights>>::plan;
 static_assert(stacked<P<none, none, none>>.collectives() == 1 && collectives_in_loops(stacked<P<none, none, none>>) == 0);
-// Weights that are sharded where the batch is: each step gathers a layer, and scatters its gradient. No device holds all layers.
+// Weights that are sharded over the batch's axis: each step gathers a layer, and scatters its gradient. No device has all layers.
 static_assert(stacked<P<none, none, "x">>.count(op::reduce_scatter) == 1 && collectives_in_loops(stacked<P<none, none, "x">>) == 3);
 
-// Saved tensors are read, and not computed again. What the gradient does not read is not kept, nor what depends on the
-// step alone.
+// Saved tensors are read instead of computed again. Tensors that the gradient does not read, or that depend only on the step, are not
+// saved.
 template <gs::remat_policy Saved>
 inline constexpr auto two_layers = [](auto&, auto x, auto w) {
   const auto y = gs::scan<4>([=](symbol t, symbol s) {
@@ -123,7 +123,8 @@ constexpr int products(const gs::plan_view& plan) {
 }
 using gs::remat_policy;
 
-// What a step keeps, of a product and a sum: the body is a remat scope. Of nested scopes the outermost decides, and everything is no scope.
+// The tensors that a step saves for a product and a sum. The body is a remat scope. The outermost of nested scopes decides. `everything` is
+// no scope.
 constexpr std::size_t kept(remat_policy around, remat_policy saved, remat_policy inside) {
   builder b = tracing::on(tracing::mesh);
   const gs::parameter_scope m(b);
@@ -150,7 +151,7 @@ static_assert(products(saving<remat_policy::everything>) == 6 && rows_written(sa
 // A product in the gradient of w keeps its operand as a partial sum: devices sum once, after the loop.
 static_assert(saving<remat_policy::everything>.collectives() == 1 && collectives_in_loops(saving<remat_policy::everything>) == 0);
 
-// A second loop has the gradient, with the forward products again. Stacked inputs of unknown extent.
+// A second loop has the gradient, and repeats the forward products. Stacked inputs have an unknown extent.
 inline constexpr auto over_rows = [](auto& m, auto xs, auto rate) {
   const auto w = m.param("w", "MM", gs::init::zeros());
   const auto y = gs::scan([=](symbol, symbol s, symbol x) { return gs::einsum<"bm,mn->bn">(s, w) + x; }, gs::sum<"tbm->bm">(xs), xs);

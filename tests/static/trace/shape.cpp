@@ -20,7 +20,7 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "GBTM"), y = gs::merge_dims<1>(x);
   const gs::sharding_rule r = b.program.nodes.back().rule;
-  // Of what is merged the second dim is whole on a device; the others may be sharded.
+  // The second of two merged dims is not sharded. The others may be sharded.
   const bool rule = tracing::reads(r.in[0], {0, 1, 2, 3}) && tracing::reads(r.out[0], {0, 1, 3}) && r.blocked == 4;
   return has_dims(y, "G*M") && rule && has_dims(gs::split_dim<1>(y), "GBTM") &&
          gs::split_dim<1>(y).get().dims == x.get().dims;
@@ -36,7 +36,7 @@ static_assert(fails(fault::rank_mismatch, "split_dim",
                     [](builder& b, auto&) { gs::split_dim<2>(input(b, "AB")); }));
 static_assert(fails(fault::dims_differ, "split_dim",
                     [](builder& b, auto&) { gs::split_dim<0>(input(b, "AB")); }));
-// Eight dims are the most.
+// Eight dims are the maximum.
 static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) {
   const symbol pair = gs::merge_dims<0>(input(b, "AB"));
   gs::dim_list wide = input(b, "CDEFGHI").get().dims;
@@ -44,7 +44,7 @@ static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) {
   gs::split_dim<0>(symbol{&b, b.add_value(wide, gs::dtype::f32)});
 }));
 
-// Any dim is taken apart into two that are named, and dims of extent 1 come and go; the others may be sharded.
+// Any dim can be split into two named dims. Dims of extent 1 can be added and removed. The others may be sharded.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::split_dim<0>(input(b, "AB"), "CD");
   const gs::sharding_rule r = b.program.nodes.back().rule;
@@ -64,7 +64,7 @@ static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) {
 static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims<0>(input(b, "ABCDEFGH")); }));
 static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze<2>(input(b, "AB")); }));
 
-// Dims that are known at run time give the same nodes.
+// Dims that are given at run time give the same nodes.
 static_assert(tracing::alike(
     [](builder& b) {
       const symbol x = input(b, "ABC");
@@ -81,7 +81,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), 1); }));
 static_assert(fails(fault::rank_mismatch, "merge_dims", [](builder& b, auto&) { gs::merge_dims(input(b, "AB"), -1); }));
 static_assert(fails(fault::rank_mismatch, "split_dim", [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 2, 1, 1); }));
-// Extents that are known have the product that is split, letters and derived dims included.
+// Known extents must have the product of the split dim, for letters and derived dims as well.
 constexpr bool splits(std::int64_t first, std::int64_t second) {
   builder b;
   b.options.known = {{'A', 4}, {'B', 6}, {'C', 3}};
@@ -107,7 +107,8 @@ static_assert(fails(fault::dims_differ, "split_dim", [](builder& b, auto&) { gs:
 static_assert(fails(fault::rank_mismatch, "expand_dims", [](builder& b, auto&) { gs::expand_dims(input(b, "AB"), 3); }));
 static_assert(fails(fault::rank_mismatch, "squeeze", [](builder& b, auto&) { gs::squeeze(input(b, "AB"), -1); }));
 
-// Two dims are one by their extents, if one of them is no letter and the extents are known; or if one was split into the other's factors.
+// Two dims are equal by their extents, if one of them is no letter and the extents are known. They are also equal if one was split into the
+// factors of the other.
 constexpr bool matches(gs::dims known, auto make) {
   return tracing::holds([=](builder& b, auto&) {
     b.options.known = known;
@@ -126,7 +127,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   b.options.known = {{'K', 128}};
   return gs::conv<"BXI,xIO->BXO">(gs::merge_dims(gs::split_dim(input(b, "BXK"), 2, 32, 4), 2), input(b, "PKO")).rank() == 3;
 }));
-// Not by extents that are not known, nor two letters.
+// Not by unknown extents, and not two letters.
 static_assert(fails(fault::dims_differ, "bk,kn->bn", [](builder& b, auto&) {
   gs::einsum<"bk,kn->bn">(gs::merge_dims(input(b, "BST"), 1), input(b, "KN"));
 }));
@@ -138,7 +139,7 @@ static_assert(fails(fault::dims_do_not_broadcast, "map", [](builder& b, auto&) {
   b.options.known = {{'K', 5}};
   static_cast<void>(gs::merge_dims(gs::split_dim(input(b, "BL"), 1, 2, 2), 1) + input(b, "BK"));
 }));
-// A name comes first: [4,H] + [H] is not ambiguous if H is 4.
+// Names have priority: [4,H] + [H] is not ambiguous if H is 4.
 static_assert(tracing::holds([](builder& b, auto&) {
   b.options.known = {{'H', 4}};
   const symbol x = gs::split_dim(input(b, "KH"), 0, 2, 4), y = input(b, "H");
@@ -146,7 +147,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return tracing::reads(b.program.nodes.back().rule.in[1], {2});
 }));
 
-// rename_dims states that two dims are one.
+// rename_dims states that two dims are equal.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "BM"), y = gs::rename_dims<"_K">(x);
   return has_dims(y, "BK") && has_dims(gs::einsum<"bk,kn->bn">(y, input(b, "KN")), "BN") && has_dims(gs::rename_dims(x, "MB"), "MB") &&
@@ -159,7 +160,7 @@ static_assert(fails(fault::dims_differ, "rename_dims", [](builder& b, auto&) {
   gs::rename_dims<"BK">(input(b, "BM"));
 }));
 
-// Shardings that are known at run time give the same nodes, too.
+// Shardings that are given at run time also give the same nodes.
 constexpr gs::named_sharding named(int rank, std::string_view axis, int dim) {
   gs::named_sharding s;
   s.rank = rank;

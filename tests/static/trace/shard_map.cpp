@@ -9,7 +9,8 @@
 #include <initializer_list>
 #include <tuple>
 
-// What verbs on shards send: each its collective, with the bytes of a shard, and nothing else; entering and leaving nothing.
+// The communication of verbs on shards: each has its collective, with the bytes of a shard, and no other. Entering and leaving a region
+// sends nothing.
 namespace gs = gshard;
 using gs::any, gs::axes, gs::builder, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::plan_view, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
@@ -35,12 +36,12 @@ constexpr std::int64_t bytes(const plan_view& p, int x = 4, int y = 2) {
 }
 constexpr std::int64_t shard = 24 / 4 * 16 * 4;
 
-/// A region over "x" of [B@x, M] that leaves as it came.
+/// A region over "x" of [B@x, M] whose result has the input's layout.
 template <auto Body, class Spec = P<"x", none>>
 inline constexpr auto region = [](auto&, auto x) { return gs::per_shard<"x", Spec>(Body, x); };
 template <auto Model, class Mesh, class... Options>
 inline constexpr plan_view plan = gs::program<Model, Mesh, Options...>::plan;
-/// On a mesh and with a dim whose extents are known when the program is bound, and at compile time.
+/// On a mesh and with a dim whose extents are bound at run time, and at compile time.
 template <auto Model, class Spec, class... More>
 constexpr bool all_send(std::initializer_list<op> kinds, std::int64_t received) {
   constexpr plan_view late = plan<Model, line, in<"BM", Spec>, More...>, mesh_known = plan<Model, four, in<"BM", Spec>, More...>,
@@ -51,13 +52,13 @@ constexpr bool all_send(std::initializer_list<op> kinds, std::int64_t received) 
   return true;
 }
 
-// In and out, over the first dim, over another, and of what is not sharded.
+// In and out, over the first dim, over another one, and for a replicated tensor.
 constexpr auto nothing = [](auto x) { return x; };
 constexpr auto twice = [](auto x) { return x + x; };
 static_assert(all_send<region<nothing>, P<"x", none>>({}, 0) && all_send<region<twice>, P<"x", none>>({}, 0));
 static_assert(all_send<region<twice, P<none, "x">>, P<none, "x">>({}, 0));
 static_assert(all_send<region<twice, P<none, none>>, P<none, none>>({}, 0));
-// The dims come back as they were, so that the result goes with others.
+// The result has the original dims, so that it can be added to other tensors.
 inline constexpr auto added = [](auto&, auto x) { return x + gs::per_shard<"x", P<"x", none>>(twice, x); };
 static_assert(all_send<added, P<"x", none>>({}, 0));
 
@@ -88,7 +89,7 @@ static_assert(plan<all_verbs, one, in<"BM", P<"x", none>>>.collectives() == 0);
 // The communication of verbs on shards is explicit: a strict program may use them.
 static_assert(sends(plan<all_verbs, line, in<"BM", P<"x", none>>, gs::strict>, {op::collective_permute, op::all_to_all, op::all_reduce}));
 
-// What comes in whole is the same for all devices; the sum over the rows of all is one all_reduce.
+// A replicated operand is the same for all devices. The sum over the rows of all devices is one all_reduce.
 inline constexpr auto mean_row = [](auto&, auto x, auto w) {
   return gs::per_shard<"x", P<none>>([](auto t, auto v) { return gs::all_reduce<"x">(gs::einsum<"XbM,MH->XH">(t, v)); }, x, w);
 };
@@ -118,7 +119,7 @@ static_assert(sends(plan<of_one_dim, grid, in<"BM", P<axes<"x", "y">, none>>>, {
 static_assert(sends(plan<of_one_dim, grid_of_six, in<"BM", P<axes<"x", "y">, none>>>, {op::collective_permute}));
 static_assert(bytes(plan<of_one_dim, grid, in<"BM", P<axes<"x", "y">, none>>>) == shard / 2);
 
-// A kernel of the user's in the middle of a region.
+// A user's kernel in the middle of a region.
 constexpr auto kernel = [](auto, auto) {};
 inline constexpr auto with_kernel = [](auto t) {
   return gs::shift<"x">(gs::per_shard<kernel, P<"x", none, none>>(gs::annotate<P<"x", none, none>>(gs::shift<"x">(t, 1))), 1);
@@ -127,7 +128,7 @@ inline constexpr plan_view shifted_twice = plan<region<with_kernel>, line, in<"B
 static_assert(shifted_twice.count(op::collective_permute) == 2 && shifted_twice.collectives() == 2 &&
               shifted_twice.count(op::per_shard) == 1);
 
-// Gradients communicate the other way round, after what the results themselves need.
+// Gradients communicate in the opposite direction, after the communication of the results.
 template <auto Body, class Spec>
 inline constexpr auto gradient = [](auto&, auto x) {
   const symbol y = gs::per_shard<"x", Spec>(Body, x);
@@ -153,10 +154,10 @@ static_assert(all_send<gradient<[](auto x) { return gs::collective_permute<"x", 
 inline constexpr plan_view in_the_middle = plan<region<[](auto t) { return gs::collective_permute<"x", gs::device_pairs({{5, 9}})>(t); }>,
                                                 gs::mesh<gs::axis<"x", 24>>, in<"BM", P<"x", none>>>;
 static_assert(bytes(in_the_middle, 24) == 16 * 4);  // a row
-// Along another axis of the mesh than the one that is sharded inside.
+// Along another mesh axis than the sharded one.
 static_assert(sends(plan<region<[](auto t) { return gs::collective_permute<"x", gs::device_pairs({{0, 1}})>(t); }, P<"x", "y">>, grid,
                          in<"BM", P<"x", "y">>>, {op::collective_permute}));
-// Of what is gathered, every device uses another part: the gradient is summed and scattered at once.
+// Every device uses another part of a gathered tensor, so the gradient is summed and scattered at once.
 inline constexpr auto gathered = [](auto&, auto x, auto w) {
   const symbol y = gs::per_shard<"x", P<none, "x">>(
       [](auto t, auto v) { return gs::einsum<"BM,XMh->XBh">(gs::all_gather<"x">(t, 1), v); }, x, w);
@@ -165,7 +166,7 @@ inline constexpr auto gathered = [](auto&, auto x, auto w) {
 static_assert(sends(plan<gathered, line, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>>, {op::all_gather, op::reduce_scatter}));
 static_assert(sends(plan<gathered, four, in<"BM", P<"x", none>>, in<"MH", P<none, "x">>>, {op::all_gather, op::reduce_scatter}));
 
-// The dims of shards, and of what becomes of them.
+// The dims of shards, and of results computed from them.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB", P<"x", none>{}), y = input(b, "AB", P<none, "x">{});
   bool right = true;
@@ -202,7 +203,7 @@ constexpr auto permuted = [](builder& b, auto&) {
 static_assert(fails(fault::not_a_permutation, "collective_permute", permuted<gs::device_pairs({{0, 1}, {0, 2}})>));
 static_assert(fails(fault::not_a_permutation, "collective_permute", permuted<gs::device_pairs({{0, 1}, {1, 1}})>));
 static_assert(tracing::out_of_range("collective_permute over x", "source, target", {0, -1}, permuted<gs::device_pairs({{1, 0}, {0, -1}})>));
-// Which of two dims that count the devices is meant, nobody can tell.
+// It is ambiguous which of two device dims is meant.
 static_assert(fails(fault::device_dim_twice, "all_reduce", [](builder& b, auto&) {
   gs::per_shard<"x", P<"x">>([](auto t) { return gs::all_reduce<"x">(gs::einsum<"xa,yb->xyab">(t, t)); }, input(b, "A", P<"x">{}));
 }));

@@ -25,7 +25,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::dim& d = b.program.dims[std::size_t(y.get().dims[0])];
   return d.what == gs::dim::kind::linear && d.first_times == 2 && d.number == 2 && window_of_last(b, 0).dilation == 2;
 }));
-// What leaves the extent alone leaves the dim alone.
+// If the extent does not change, the dim does not change.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB");
   return has_dims(gs::pad(x, 0, 1, -1), "AB") && has_dims(gs::reverse(x, 1), "AB") && has_dims(gs::roll(x, 0, 7), "AB") &&
@@ -48,7 +48,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   }
   return true;
 }));
-// Several dims are read by one node. One dim alone gives the node of the verb for one dim.
+// One node reads several dims. For a single dim it is the node of the verb for one dim.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::slice(x, {{1, 2, 9, 3}, {0, 1, 5}});
   const bool reads = b.program.nodes.size() == 1 && window_of_last(b, 1).stride == 3 && window_of_last(b, 0).low == 1;
@@ -81,7 +81,7 @@ static_assert(tracing::out_of_range("slice", "start", {-1}, [](builder& b, auto&
 static_assert(tracing::out_of_range("slice", "stride", {0}, [](builder& b, auto&) { gs::slice(input(b, "AB"), 0, 1, 2, 0); }));
 static_assert(tracing::out_of_range("slice", "stop, extent of x", {5, 4},
                                     [](builder& b, auto&) { gs::slice(gs::slice(input(b, "AB"), 0, 0, 4), 0, 0, 5); }));
-// A number beyond int is told as the nearest one.
+// A number that does not fit into int is reported as the nearest int.
 static_assert(tracing::out_of_range("slice", "start", {std::numeric_limits<int>::max()}, [](builder& b, auto&) {
   gs::slice(input(b, "AB"), 0, std::int64_t(1) << 40, std::int64_t(1) << 41);
 }));

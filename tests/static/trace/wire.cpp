@@ -13,7 +13,7 @@ using tracing::fails, tracing::input;
 
 namespace {
 
-// It is a property of the tensor and of its second names, in both directions; numbers and graph stay the same.
+// It is a property of the tensor and its other names, in both directions. Numbers and graph do not change.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), named = gs::may_move(x);
   const std::size_t before = b.program.nodes.size();
@@ -21,13 +21,13 @@ static_assert(tracing::holds([](builder& b, auto&) {
   return y.id == named.id && b.program.nodes.size() == before && x.get().bf16_on_wire && gs::may_move(y).get().bf16_on_wire &&
          !(gs::here(x) + 1.0).get().bf16_on_wire;
 }));
-// An input in column-major order, too, which einsums read in place of the tensor in the model's order.
+// Also for an input in column-major order, which einsums read instead of the tensor in the model's order.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), reversed = gs::detail::emit_reversed(b, x, "x");
   gs::on_wire<gs::bfloat16>(reversed);
   return gs::einsum<"ba->ab">(reversed).id >= 0 && b.program.nodes.back().input(0) == x.id && x.get().bf16_on_wire;
 }));
-// So is that of the gradient.
+// The gradient has it as well.
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = gs::on_wire<gs::bfloat16>(input(b, "A")), z = input(b, "A");
   const auto d = gs::gradients(gs::sum(x * x * z), std::array{x, z});
@@ -42,7 +42,7 @@ constexpr std::int64_t bytes_of(const gs::plan_view& p) {
   return p.bytes_received(p.bind({{'A', 64}, {'B', 128}, {'C', 32}}, std::array{4}));
 }
 
-// y = x w: the gather of an operand, the sum of a contracted dim, and an exchange.
+// y = x w: the gather of an operand, the sum over a contracted dim, and an exchange.
 template <bool Rounds>
 constexpr auto send = [](auto x) {
   if constexpr (Rounds) return gs::on_wire<gs::bfloat16>(x);

@@ -7,8 +7,8 @@
 
 #include "refused_calls.hpp"
 
-// The result of a refused call that names no program goes through every verb, in every place, and a program that it meets fails with
-// the fault that has no sentence of its own. Wrong and right calls of all verbs: mustfail/wrong_calls.cpp.
+// The result of a refused call without a program passes through every verb, in every position. A program that reads it fails with a fault
+// without a sentence. Wrong and right calls of all verbs: mustfail/wrong_calls.cpp.
 namespace gs = gshard;
 using gs::P, gs::none, gs::symbol;
 using refused_calls::passes;

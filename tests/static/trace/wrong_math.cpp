@@ -7,7 +7,7 @@
 
 #include "../tracing.hpp"
 
-// Right calls are not taken for wrong ones (all of them: mustfail/wrong_math.cpp), and what a wrong call made is passed on.
+// Right calls are not refused as wrong ones (all of them: mustfail/wrong_math.cpp), and the result of a wrong call is passed on.
 namespace gs = gshard;
 using gs::builder, gs::symbol;
 using gs::detail::is_refused, gs::detail::refused_tensor;

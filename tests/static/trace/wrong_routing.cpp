@@ -5,7 +5,7 @@
 
 #include "refused_calls.hpp"
 
-// As in wrong_calls.cpp, for the verbs that route tokens to experts.
+// Like wrong_calls.cpp, for the verbs that route tokens to experts.
 namespace gs = gshard;
 using gs::P, gs::none, gs::symbol;
 using refused_calls::passes;

@@ -11,7 +11,7 @@ def paths(name):
 
 
 class InstalledConan(ConanFile):
-    options = {"without_mpi": [True, False]}  # Boost's
+    options = {"without_mpi": [True, False]}  # as in Boost's recipe
     default_options = {"without_mpi": False}
 
     def package_info(self):

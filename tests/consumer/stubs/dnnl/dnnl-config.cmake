@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# As the package config of a oneDNN that was built for GPUs.
+# The package config of a oneDNN that was built for GPUs.
 set(DNNL_CPU_THREADING_RUNTIME "OMP")
 set(DNNL_GPU_RUNTIME "OCL")
 if(DNNL_GPU_RUNTIME STREQUAL "OCL")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conformance.hpp"
 
-// Results of sort and top-k are two tensors, values and where they stood: theirs are counted for both too.
+// Results of sort and top-k are two tensors, values and indices. The traffic of the other partitioners is also counted for both.
 using namespace conformance;
 
 TEST_CASE("reduce: as XLA's SPMD partitioner") {

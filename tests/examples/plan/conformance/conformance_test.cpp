@@ -36,12 +36,12 @@ outcome outcome_of(const pl::plan_facts& f) {
   }
   for (const pl::step_facts& s : f.steps) {
     o.kinds += (o.kinds.empty() ? "" : " ") + s.called;
-    o.ours = o.ours + traffic{s.bytes > 0 ? 1 : 0, s.bytes};  // nobody waits where nothing is sent
+    o.ours = o.ours + traffic{s.bytes > 0 ? 1 : 0, s.bytes};  // a step without bytes has no start
   }
   return o;
 }
 
-/// Few enough devices and operations that a simulation takes no time.
+/// True for so few devices and operations that the simulation is fast.
 bool is_cheap(const pl::plan_facts& f) {
   const int devices = gs::device_count(pl::extents_of(f.mesh));
   return devices <= 64 && f.flops * devices < 1'000'000'000;

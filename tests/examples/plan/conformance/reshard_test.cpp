@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conformance.hpp"
 
-// Sub-axes of theirs are axes of their own here: their x of size 4, cut in 2 and 2, is our (x,xx).
+// Their sub-axes are separate axes here: their x of size 4, split into 2 and 2, is our (x,xx).
 using namespace conformance;
 
 TEST_CASE("reshard: as Shardy's reshard-to-collectives: slices and gathers") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Einsums of which our plan starts less often and theirs receives less, or the other way round: no plan does both. Tries all plans.
+// Einsums for which our plan has fewer starts and the other one fewer bytes, or vice versa: no plan has both. Tries all plans.
 #include "../requests.hpp"
 #include "conformance.hpp"
 
@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
-/// All plans of an einsum of two operands: they come, in one start together, to where any axes cut any factors; its sums are completed
-/// in place or scattered, some of each; and results move. Whatever holds copies may cut for nothing, before each step. Bytes are those
-/// of the busiest device, of a sum the fewest that any algorithm receives. So no plan of the planner's is cheaper than the best of these.
+/// All plans of an einsum of two operands. One start reshards both operands, so that any axes shard any factors. Sums are all-reduced or
+/// scattered, some of each. Then results move. Before each step, axes with copies may shard for free. Bytes are those of the busiest
+/// device. For a sum they are the fewest of any algorithm. Therefore no plan of the planner is cheaper than the best of these.
 class all_plans {
  public:
   all_plans(const std::string& equation, const pl::request& r) : mesh_(r.mesh.extents.begin(), r.mesh.extents.begin() + r.mesh.rank()) {
@@ -39,9 +39,9 @@ class all_plans {
     wanted_ = r.output->layout;
   }
 
-  /// Fewest bytes in at most so many starts (1 or 2).
+  /// The fewest bytes in at most this many starts (1 or 2).
   std::int64_t fewest(int starts) {
-    // What the operands cost to bring there, by how the result is then made.
+    // The least cost of resharding the operands, by the sharding of the computed result.
     std::map<std::string, made> ways;
     for (const gs::sharding& cuts : gshard::testing::all_shardings(int(letters_.size()), int(mesh_.size()), false)) {
       made m{layout_of(result_, cuts), 0, 0};
@@ -72,7 +72,7 @@ class all_plans {
     std::int64_t bytes = 0;
   };
   std::vector<int> mesh_;
-  std::string letters_;  // the result's first
+  std::string letters_;  // the letters of the result first
   std::vector<tensor> operands_;
   tensor result_;
   std::vector<gs::sharding> given_;
@@ -117,7 +117,7 @@ class all_plans {
       bytes[device] += 4 * (wanted - has);
     }
   }
-  /// Bytes to bring the result from one layout to another, and what its largest shard has.
+  /// The bytes to move the result from one layout to another, on the busiest device.
   std::int64_t lacking(const gs::sharding& from, const gs::sharding& to) const {
     std::vector<std::int64_t> bytes(devices(), 0);
     add_lacking(bytes, result_, from, to);
@@ -130,7 +130,7 @@ class all_plans {
     return n;
   }
 
-  /// Bytes from a result as it is made to the one that is wanted, or none.
+  /// The bytes from a computed result to the wanted one, or `none`.
   std::int64_t finish(const made& m, int starts) const {
     if (m.pending == 0) {
       const std::int64_t bytes = lacking(m.layout, wanted_);
@@ -146,7 +146,7 @@ class all_plans {
     }
     return best;
   }
-  /// The sums over some axes scattered, those over others made whole, then moved.
+  /// Scatters the sums over some axes, all-reduces the others, then moves the result.
   std::int64_t complete(const gs::sharding& from, std::uint32_t pending, int starts) const {
     std::int64_t best = none;
     extend(from, pending, [&](const gs::sharding& to, std::uint32_t scattered) {
@@ -159,7 +159,7 @@ class all_plans {
     });
     return best;
   }
-  /// Calls f(layout, axes) for all layouts in which some of these axes further cut dims, behind those that do.
+  /// Calls f(layout, axes) for all layouts in which some of these axes shard dims further, after the existing axes.
   template <class F>
   void extend(const gs::sharding& s, std::uint32_t axes, const F& f, std::uint32_t added = 0) const {
     f(s, added);
@@ -177,7 +177,7 @@ class all_plans {
 struct trade {
   std::string_view mesh, equation, a, b, result;
   traffic theirs, ours;
-  std::int64_t fewest = 0;  // in as many starts as ours or theirs, whichever has less; 0: as many as that one receives
+  std::int64_t fewest = 0;  // with the starts of ours or theirs, whichever has fewer; 0: the bytes of that one
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "conformance.hpp"
 
-// Halos of theirs are a permutation per side, of the rows that are exchanged.
+// Their halos are a permutation per side, with the bytes of the exchanged rows.
 using namespace conformance;
 
 TEST_CASE("pad: as XLA's SPMD partitioner") {

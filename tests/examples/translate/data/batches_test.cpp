@@ -12,7 +12,7 @@ namespace {
 
 using ids = std::vector<std::int32_t>;
 
-// Pairs that their first source id tells apart, of rising lengths.
+// Pairs with different first source ids, of ascending lengths.
 std::vector<tr::encoded_pair> numbered_pairs(int count) {
   std::vector<tr::encoded_pair> pairs;
   for (int i = 0; i < count; ++i) {

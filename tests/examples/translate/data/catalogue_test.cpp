@@ -18,7 +18,7 @@ bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A damaged file is read or refused with a text that names it; nothing else may happen.
+// A damaged file is either read, or refused with a text that names it.
 void read_or_refuse(const std::string& bytes) {
   const std::string error = fixture::error_of([&] { tr::parse_catalogue(bytes, "et.mo"); });
   CHECK((error.empty() || (mentions(error, "et.mo: ") && mentions(error, "--data DIR"))));
@@ -61,7 +61,7 @@ TEST_CASE("catalogue: every single changed bit, and random bytes, are read or re
   for (int i = 0; i < 20000; ++i) {
     std::string damaged = bytes;
     for (unsigned n = random() % 8 + 1; n > 0; --n) {
-      // Mostly in the header and the tables, where it matters.
+      // Mostly in the header and the tables, which matter most.
       const std::size_t at = random() % (random() % 4 == 0 ? bytes.size() : 92);
       damaged[at] = static_cast<char>(static_cast<unsigned char>(random()));
     }

@@ -19,7 +19,7 @@ namespace fixture {
 
 enum class byte_order { little, big };
 
-/// A .mo file of these messages behind the header entry that every catalogue has.
+/// A .mo file of these messages, after the header entry that every catalogue has.
 inline std::string catalogue(std::vector<translate::message> messages,
                              byte_order order = byte_order::little) {
   messages.insert(messages.begin(), {"", "Content-Type: text/plain; charset=UTF-8\n"});
@@ -47,7 +47,7 @@ inline std::string catalogue(std::vector<translate::message> messages,
   return head + tables + strings;
 }
 
-/// A directory that is gone when the test is over.
+/// A directory that is removed after the test.
 class directory {
  public:
   directory() {
@@ -89,7 +89,7 @@ inline std::vector<translate::pair> toy_corpus(int locales, int terms) {
   return corpus;
 }
 
-/// What the error of `run()` says; empty when there was none.
+/// The text of the error of `run()`; empty if there was none.
 template <class Run>
 std::string error_of(Run run) {
   try {

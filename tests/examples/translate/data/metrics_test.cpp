@@ -32,7 +32,7 @@ TEST_CASE("chrF: by hand") {
   CHECK(chrf_of("ab", "abcd") == doctest::Approx(100.0 * 5 * (5.0 / 12) / (4 + 5.0 / 12)));
   // Swapped, P = 5/12 and R = 1: recall weighs more.
   CHECK(chrf_of("abcd", "ab") == doctest::Approx(100.0 * 5 * (5.0 / 12) / (4 * 5.0 / 12 + 1)));
-  // An n-gram is matched as often as it occurs on both sides: "aaa" for "aa": P = (2/3 + 1/2) / 2, R = 1.
+  // An n-gram is matched at most as often as it occurs on both sides: "aaa" for "aa": P = (2/3 + 1/2) / 2, R = 1.
   CHECK(chrf_of("aaa", "aa") == doctest::Approx(100.0 * 5 * (7.0 / 12) / (4 * 7.0 / 12 + 1)));
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("chrF: white space of any kind does not count, characters are code poi
   CHECK(chrf_of("a\xe3\x80\x80\tb",
                 "a\xc2\xa0"
                 "b") == doctest::Approx(100));
-  // Both begin with the byte C3, which is no character in common.
+  // Both begin with the byte C3, which is no common character.
   CHECK(chrf_of("Å", "ß") == 0);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using trainer = std::function<std::unique_ptr<tr::vocabulary>(std::span<const tr::pair>)>;
 
-// The properties of every vocabulary, by each way to train one.
+// The properties of every vocabulary, for each way to train one.
 const std::vector<trainer> trainers = {
     [](std::span<const tr::pair> pairs) { return tr::train_character_vocabulary(pairs); },
     [](std::span<const tr::pair> pairs) { return tr::train_vocabulary(pairs, 200); }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which axes are within nodes.
+// The axes that are within nodes.
 #include <gshard/pass/cost/axis_order.hpp>
 
 #include <gshard/pass/program.hpp>

@@ -30,7 +30,7 @@ constexpr gs::sharding cut(int dim, std::initializer_list<int> axes) {
 static_assert(sizes(1, 1, 4, 3).devices(0b01) == 4 && sizes(1, 1, 4, 3).devices(0b11) == 12 &&
               sizes(1, 1, 4, 3).devices(0) == 1);
 
-// The largest shard: every cut rounds up.
+// The largest shard: every sharded dim rounds up.
 static_assert(gs::shard_elements(dims, gs::sharding::replicated(2), sizes(15, 7, 2, 2)) == 15 * 7);
 static_assert(gs::shard_elements(dims, cut(0, {0}), sizes(15, 7, 2, 2)) == 8 * 7);
 static_assert(gs::shard_elements(dims, cut(1, {0, 1}), sizes(15, 7, 2, 3)) == 15 * 2);
@@ -59,25 +59,25 @@ static_assert([] {
       return false;
   return true;
 }());
-// All but the own part; a large sum is a scatter of sums and a gather.
+// All except the device's own part. A large sum is a scatter of sums and a gather.
 static_assert(received(op::all_gather, 1, cut(0, {0}), whole, large()) == b / 8 * 7 &&
               received(op::all_gather, 2, cut(0, {0, 1}), cut(0, {0}), large()) == b / 8 - b / 32 &&
               received(op::all_to_all, 1, cut(0, {0}), cut(1, {0}), large()) == b / 8 / 8 * 7 &&
               received(op::reduce_scatter, 1, pending(whole, 1), cut(0, {0}), large()) == b / 8 * 7 &&
               received(op::all_reduce, 1, pending(whole, 1), whole, large()) == 2 * (b / 8 * 7));
-// The last axis of a dim goes to another: what stays is the part along both.
+// The last axis of a dim moves to another dim: the part along both stays.
 static_assert(received(op::all_to_all, 2, cut(0, {0, 1}), [] {
                 auto s = cut(0, {0});
                 s[1].push_back(1);
                 return s;
               }(), large()) == b / 32 - b / 32 / 4);
-// Nothing of the new shard is there already on the device that is worst off.
+// The device that receives most has no part of its new shard.
 static_assert(received(op::collective_permute, 3, cut(0, {0, 1}), cut(0, {1, 0}), large()) == b / 32 &&
               received(op::all_to_all, 3, cut(0, {0}), cut(0, {1}), large()) == b / 4);
 // A small sum is gathered.
 static_assert(received(op::all_reduce, 1, pending(whole, 1), whole, sizes(4, 4, 8, 1)) == 64 * 7);
 
-// What is not known yet is assumed: letters one extent, derived dims by their rule, axes one extent.
+// Unknown numbers are assumed: letters have one extent, derived dims follow their rule, axes have one extent.
 static_assert([] {
   std::array<gs::dim, 4> table{};
   table[0].letter = 'E';

@@ -71,7 +71,7 @@ static_assert(gs::seconds_of(matrices::plan, matrices::plan.steps[0], sizes(), w
 static_assert(gs::detail::seconds_of_memory(op::scale, 100, with_operations()) == 205);
 static_assert(gs::detail::seconds_of_memory(op::map, 0, with_operations()) == 0);
 static_assert(gs::detail::seconds_of_memory(op::softmax, 1, with_operations()) < 1e-29);
-// Inputs are where they are needed.
+// Inputs are on the devices that need them.
 static_assert(gs::price(matrices::plan, sizes(), with_operations()).communicate == 0);
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr gs::extents mesh(std::initializer_list<int> axes) {
 }
 constexpr std::uint32_t first = 1, second = 2, both = 3;
 
-/// The same from the closed form and from a list of nodes.
+/// Compares the closed form with the result from a list of nodes.
 constexpr gs::nodes_of_group on(std::uint32_t axes, const gs::extents& e, int node_devices) {
   const gs::nodes_of_group g = gs::group_on_nodes(axes, e, node_devices);
   std::array<int, 64> node{};
@@ -32,13 +32,13 @@ constexpr gs::nodes_of_group on(std::uint32_t axes, const gs::extents& e, int no
 static_assert(on(first, mesh({4, 4}), 4) == gs::nodes_of_group{4, 4, 12, 4});
 static_assert(on(second, mesh({4, 4}), 4) == gs::nodes_of_group{4, 1, 0, 0});
 static_assert(on(both, mesh({4, 4}), 4) == gs::nodes_of_group{16, 4, 16 * 12, 4});
-// Nodes of 2 divide the second axis; nodes of 8 hold two rows.
+// Nodes of 2 divide the second axis. Nodes of 8 have two rows.
 static_assert(on(second, mesh({4, 4}), 2) == gs::nodes_of_group{4, 2, 8, 2});
 static_assert(on(first, mesh({4, 4}), 8) == gs::nodes_of_group{4, 2, 8, 2});
 static_assert(on(both, mesh({2, 2}), 4).nodes == 1);
 static_assert(on(first, mesh({8}), 1) == gs::nodes_of_group{8, 8, 56, 8});
 
-// 4 members on 2 nodes. A sum of 120 bytes each: a node sends its sums of 60 bytes, and gets as many, twice.
+// 4 members on 2 nodes. A sum of 120 bytes each: a node sends its sums of 60 bytes and receives as many, twice.
 static_assert(gs::bytes_between_nodes(op::all_reduce, {4, 2, 8, 2}, 2 * 120 * 3 / 4) == 2 * 120);
 static_assert(gs::bytes_between_nodes(op::reduce_scatter, {4, 2, 8, 2}, 3 * 30) == 120);
 static_assert(gs::bytes_between_nodes(op::all_gather, {4, 2, 8, 2}, 3 * 30) == 120);
@@ -54,7 +54,7 @@ static_assert(cluster.seconds(op::all_gather, first, mesh({2, 2}), 1000) == 2 * 
 static_assert(cluster.seconds(op::all_gather, second, mesh({2, 2}), 1000) == 1000 / 100.);
 static_assert(cluster.seconds(op::all_gather, both, mesh({2, 2}), 3000) == 2000 / 10.);
 static_assert(cluster.bytes_between_nodes(op::all_gather, both, mesh({2, 2}), 3000) == 2000);
-// If both groups move the same data, a node receives these once, and its devices exchange halves.
+// If both groups move the same data, a node receives it once, and its devices exchange halves.
 static_assert(cluster.bytes_between_nodes(op::all_gather, first, mesh({2, 2}), 1000) == 2000);
 static_assert(cluster.bytes_between_nodes(op::all_gather, first, mesh({2, 2}), 1000, second) == 1000);
 static_assert(cluster.seconds(op::all_gather, first, mesh({2, 2}), 1000, second) == 1000 / 10.);
@@ -63,7 +63,7 @@ static_assert(gs::machine{.link_bytes = 1e9, .start = 1, .node_devices = 2, .nod
 static_assert(cluster.seconds(op::all_gather, second, mesh({2, 2}), 1000, first) == 1000 / 100.);
 static_assert(gs::machine{.link_bytes = 10, .start = 1}.seconds(op::all_gather, first, mesh({4}), 30) == 4);
 
-// Blocks of a tensor of two dims, and the elements that are in at least one of them.
+// Blocks of a tensor of two dims, and the number of elements in at least one of them.
 constexpr gs::detail::block_of_tensor block(gs::interval rows, gs::interval columns) { return {{rows, columns}}; }
 using blocks = gs::list<gs::detail::block_of_tensor>;
 static_assert(gs::detail::elements_in_any(blocks{block({2, 5}, {1, 3})}, 2) == 6);

@@ -12,12 +12,12 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// What an annotation alone reads is made as it says: scattered where it shall be sharded.
+// If only an annotation reads a tensor, it is made with that sharding: scattered if it is sharded.
 inline constexpr auto cut = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
 using scattered = gs::program<cut, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>;
 static_assert(scattered::plan.count(op::reduce_scatter) == 1 && scattered::plan.collectives() == 1);
 
-// What can go together starts once: where that makes a way no dearer in any respect, it is taken. Unless every move goes alone.
+// Moves that can be combined start once. If this makes a strategy no worse in any respect, it is chosen, unless moves may not be combined.
 template <class... More>
 using together = gs::program<cut, gs::mesh<gs::axis<"x", 4>>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::extent<'A', 8>,
                              gs::extent<'B', 4>, gs::extent<'C', 8>, More...>;

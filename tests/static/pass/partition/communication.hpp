@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <initializer_list>
 
-// What a plan communicates.
+// The communication of a plan.
 namespace communication {
 
 namespace gs = gshard;
 
-/// The collectives of a plan are these, in order.
+/// True if the collectives of a plan are these, in this order.
 constexpr bool sends(const gs::plan_view& p, std::initializer_list<gs::op> kinds) {
   std::size_t i = 0;
   for (const gs::node& s : p.steps)

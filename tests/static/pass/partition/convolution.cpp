@@ -19,12 +19,12 @@ static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
 static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 &&
               taps<20>::plan.collectives() == 2 && soundness::is_sound(taps<20>::plan));
 
-// Otherwise the smaller operand is resharded: here the second, to the elements of the first's blocks.
+// Otherwise the smaller operand is resharded: here the second one, to the elements of the first one's blocks.
 inline constexpr auto dilated = [](auto&, auto x, auto w) { return gs::conv<"BXI,BxO->XIO">(x, w, {{.low = 1, .step = 2}}); };
 template <int I, int O>
 using border = gs::program<dilated, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>,
                            gs::extent<'B', 64>, gs::extent<'X', 8>, gs::extent<'K', 4>, gs::extent<'I', I>, gs::extent<'O', O>>;
-/// Which operand of the convolution is held through a window: 1 the first, 2 the second.
+/// The number of the operand that the convolution reads through a window: 1 or 2.
 constexpr int fetched(const gs::plan_view& p) {
   int which = 0;
   for (const gs::node& n : p.steps)

@@ -16,7 +16,7 @@ using mesh = gs::mesh<gs::axis<"x">>;
 inline constexpr auto matmul = [](auto&, auto x, auto w) { return gs::einsum<"AB,BC->AC">(x, w); };
 inline constexpr auto scattered = [](auto&, auto x, auto w) { return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)); };
 
-// An operand that is too large to be whole on a device travels block by block; the bytes are those of the gather. By known extents alone.
+// An operand that is too large to be whole on a device is sent block by block, with the bytes of the gather. Only known extents count.
 template <std::int64_t Above>
 constexpr plan_view tall_plan = plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 4096>,
                                         gs::extent<'B', 32>, gs::extent<'C', 64>, gs::loop_above<Above>>;
@@ -33,7 +33,7 @@ static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<non
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, "x">>, gs::extent<'A', 1 << 20>,
                             gs::extent<'B', 1 << 14>, gs::extent<'C', 1 << 14>>,
                     {op::looped_einsum}));
-// The sums of a result that is wanted cut.
+// Partial sums of a result that should be sharded.
 inline constexpr auto scattered_on = [](auto&, auto x, auto w) {
   return gs::relu(gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w)));
 };
@@ -43,7 +43,7 @@ constexpr plan_view sums_plan =
 static_assert(sends(sums_plan<scattered>, {op::reduce_scatter}) && sends(sums_plan<scattered, gs::loop_above<0>>, {op::looped_einsum}));
 static_assert(sends(sums_plan<scattered_on, gs::loop_above<0>>, {op::looped_einsum}) &&
               gs::ring_carries_sum(sums_plan<scattered, gs::loop_above<0>>.steps[0]));
-// Not one that stays pending, or is wanted whole.
+// Not a sum that stays pending, or that should be replicated.
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>>, {op::all_reduce}));
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>, gs::pending_outputs>, {}));
 // A contracted index is gathered in a ring only if devices hold different parts of the result: replicas need equal bits.

@@ -13,17 +13,17 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// Rows on one device each, further sharded, merge without communication.
+// Rows on one device each, which are sharded further, merge without communication.
 inline constexpr auto merge_rows = [](auto&, auto x) { return gs::merge_dims<0>(x); };
 using rows = gs::program<merge_rows, gs::mesh<gs::axis<"x", 2>, gs::axis<"y">>, in<"AB", P<"x", "y">>, gs::extent<'A', 2>>;
 static_assert(rows::plan.collectives() == 0 && rows::plan.at(rows::plan.outputs[0].value).layout[0].size() == 2);
 
 inline constexpr auto merge = [](auto&, auto x) { return gs::merge_dims<1>(x); };
 static_assert(sends(plan_of<merge, mesh, in<"ABC", P<"x", none, none>>>, {}));
-// Blocks of the first dim are blocks of both where the extents divide; where they may not, borders are exchanged.
+// If the extents divide, blocks of the first dim are blocks of both. Otherwise borders are exchanged.
 static_assert(sends(plan_of<merge, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, "x", none>>, gs::extent<'B', 8>, gs::extent<'C', 3>>, {}));
 static_assert(sends(plan_of<merge, mesh, in<"ABC", P<none, "x", none>>>, {op::collective_permute}));
-// The layout that is wanted of the result cuts no rows where there is one alone.
+// The wanted layout of the result shards no rows if there is only one.
 inline constexpr auto merge_and_cut = [](auto&, auto x) { return gs::annotate<P<none, "x">>(gs::merge_dims<1>(x)); };
 static_assert(
     sends(plan_of<merge_and_cut, gs::mesh<gs::axis<"x", 4>>, in<"ABC", P<none, none, none>>, gs::extent<'B', 1>, gs::extent<'C', 8>>, {}));

@@ -12,8 +12,7 @@
 #include <string_view>
 #include <tuple>
 
-// Each operation moves what the paper's partitioner moves (arXiv 2006.16668 sections 3.3 and 5.3), and
-// nothing else.
+// Each operation moves the same data as the paper's partitioner (arXiv 2006.16668 sections 3.3 and 5.3), and nothing else.
 namespace gs = gshard;
 using gs::any, gs::axes, gs::in, gs::none, gs::op, gs::P, gs::partial, gs::plan_view;
 using communication::output_of, communication::plan_of, communication::sends;
@@ -34,12 +33,12 @@ inline constexpr auto add = [](auto&, auto x, auto y) { return x + y; };
 
 // --- Table 4 of the paper ---
 
-// Add(A,A->A), A cut: nothing.
+// Add(A,A->A), A sharded: nothing.
 static_assert(sends(plan_of<add, mesh, in<"AB", P<"x", none>>, in<"AB", P<"x", none>>>, {}));
-// Matmul(AB,BC->AC), B cut: a sum.
+// Matmul(AB,BC->AC), B sharded: a sum.
 using contracted = gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>;
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>, {op::all_reduce}));
-// A cut: nothing. C cut: nothing.
+// A sharded: nothing. C sharded: nothing.
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<"x", none>>, in<"BC", P<none, none>>>, {}));
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, none>>, in<"BC", P<none, "x">>>, {}));
 // A and C over the same devices: one operand is gathered, the smaller one.
@@ -57,12 +56,12 @@ static_assert(gathered(tall::plan) == tall::plan.inputs[1].value &&
               gathered(wide::plan) == wide::plan.inputs[0].value);
 // A and C over different axes: nothing.
 static_assert(sends(plan_of<matmul, mesh2, in<"AB", P<"x", none>>, in<"BC", P<none, "y">>>, {}));
-// Reduce(AB->A) and Reduce(AB->B), A cut.
+// Reduce(AB->A) and Reduce(AB->B), A sharded.
 inline constexpr auto sum_rows = [](auto&, auto x) { return gs::sum<"AB->A">(x); };
 inline constexpr auto sum_columns = [](auto&, auto x) { return gs::sum<"AB->B">(x); };
 static_assert(sends(plan_of<sum_rows, mesh, in<"AB", P<"x", none>>>, {}));
 static_assert(sends(plan_of<sum_columns, mesh, in<"AB", P<"x", none>>>, {op::all_reduce}));
-// Einsum(GSEC,GSM->EGCM), G cut, result wanted cut over E: an exchange.
+// Einsum(GSEC,GSM->EGCM), G sharded, result to be sharded over E: an exchange.
 inline constexpr auto dispatch = [](auto&, auto mask, auto x) {
   return gs::annotate<P<"x", none, none, none>>(gs::einsum<"GSEC,GSM->EGCM">(mask, x));
 };
@@ -77,24 +76,24 @@ static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GB
                     {}));
 using sliced = gs::program<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<none, none, none>>>;
 static_assert(sends(sliced::plan, {}) && sliced::plan.count(op::slice) == 1);
-// Operands cut in different dims: one is exchanged.
+// Operands sharded along different dims: one is exchanged.
 static_assert(sends(plan_of<batched, mesh, in<"GAB", P<"x", none, none>>, in<"GBC", P<none, none, "x">>>,
                     {op::all_to_all}));
-// Cut in the contracted dim on one side: the other is sliced.
+// Sharded along the contracted dim on one side: the other is sliced.
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<none, none>>>,
                     {op::all_reduce}));
-// A sum that is wanted cut is scattered, not made whole; one that is wanted in several places is made once.
+// A sum that should be sharded is scattered, not all-reduced.
 inline constexpr auto scattered = [](auto&, auto x, auto w) {
   return gs::annotate<P<"x", none>>(gs::einsum<"AB,BC->AC">(x, w));
 };
 static_assert(sends(plan_of<scattered, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>,
                     {op::reduce_scatter}));
-// Two axes, each with its own part: A over x, B over y.
+// Two axes, each with its own dim: A over x, B over y.
 static_assert(sends(plan_of<matmul, mesh2, in<"AB", P<"x", "y">>, in<"BC", P<"y", none>>>, {op::all_reduce}));
 
 // --- partial sums ---
 
-// They run through what is linear and are completed once, as late as that is smaller.
+// They pass through linear operations and are completed once, at the latest point before they grow.
 inline constexpr auto linear = [](auto&, auto x, auto w) {
   auto y = gs::einsum<"AB,BC->AC">(x, w);
   return gs::sum<"AC->A">(2.0 * y - gs::einsum<"CA->AC">(gs::einsum<"AB,BC->CA">(x, w)));
@@ -103,26 +102,26 @@ static_assert(sends(plan_of<linear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x"
 static_assert(input_of(gs::program<linear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>::plan,
                        op::all_reduce, 0)
                   .rank() == 1);
-// Not through a product with anything that is not constant, not through a nonlinear function.
+// But not through a product with a tensor that is not constant, nor through a nonlinear function.
 inline constexpr auto nonlinear = [](auto&, auto x, auto w) {
   auto y = gs::einsum<"AB,BC->AC">(x, w);
   return gs::sum(gs::relu(y));
 };
 static_assert(sends(plan_of<nonlinear, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>,
                     {op::all_reduce}));
-// A sum that somebody needs complete is completed for all, whoever asks first.
+// If one reader needs a complete sum, it is completed for all, in any order of readers.
 inline constexpr auto both = [](auto&, auto x, auto w) {
   auto y = gs::einsum<"AB,BC->AC">(x, w);
   return std::tuple{2.0 * y, gs::relu(y), y - gs::relu(y)};
 };
 static_assert(sends(plan_of<both, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>>, {op::all_reduce}));
-// Pending and complete cannot be added; the sum is completed first.
+// Partial and complete tensors cannot be added: the partial sum is completed first.
 static_assert(sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none>>>,
                     {op::all_reduce}));
 static_assert(
     sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none, partial<"x">>>>,
           {op::all_reduce}));
-// Outputs are complete unless keep_partial_outputs is set.
+// Outputs are complete, unless the program has pending_outputs.
 static_assert(
     sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::pending_outputs>, {}));
 static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>,
@@ -130,7 +129,7 @@ static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC
                   .layout.partial == 1);
 static_assert(output_of(contracted::plan).layout.partial == 0);
 
-// --- rows, diagonals, embeddings: only a dim that is needed whole is gathered, or its axes move to another dim ---
+// --- rows, diagonals, embeddings: only a dim that must be whole is gathered, or its axes move to another dim ---
 
 inline constexpr auto softmax = [](auto&, auto x) { return gs::softmax(x); };
 static_assert(sends(plan_of<softmax, mesh, in<"AB", P<"x", none>>>, {}));
@@ -158,7 +157,7 @@ static_assert(sends(plan_of<move_to<P<none, none>>, mesh, in<"AB", P<"x", none>>
 static_assert(sends(plan_of<move_to<P<"x", none>>, mesh, in<"AB", P<none, none>>>, {}));
 static_assert(sends(plan_of<move_to<P<none, axes<"x", "y">>>, mesh2, in<"AB", P<axes<"x", "y">, none>>>,
                     {op::all_to_all}));
-// --- what nobody reads is not computed ---
+// --- unused results are not computed ---
 
 inline constexpr auto dead = [](auto& m, auto x) {
   auto unused = gs::einsum<"AB,BC->AC">(x, m.param("w", "BC", gs::init::zeros()));
@@ -171,8 +170,7 @@ static_assert(plan_of<identity, mesh, in<"AB", P<none, "x">>>.steps.empty());
 
 // --- updates ---
 
-// A parameter that every device holds, with a gradient that is sharded: the state is sharded too, and only the
-// parameter is gathered.
+// A replicated parameter with a sharded gradient: the state is sharded as well, and only the parameter is gathered.
 inline constexpr auto sharded_state = [](auto& m, auto x, auto rate) {
   auto w = m.param("w", "AB", P<none, none>{}, gs::init::zeros());
   auto h = gs::annotate<P<none, "x">>(gs::einsum<"CA,AB->CB">(x, w));
@@ -185,7 +183,7 @@ static_assert(updated.at(updated.find("w")->value).layout.used() == 0 &&
 static_assert(
     updated.at(updated.find("w")->updated).layout.same_layout(updated.at(updated.find("w")->value).layout));
 
-// --- an annotation that changes nothing moves nothing; nor does its gradient ---
+// --- an annotation that changes nothing moves nothing, and neither does its gradient ---
 
 inline constexpr auto barrier = [](auto& m, auto x) {
   auto w = m.param("w", "AB", P<"x", none>{}, gs::init::zeros());
@@ -196,7 +194,7 @@ constexpr plan_view behind_barrier = plan_of<barrier, mesh2, in<"AB", P<"x", non
 static_assert(behind_barrier.collectives() == 0);
 static_assert(behind_barrier.at(behind_barrier.outputs[0].value).layout.used() == 1);
 
-// --- Megatron's layer: columns, then rows; one sum forward, one back, and those of the batch ---
+// --- Megatron's layer: columns, then rows; one sum forward, one backward, and the sums over the batch ---
 
 inline constexpr auto tensor_parallel = [](auto& m, auto x, auto rate) {
   auto w1 = m.param("w1", "MH", P<none, "y">{}, gs::init::zeros()),

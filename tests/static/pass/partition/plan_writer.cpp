@@ -12,7 +12,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"x">>;
 
-// A version that was made once is used again: one exchange for two readers.
+// A form that was made once is used again: one exchange for two readers.
 inline constexpr auto twice = [](auto&, auto x, auto y) {
   auto z = gs::annotate<P<none, "x">>(x);
   return gs::einsum<"AB,AB->">(z, y) + gs::einsum<"AB,AB->">(x, y);

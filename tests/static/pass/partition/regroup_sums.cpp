@@ -25,7 +25,7 @@ inline constexpr auto model = [](auto&, auto x, auto h, auto w, auto v) {
 template <auto Sum, class... Extents>
 using program = gs::program<model<Sum>, gs::mesh<gs::axis<"x", 4>>, in<"BM", P<none, none>>, in<"BH", P<none, "x">>, in<"HM", P<"x", none>>,
                             in<"HM", P<"x", none>>, Extents...>;
-/// The same with products that are large in H, so that their sums are smaller than what they read.
+/// The same with products that are large in H, so that their sums are smaller than their operands.
 template <auto Sum>
 using sized = program<Sum, gs::extent<'B', 64>, gs::extent<'M', 256>, gs::extent<'H', 4096>>;
 template <auto Sum>
@@ -39,11 +39,11 @@ static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (x - a) - b; }
 static_assert(sums_once<[](auto x, auto a, auto b, auto) { return b - (x - a); }>());
 static_assert(sums_once<[](auto x, auto a, auto b, auto) { return ((x + a) + x) - b; }>());
 static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (((x + a) - x) + b) + x - c; }>());
-static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (a + x) + (b + x); }>());  // the same with biases
+static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (a + x) + (b + x); }>());  // also with biases
 static_assert(sums_once<[](auto x, auto a, auto b, auto) { return (x - a) - (x - b); }>());
 static_assert(sums_once<[](auto x, auto a, auto b, auto c) { return (a + x) + ((x - b) + (c - x)); }>());
 
-/// So are products and quotients of partial sums, and parts of them.
+/// Products and quotients of partial sums, and parts of them, are regrouped as well.
 template <auto Sum>
 constexpr std::int64_t received() {
   constexpr gs::dims sizes{{'B', 64}, {'M', 256}, {'H', 4096}};
@@ -60,7 +60,7 @@ static_assert(received<[](auto x, auto a, auto b, auto) { return gs::dropout(a, 
 static_assert(received<[](auto, auto a, auto, auto) { return gs::pad(a, 1, 1, 1, 0, 2.0); }>() == one_sum);
 static_assert(received<[](auto x, auto a, auto, auto) { return x / a; }>() == one_sum);
 
-/// But a sum is completed before what makes it larger, and once for several readers.
+/// But a sum is completed before an operation that makes it larger, and once for several readers.
 static_assert(received<[](auto, auto a, auto, auto) { return gs::pad(a, 1, 128, 128); }>() == one_sum);
 static_assert(received<[](auto, auto a, auto b, auto) { return gs::pad(a, 1, 0, 128) + gs::pad(b, 1, 128, 0); }>() == one_sum * 3 / 2);
 static_assert(received<[](auto, auto a, auto b, auto) { return gs::pad(a, 1, 0, 512) + gs::pad(b, 1, 512, 0); }>() == 2 * one_sum);
@@ -74,7 +74,7 @@ static_assert(received<[](auto, auto a, auto, auto) {
   return part(0) + part(64) + part(128);
 }>() == one_sum);
 
-/// What travels as bf16 still does.
+/// Tensors that are sent as bf16 still are.
 static_assert(received<[](auto x, auto a, auto b, auto) { return (gs::on_wire<gs::bfloat16>(a) + x) + gs::on_wire<gs::bfloat16>(b); }>() == one_sum);
 static_assert(received<[](auto, auto a, auto, auto) { return gs::relu(gs::roll(gs::on_wire<gs::bfloat16>(a), 1, 1)); }>() == one_sum / 2);
 
@@ -82,7 +82,7 @@ static_assert(received<[](auto, auto a, auto, auto) { return gs::relu(gs::roll(g
 static_assert(received<[](auto, auto a, auto b, auto) { return gs::pad(a, 0, 0, 64) + gs::pad(b, 0, 64, 0); }>() == 2 * one_sum);
 static_assert(sized<[](auto, auto a, auto b, auto) { return gs::pad(a, 0, 0, 64) + gs::pad(b, 0, 64, 0); }>::plan.count(op::all_reduce) == 1);
 
-/// A loop does not complete in every iteration what is computed before it.
+/// A tensor from before a loop is not completed in every iteration.
 constexpr bool sums_before_loop() {
   using looping = sized<[](auto x, auto a, auto b, auto) {
     return gs::repeat(gs::cast(gs::sum(0.0 * x), gs::dtype::i32), [&](auto s) { return gs::relu((s + a) + (x + b)); }, 0.0 * x);
@@ -96,13 +96,13 @@ constexpr bool sums_before_loop() {
 }
 static_assert(sums_before_loop());
 
-/// A sum is added where its addends are there, so it is completed with others.
+/// A sum is placed where its addends are available, so that it is completed together with others.
 static_assert(sized<[](auto, auto a, auto b, auto c) {
   const auto p = gs::sum(a), q = gs::sum(b), t = gs::sum(gs::relu(c));
   return (p + t) + (q + t);
 }>::plan.collectives() == 1);
 
-/// A long chain of products takes no depth of the compiler.
+/// A long chain of products needs no recursion depth of the compiler.
 static_assert(received<[](auto x, auto a, auto b, auto) {
   gs::symbol y = a;
   const gs::symbol s = gs::sum(x);
@@ -110,7 +110,7 @@ static_assert(received<[](auto x, auto a, auto b, auto) {
   return gs::here(y) + b;
 }>() == one_sum);
 
-/// Other readers of an inner sum, or of the complete addend, leave the sums as they are.
+/// If an inner sum, or the complete addend, has other readers, the sums are not regrouped.
 static_assert(program<[](auto x, auto a, auto b, auto) { const auto t = x + a; return gs::relu(t) + (t + b); }>::plan.collectives() == 2);
 constexpr bool adds_complete(const gs::plan_view& plan) {  // no sum reads two partial sums
   for (const gs::node& n : plan.steps)
@@ -120,7 +120,7 @@ constexpr bool adds_complete(const gs::plan_view& plan) {  // no sum reads two p
 static_assert(adds_complete(program<[](auto x, auto a, auto b, auto) { return gs::relu(a) + ((x + a) + b); }>::plan));
 static_assert(adds_complete(program<[](auto x, auto a, auto b, auto) { return gs::relu(b) + ((x + a) + b); }>::plan));
 
-// Two sums that run one after the other are regrouped both.
+// Two sums that run one after the other are both regrouped.
 constexpr auto separate_sums = [](auto&, auto x, auto k, auto l, auto m, auto n) {
   constexpr auto part = [](auto of) { return gs::sum<"KBM->BM">(of); };
   return std::array{part(k) * x + part(l) * x, part(m) * x + part(n) * x};
@@ -130,7 +130,7 @@ using separate = gs::program<separate_sums, gs::mesh<gs::axis<"x", 4>>, in<"BM">
                              gs::extent<'M', 256>, gs::extent<'K', 8>>;
 static_assert(separate::plan.bytes_received(separate::plan.bind({}, {})) == 2 * one_sum);
 
-// No addend passes the update of a parameter: it may be that parameter, whose value before was meant.
+// No addend is moved across the update of a parameter: it may read the old value of this parameter.
 constexpr auto reads_before = [](auto& m, auto h, auto w, auto v, auto u, auto rate) {
   auto p = m.param("p", "BM", gs::init::zeros());
   auto before = p + gs::einsum<"BH,HM->BM">(h, w);

@@ -6,7 +6,7 @@
 #include <array>
 #include <tuple>
 
-// Plans in which a partial sum has several readers, against their closed forms.
+// Plans in which a partial sum has several readers, compared with closed forms.
 namespace gs = gshard;
 using gs::extent, gs::in, gs::none, gs::op, gs::P;
 
@@ -14,7 +14,7 @@ namespace {
 
 using mesh = gs::mesh<gs::axis<"model", 4>>;
 constexpr std::int64_t rows = 1024, width = 128;
-constexpr std::int64_t all_reduce = 2 * 3 * rows * width / 4 * 4;  // of [rows, width], over four devices
+constexpr std::int64_t all_reduce = 2 * 3 * rows * width / 4 * 4;  // bytes of [rows, width], over four devices
 
 /// Linear layers, sharded by columns and rows in turn, and the gradients of their weights.
 template <int Layers>
@@ -36,7 +36,7 @@ using trained = gs::program<layers<Layers>, mesh, in<"BH", P<none, none>>, exten
 template <int Layers>
 constexpr bool is_closed_form() {
   const auto e = trained<Layers>::plan.bind({{'B', rows}, {'H', width}}, std::array{4});
-  // One sum of activations between two layers, forward or backward; and the loss.
+  // One sum of activations between two layers, forward or backward, and the loss.
   const std::int64_t sums = Layers - 1, small = 1024;
   const double products = double(3 * Layers - 1) * 2 * rows * width * width / 4;
   return trained<Layers>::plan.bytes_received(e) <= sums * all_reduce + small && gs::flops(trained<Layers>::plan, e) == products &&
@@ -69,7 +69,8 @@ constexpr bool reads_complete_sum() {
 static_assert(reads_complete_sum<true>());
 static_assert(reads_complete_sum<false>());
 
-/// Attention with latent keys and values (MLA). The gradient of the latent is completed once, and that of `down` reads the complete one.
+/// Attention with latent keys and values (MLA). The gradient of the latent is completed once. The gradient of `down` reads the complete
+/// one.
 inline constexpr auto latent_attention = [](auto& m, auto x) {
   const auto wq = m.param("wq", "MNK", P<none, "model", none>{}, gs::init::fan_in("M")), down = m.param("down", "MR", gs::init::fan_in("M"));
   const auto uk = m.param("uk", "RNK", P<none, "model", none>{}, gs::init::fan_in("R"));
@@ -91,7 +92,7 @@ constexpr gs::dims latent_sizes{{'B', 8}, {'T', 128}, {'M', 512}, {'R', 64}, {'N
 static_assert(with_latent::plan.count(op::all_reduce) == 3 && with_latent::plan.collectives() == 3);
 static_assert(with_latent::plan.bytes_received(with_latent::plan.bind(latent_sizes, std::array{4})) == 6'684'672);
 
-// Partial sums of the same addends: these are completed once, if there are fewer of them.
+// Several partial sums of the same addends: if there are fewer addends, these are completed once.
 template <int Which>
 inline constexpr auto of_two_addends = [](auto&, auto k, auto l, auto r) {
   const auto p = gs::einsum<"cab->ab">(k), q = gs::einsum<"cab->ab">(l);

@@ -35,13 +35,13 @@ static_assert(has<gathered<combine_up_to<0>>>(op::all_gather, 2, 2));
 // A device receives 4 * 8 * 4 bytes of each.
 static_assert(has<gathered<combine_up_to<256>>>(op::all_gather, 1, 2) && has<gathered<combine_up_to<255>>>(op::all_gather, 2, 2));
 
-// Values and places.
+// Values and indices.
 inline constexpr auto best = [](auto&, auto x) { return gs::top_k(x, 2).values; };
 static_assert(has<gs::program<best, gs::mesh<gs::axis<"x">>, in<"AB", cut>>>(op::all_gather, 1, 2));
-// Elements of one size.
+// Only elements of equal size are combined.
 static_assert(has<gs::program<best, gs::mesh<gs::axis<"x">>, in<"AB", cut, double>>>(op::all_gather, 2, 2));
 
-// Moves of several kinds start as one step, which counts as one of each; so do its bytes.
+// Moves of several kinds start as one step, which counts once for each kind, with its bytes.
 inline constexpr auto mixed = [](auto&, auto x, auto y, auto z) {
   return std::tuple{gs::annotate<whole>(x), gs::annotate<cut>(y), gs::annotate<whole>(z)};
 };
@@ -58,7 +58,7 @@ constexpr bool counts(int collectives) {
 }
 static_assert(counts<mixed_moves<>>(1) && mixed_moves<>::plan.count(op::all_gather) == 1);
 static_assert(counts<mixed_moves<combine_up_to<0>>>(3) && mixed_moves<combine_up_to<0>>::plan.count(op::all_gather) == 2);
-// Without the exchange there is none.
+// Without the exchange there is no all_to_all.
 inline constexpr auto gathered_or_shifted = [](auto&, auto x, auto y) {
   return std::tuple{gs::annotate<whole>(x), gs::roll(y, 1, 1)};
 };
@@ -71,11 +71,11 @@ static_assert([] {
          shifts::plan.bytes_received(e) && shifts::plan.bytes_received(op::collective_permute, e) > 0;
 }());
 
-// A sum that needs another one waits for it.
+// A sum that depends on another sum waits for it.
 inline constexpr auto softmax = [](auto&, auto x) { return gs::softmax(x); };
 static_assert(has<gs::program<softmax, mesh, in<"AB", cut>>>(op::all_reduce, 2, 2));
 
-// Sums of gradients, as many as a step has room for; where extents are not known, nothing is computed between.
+// Sums of gradients are combined up to the limit of a step. With unknown extents, no computation is placed between them.
 inline constexpr auto train = [](auto& m, auto x, auto rate) {
   auto y = x;
   y = gs::relu(gs::einsum<"AM,MN->AN">(y, m.param("a", "MN", gs::init::fan_in("M"))));
@@ -94,7 +94,7 @@ static_assert(has<training<>>(op::all_reduce, 7, 7));
 static_assert(has<training<extent<'A', 8>, extent<'M', 8>, extent<'N', 8>>>(op::all_reduce, 2, 7));
 static_assert(has<training<extent<'A', 8>, extent<'M', 8>, extent<'N', 8>, combine_up_to<0>>>(op::all_reduce, 7, 7));
 
-// What makes the operand of a later move goes before the earlier one.
+// The producer of a later move's operand is placed before the earlier move.
 inline constexpr auto sums = [](auto&, auto x, auto y) { return std::tuple{gs::annotate<P<"y", none>>(x), gs::annotate<P<"y", none>>(y)}; };
 using two_axes = gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 3>>;
 using moved = gs::program<sums, two_axes, in<"AB", P<none, "x">>, in<"BC", P<none, "x">>>;

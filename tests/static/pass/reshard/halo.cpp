@@ -9,7 +9,7 @@ using gs::detail::bytes_lacking, gs::detail::held, gs::detail::lacks_nothing, gs
 
 namespace {
 
-// Dim 0 has `extent` elements, dim 1 `windows` positions of 3 taps that begin one before; one axis.
+// Dim 0 has `extent` elements. Dim 1 has `windows` positions of 3 taps that begin one element earlier. One axis.
 constexpr gs::extents sizes(std::int64_t extent, std::int64_t positions, int devices) {
   gs::extents e;
   e.dims = {extent, positions, 3};
@@ -38,7 +38,7 @@ static_assert(held(line(true), 0, windows, sizes(12, 12, 3), device(2)) == gs::i
 static_assert(bytes_lacking(line(false), line(true), windows, sizes(12, 12, 3)) == 2 * 4);
 static_assert(gs::shard_elements(line(true), windows, sizes(12, 12, 3)) == 6 &&
               gs::shard_elements(line(false), windows, sizes(12, 12, 3)) == 4);
-// A step that moves two tensors: what one device lacks of both.
+// A step that moves two tensors: the elements of both that one device lacks.
 constexpr std::int64_t received(int tensors, int devices) {
   const gs::value values[] = {line(false), line(true)};
   gs::node n;
@@ -52,7 +52,7 @@ constexpr std::int64_t received(int tensors, int devices) {
 }
 static_assert(received(1, 3) == 8 && received(1, 1) == 0 && received(2, 3) == 16);
 
-// Merged dims: blocks of the first are blocks of both where they are of one size.
+// Merged dims: if blocks have one size, blocks of the first dim are blocks of both.
 constexpr gs::window merged{.over = 1, .stride_dim = 2, .taps_dim = 2};
 constexpr bool same_blocks(std::int64_t first, int devices) {
   gs::short_list axis;
@@ -60,7 +60,7 @@ constexpr bool same_blocks(std::int64_t first, int devices) {
   return reads_its_block(merged, 0, axis, sizes(3 * first, first, devices));
 }
 static_assert(same_blocks(4, 2) && same_blocks(4, 4) && !same_blocks(5, 2) && !same_blocks(2, 4));
-// Not known: may not be.
+// With unknown extents: false.
 constexpr bool unknown() {
   gs::extents e = sizes(12, 4, 2);
   e.known_axes = 0;
@@ -70,7 +70,7 @@ constexpr bool unknown() {
 }
 static_assert(!unknown());
 
-// From whole to what a block's windows read: nothing is lacking, if all that is known.
+// From a replicated dim to the elements of a block's windows: nothing is lacking, if all extents are known.
 constexpr bool from_whole(const gs::extents& e) {
   gs::value whole = line(false);
   whole.layout = gs::sharding::replicated(1);
@@ -86,13 +86,13 @@ static_assert([] {
 // 4 positions of 3 taps, the first one before the start, read 5 elements.
 static_assert(reads_less(around, 0, sizes(12, 4, 1)) && !reads_less(around, 0, sizes(5, 4, 1)));
 
-// Cut by the taps: 3 of them from one before each of 10 positions, 2 on the first device.
+// Sharded by the taps: 3 taps, from one element before each of 10 positions. The first device has 2 taps.
 constexpr std::array<gs::window, 2> by_taps{gs::window{}, around.by_taps()};
 static_assert(held(line(true), 0, by_taps, sizes(12, 10, 2), device(0)) == gs::interval{0, 10});
 static_assert(held(line(true), 0, by_taps, sizes(12, 10, 2), device(1)) == gs::interval{1, 11});
 static_assert(held(line(true), 0, by_taps, sizes(12, 10, 4), device(3)) == gs::interval{});
 
-// Of more taps than positions, if both are known, the taps' factor.
+// If taps are known to outnumber positions, the factor of the taps.
 constexpr int factor(int taps_are, bool known) {
   gs::node n;
   n.kind = gs::op::convolution;

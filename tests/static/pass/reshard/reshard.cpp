@@ -15,8 +15,7 @@ using gs::move, gs::move_list, gs::op, gs::sharding;
 
 namespace {
 
-/// check(from, to) for all pairs between which one can move: nothing turns a complete tensor into a pending
-/// sum.
+/// check(from, to) for all pairs with a possible move: a complete tensor cannot become a partial sum.
 template <class Check>
 constexpr bool for_all_pairs(int rank, int axes, Check check) {
   const std::vector<sharding> all = gshard::testing::all_shardings(rank, axes, true);
@@ -43,7 +42,7 @@ constexpr move_list way(const sharding& from, const sharding& to, const gs::exte
   return gs::plan_reshard(matrix(from.rank), from, to, e);
 }
 
-/// The moves, one after the other, end at the goal; none is made where nothing is to be done.
+/// The moves end at the goal, one after the other. There is none if nothing has to move.
 constexpr bool arrives(const sharding& from, const sharding& to) {
   for (const std::uint32_t known : {0u, 3u}) {
     sharding now = from;
@@ -58,7 +57,7 @@ constexpr bool arrives(const sharding& from, const sharding& to) {
 }
 static_assert(for_all_pairs(1, 2, arrives) && for_all_pairs(2, 1, arrives) && for_all_pairs(2, 2, arrives));
 
-/// Nothing is gathered but what the goal has not cut, and no sum is made whole on devices that the goal cuts.
+/// No axis that shards the goal is gathered or all-reduced.
 static_assert(for_all_pairs(2, 2, [](const sharding& from, const sharding& to) {
   const move_list moves = way(from, to, sizes(8, 4));
   for (const move& m : moves)
@@ -69,13 +68,13 @@ static_assert(for_all_pairs(2, 2, [](const sharding& from, const sharding& to) {
 static_assert(for_all_pairs(3, 1, [](const sharding& from, const sharding& to) {
   return way(from, to, sizes(8, 1)).count == (from.same_layout(to) ? 0 : 1);
 }));
-/// Between complete layouts no device is sent what it has: the bytes of its new shard, less what it shares with its old one.
+/// Between complete layouts a device receives only missing elements: the bytes of its new shard minus the part in its old one.
 static_assert(for_all_pairs(2, 2, [](const sharding& from, const sharding& to) {
   const gs::extents e = sizes(8, 4);
   return from.partial || way(from, to, e).bytes <= gs::detail::bytes_lacking(matrix(2), from, to, e);
 }));
 
-// Some by name.
+// Some pairs by name.
 constexpr gs::mesh_shape mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>::shape;
 template <class Spec>
 constexpr sharding lies = [] {
@@ -101,21 +100,21 @@ static_assert(moves<P<none, none, partial<"x">>, P<none, none>>({op::all_reduce}
 static_assert(moves<P<none, none, partial<"x", "y">>, P<none, none>>({op::all_reduce}));
 static_assert(moves<P<none, none, partial<"x">>, P<none, "x">>({op::reduce_scatter}));
 static_assert(moves<P<none, none, partial<"x", "y">>, P<"y", "x">>({op::reduce_scatter}));
-// What is sharded first makes the sum smaller.
+// Slicing first makes the sum smaller.
 static_assert(moves<P<none, none, partial<"y">>, P<"y", "x">>({op::slice, op::reduce_scatter}));
 static_assert(moves<P<none, none, partial<"x">>, P<axes<"x", "y">, none>>({op::reduce_scatter}));
-// The other order of the axes of a dim: every device gets the shard of one other.
+// Another order of a dim's axes: every device gets the shard of one other device.
 static_assert(moves<P<axes<"x", "y">, none>, P<axes<"y", "x">, none>>({op::collective_permute}));
-// So it is with an axis for another if they are known to be equally long.
+// The same for one axis instead of another, if they are known to have equal extents.
 static_assert(moves<P<"x", none>, P<"y", none>>({op::all_to_all}) && moves<P<"x", "y">, P<"y", "x">>({op::all_to_all}));
 static_assert(moves<P<"x", none>, P<"y", none>>({op::collective_permute}, 3) &&
               moves<P<"x", "y">, P<"y", "x">>({op::collective_permute}, 3));
-// An axis leaves and another moves, in one exchange.
+// One axis is gathered and another one moves, in one exchange.
 static_assert(moves<P<"x", "y">, P<none, "x">>({op::all_to_all}));
-// A sum that may stay pending does.
+// A sum that may stay pending stays pending.
 static_assert(moves<P<"x", none, partial<"y">>, P<none, "x", partial<"y">>>({op::all_to_all}));
 
-// Devices that would all make the same sum share it where that is worth another start.
+// Devices that would all compute the same sum share the work if this is worth another start.
 static_assert(way(lies<P<none, none, partial<"x">>>, lies<P<none, none>>, sizes(8, 8, 1 << 20)).count == 3 &&
               way(lies<P<none, none, partial<"x">>>, lies<P<none, none>>, sizes(8, 8, 16)).count == 1);
 

@@ -61,7 +61,7 @@ static_assert([] {
   return true;
 }(), "small gathers stay where they are");
 
-// With no other step to overlap with, an exchange is synchronous, although aliases before and after it leave room.
+// Without another step to overlap with, an exchange is synchronous, although aliases before and after it leave room.
 constexpr auto lone_exchange = [](auto&, auto x) {
   return gs::expand_dims(gs::annotate<P<none, "data">>(gs::merge_dims(x, 1)), 0);
 };
@@ -73,7 +73,7 @@ static_assert([] {
   return p.of(op::all_to_all) == gs::async_interval{at, at + 1};
 }());
 
-// Gradients are summed while those of layers before are computed.
+// Gradients are summed while the gradients of earlier layers are computed.
 inline constexpr auto training_step = [](auto& m, auto x, auto rate) {
   gs::symbol y = x;
   for (int i = 0; i < 24; ++i) y = gs::relu(gs::einsum<"BM,MN->BN">(y, m.scope(i).param("w", "MM", gs::init::fan_in("M"))));
@@ -93,7 +93,7 @@ static_assert([] {
     for (int k = 0; k < n.inputs; ++k)
       if (trained::plan.at(n.input(k)).producer >= start) return false;
   }
-  int products = 0;  // while the first gradients are summed
+  int products = 0;  // products while the first gradients are summed
   const gs::async_interval first = p.of(op::all_reduce);
   for (std::int32_t i = first.start; i < first.finish; ++i) products += trained::plan.steps[std::size_t(i)].kind == op::einsum;
   return products >= 8;

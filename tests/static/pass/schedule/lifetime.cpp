@@ -28,8 +28,7 @@ constexpr gs::parameter updated(int v, int u) {
   return p;
 }
 
-// 0 input, 1 parameter; 2 = f(0, 1); 3 is 2 under another name; 4 = g(3, 2); 5 is 1 after its update by 4; 4
-// is the output.
+// 0 input, 1 parameter; 2 = f(0, 1); 3 is another name of 2; 4 = g(3, 2); 5 is 1 after its update by 4; 4 is the output.
 constexpr gs::list<lifetime> lives() {
   return gs::detail::lifetimes(gs::list<gs::value>(6),
                                {step(op::einsum, {0, 1}, {2}), step(op::reshape, {2}, {3}),
@@ -42,12 +41,11 @@ constexpr bool lives_are(int v, int root, int first, int last, bool persistent =
 }
 static_assert(lives_are(0, 0, -1, 0));
 static_assert(lives_are(1, 1, -1, 4, true));
-static_assert(lives_are(2, 2, 0, 2) && lives_are(3, 2, 0, 2));  // read under the other name last
+static_assert(lives_are(2, 2, 0, 2) && lives_are(3, 2, 0, 2));  // the last read uses the other name
 static_assert(lives_are(4, 4, 2, 4));                           // an output lives to the end
 static_assert(lives_are(5, 1, -1, 4, true));                    // written over the parameter
 
-// An output under another name keeps the storage alive, an alias of an alias too; what nobody reads ends
-// where it begins.
+// An output under another name keeps the storage alive, also through an alias of an alias. An unused value ends where it begins.
 static_assert([] {
   const auto l = gs::detail::lifetimes(
       gs::list<gs::value>(5),
@@ -74,7 +72,7 @@ static_assert(is_inside(with_variable({step(op::map, {1}, {2}), step(op::map, {2
 static_assert(is_inside(with_variable({step(op::map, {1, 0}, {3})})));                                  // written over its operand
 static_assert(is_inside(with_variable({step(op::map, {1, 0}, {3}), step(op::map, {3}, {4})}, {at(4)})));  // and read afterwards
 static_assert(with_variable({step(op::softmax, {1}, {2}), step(op::map, {2}, {3}), step(op::reshape, {3}, {4})})[4].root == 1);
-// Not if the old value is read later, or leaves the run; if the kernel does not write over it; or if a later step may fail.
+// Not if the old value is read later, or is an output; if the kernel does not compute in place; or if a later step may fail.
 static_assert(!is_inside(with_variable({step(op::map, {1, 0}, {3}), step(op::map, {1}, {4})})));
 static_assert(!is_inside(with_variable({step(op::map, {1, 0}, {3})}, {at(1)})));
 static_assert(!is_inside(with_variable({step(op::einsum, {1, 0}, {3})})));

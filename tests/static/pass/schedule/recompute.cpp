@@ -37,7 +37,7 @@ constexpr int repeated(const gs::plan_view& p, op kind = op::count_) {
   for (const gs::node& s : p.steps) n += s.place.recomputed && (kind == op::count_ || performs(s, kind));
   return n;
 }
-/// Each value is made before it is read, by the step that is noted as its producer.
+/// True if each value is computed before it is read, by the step that is recorded as its producer.
 constexpr bool in_order(const gs::plan_view& p) {
   gs::list<char> made(p.values.size(), 0);
   for (const gs::port& q : p.inputs) made[std::size_t(q.value)] = 1;
@@ -53,8 +53,8 @@ constexpr bool in_order(const gs::plan_view& p) {
   }
   return true;
 }
-/// A tensor that is made in a scope and not read after it is in memory in the forward pass or in the backward pass, not from one to the
-/// other.
+/// The number of tensors that stay in memory from the forward to the backward pass. A tensor of a scope that is not read after it is in
+/// memory in only one of both.
 constexpr int kept_for_gradient(const gs::plan_view& p) {
   std::int32_t backward = 0;
   while (!p.steps[std::size_t(backward)].place.gradient) ++backward;
@@ -65,7 +65,7 @@ constexpr int kept_for_gradient(const gs::plan_view& p) {
   }
   return n;
 }
-/// Steps that read a parameter after it was overwritten.
+/// The number of reads of a parameter after it was overwritten.
 constexpr int late_reads(const gs::plan_view& p) {
   gs::list<char> overwritten(p.values.size(), 0);
   int n = 0;
@@ -78,11 +78,11 @@ constexpr int late_reads(const gs::plan_view& p) {
 
 }  // namespace
 
-// Without scopes nothing runs again. With them, of each layer what its gradient reads does, and only the inputs of layers are kept.
+// Without scopes nothing runs again. With scopes, only the inputs of layers are kept, and each gradient recomputes what it reads.
 static_assert(repeated(plan_with<remat_policy::everything>::plan) == 0);
 static_assert(repeated(plan_with<remat_policy::nothing>::plan, op::layer_norm) == 3 &&
               repeated(plan_with<remat_policy::nothing>::plan, op::einsum) == 3);
-static_assert(repeated(plan_with<remat_policy::nothing>::plan, op::dropout) == 0);  // its gradient reads its random numbers alone
+static_assert(repeated(plan_with<remat_policy::nothing>::plan, op::dropout) == 0);  // its gradient reads only its random numbers
 static_assert(in_order(plan_with<remat_policy::nothing>::plan) && late_reads(plan_with<remat_policy::nothing>::plan) == 0);
 static_assert(kept_for_gradient(plan_with<remat_policy::nothing>::plan) < kept_for_gradient(plan_with<remat_policy::products>::plan));
 static_assert(kept_for_gradient(plan_with<remat_policy::products>::plan) < kept_for_gradient(plan_with<remat_policy::everything>::plan));
@@ -94,13 +94,13 @@ static_assert(repeated(with_sums<remat_policy::collectives>::plan, op::all_reduc
               repeated(with_sums<remat_policy::collectives>::plan) > 0);
 static_assert(in_order(with_sums<remat_policy::nothing>::plan) && late_reads(with_sums<remat_policy::nothing>::plan) == 0);
 
-// Plans differ in what is repeated alone.
+// Plans differ only in the repeated steps.
 static_assert(int(plan_with<remat_policy::nothing>::plan.steps.size()) - repeated(plan_with<remat_policy::nothing>::plan) ==
               int(plan_with<remat_policy::everything>::plan.steps.size()));
 
 namespace {
 
-// The second product is read after its scope, so it stays. The gradient of w needs the first again, before w is updated.
+// The second product is read after its scope, so it is kept. The gradient of w needs the first one again, before w is updated.
 constexpr auto read_later = [](auto& m, auto x, auto rate) {
   const auto w = m.param("w", "MN", gs::init::zeros()), v = m.param("v", "NM", gs::init::zeros());
   gs::symbol first, second;
@@ -113,7 +113,7 @@ constexpr auto read_later = [](auto& m, auto x, auto rate) {
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-// Loops stay as they are, in a scope or around what reads it.
+// Loops are not recomputed, neither in a scope nor around its readers.
 constexpr auto with_loop = [](auto& m, auto x, auto rate) {
   const gs::remat recomputed(m);
   const auto w = m.param("w", "M", gs::init::zeros());
@@ -129,7 +129,7 @@ static_assert(repeated(planned<read_later>::plan, op::einsum) == 1 && late_reads
 static_assert(in_order(planned<read_later>::plan));
 static_assert(repeated(planned<with_loop>::plan, op::carry) == 0 && in_order(planned<with_loop>::plan));
 
-// A forward pass alone has nothing to run again.
+// A forward pass alone repeats nothing.
 static_assert(repeated(gs::program<[](auto& m, auto x) {
                 const gs::remat recomputed(m);
                 return gs::relu(x) * x;

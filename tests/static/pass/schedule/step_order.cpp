@@ -10,7 +10,7 @@ using gs::op;
 
 namespace {
 
-/// Steps as a partitioner might write them. Value 0 is an input, value 1 a parameter.
+/// Steps as from a partitioner. Value 0 is an input, value 1 a parameter.
 struct draft {
   gs::list<gs::value> values = gs::list<gs::value>(2);
   gs::list<gs::node> steps;
@@ -44,7 +44,7 @@ struct draft {
   }
 };
 
-// Steps come in the order of their positions, unless one reads a later one.
+// Steps are sorted by their positions, unless one reads a later one.
 constexpr draft by_position() {
   draft d;
   const int third = d.add(op::map, {0}, 3), first = d.add(op::map, {0}, 1), fourth = d.add(op::map, {first}, 4);
@@ -54,7 +54,7 @@ constexpr draft by_position() {
 }
 static_assert(by_position().order() == std::array{1, 4, 2, 3, 5});
 
-// Steps that nothing reads are left out, and values are numbered anew.
+// Unused steps are left out, and values are renumbered.
 constexpr draft with_unread() {
   draft d;
   d.add(op::map, {0}, 1);
@@ -71,7 +71,7 @@ constexpr bool removes_unread() {
 }
 static_assert(removes_unread());
 
-// An update of a parameter comes after all that read it, also through a view.
+// An update of a parameter is placed after all of its readers, also through a view.
 constexpr draft with_update() {
   draft d;
   const int view = d.add(op::reshape, {1}, 1), read = d.add(op::map, {view}, 4), next = d.add(op::adam, {1, 0}, 2);

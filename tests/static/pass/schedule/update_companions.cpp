@@ -29,14 +29,14 @@ struct found {
   gs::list<std::int32_t> updates;
   gs::detail::update_companions with;
 
-  /// The update with which the node runs that makes this tensor, as its number among the updates; or -1.
+  /// The index of the update together with which this node runs, or -1.
   constexpr int update_of(std::int32_t node) const {
     for (std::size_t u = 0; u < updates.size(); ++u)
       if (with.update_of(node) == updates[u]) return int(u);
     return -1;
   }
   constexpr int update_of(symbol s) const { return update_of(s.get().producer); }
-  /// How many nodes run before, and after, an update. They are in their own order.
+  /// The number of nodes that run before, or after, an update, in their own order.
   constexpr int before(std::size_t u) const { return count(u, true); }
   constexpr int after(std::size_t u) const { return count(u, false); }
   constexpr int count(std::size_t u, bool before) const {
@@ -56,7 +56,7 @@ constexpr found companions_of(const gs::graph& g) {
   return {updates, {g, live.data(), updates}};
 }
 
-// The master value of a weight in bf16, and the weight and the rest that are rounded from it; not the gradient.
+// The master value of a weight in bf16, and the weight and the remainder that are rounded from it, but not the gradient.
 static_assert(holds([](builder& b, auto& m) {
   const symbol w = weight(m, "w"), gradient = 2.0 * input(b, "M");
   gs::adam{}.update(m, w, gradient, input(b, ""));
@@ -64,7 +64,7 @@ static_assert(holds([](builder& b, auto& m) {
   return f.updates.size() == 1 && f.before(0) > 0 && f.after(0) > 0 && f.update_of(producer_of_updated(w)) == 0 &&
          f.update_of(gradient) == -1;
 }));
-// Each weight has its own.
+// Each weight has its own companions.
 static_assert(holds([](builder& b, auto& m) {
   const symbol v = weight(m, "v"), w = weight(m, "w"), rate = input(b, "");
   gs::adam{}.update(m, v, input(b, "M"), rate);
@@ -73,14 +73,14 @@ static_assert(holds([](builder& b, auto& m) {
   return f.before(0) == f.before(1) && f.after(0) == f.after(1) && f.update_of(producer_of_updated(v)) == 0 &&
          f.update_of(producer_of_updated(w)) == 1;
 }));
-// Weights in float are overwritten themselves.
+// Weights in float are overwritten directly.
 static_assert(holds([](builder& b, auto& m) {
   const symbol decay = 0.5 * variable(m, "decay");
   gs::adam{}.update(m, weight(m, "w", dtype::f32), decay, input(b, ""));
   const found f = companions_of(b.program);
   return f.updates.size() == 1 && f.with.update_of(decay.get().producer) == -1 && f.with.first(f.updates[0]) == -1;
 }));
-// What several updates read, what an output reads, and what an update overwrites, is made in its own place.
+// A tensor that several updates or an output read, or that an update overwrites, is not moved to an update.
 static_assert(holds([](builder& b, auto& m) {
   const symbol rate = input(b, ""), plain = weight(m, "plain", dtype::f32);
   const symbol alone = 0.5 * variable(m, "alone"), shared = 0.5 * variable(m, "shared"), shown = 0.5 * variable(m, "shown"),
@@ -93,7 +93,7 @@ static_assert(holds([](builder& b, auto& m) {
   return f.updates.size() == 6 && f.update_of(alone) == 0 && f.update_of(shared) == -1 && f.update_of(shown) == -1 &&
          f.update_of(old) == -1;
 }));
-// What is computed from an updated weight, but is no weight itself, is made in its own place. So is what is computed from two.
+// A tensor that is computed from an updated weight, but is no weight itself, is not moved. A tensor computed from two is not moved either.
 static_assert(holds([](builder& b, auto& m) {
   const symbol v = weight(m, "v"), w = weight(m, "w"), rate = input(b, "");
   gs::adam{}.update(m, v, input(b, "M"), rate);
@@ -104,7 +104,7 @@ static_assert(holds([](builder& b, auto& m) {
   const found f = companions_of(b.program);
   return f.update_of(producer_of_updated(v)) == 0 && f.update_of(shown) == -1 && f.update_of(both) == -1;
 }));
-// The storage of a tensor is that of which it is an annotation.
+// An annotation has the storage of its tensor.
 static_assert(holds([](builder& b, auto&) {
   const symbol x = input(b, "M"), y = gs::annotate<gs::P<"x">>(gs::annotate<gs::P<gs::none>>(x)), z = 2.0 * x;
   const auto storage = [&](symbol s) { return gs::detail::storage_of(b.program.values.data(), b.program.nodes.data(), s.id); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In which order two plans update parameters. More of them: tests/pass/schedule/update_order_test.cpp.
+// The order in which two plans update parameters. More plans: tests/pass/schedule/update_order_test.cpp.
 #include "../../../pass/schedule/updated_layers.hpp"
 
 namespace gs = gshard;
@@ -12,7 +12,7 @@ static_assert(first_before(layers<9>::plan, gs::op::adam, gs::op::einsum) >= 0,
               "updates of the last layers come before the first gradients");
 static_assert(reads_are_of_what_was_meant(layers<9>::plan));
 
-// Gradients made of parameters alone: what several updates read comes first, and nothing reads a parameter after its update.
+// Gradients computed only from parameters: common operands of several updates come first, and no step reads a parameter after its update.
 inline constexpr auto no_data_step = [](auto& m, auto rate) {
   const auto decay = 0.1 * m.variable("decay", "M", gs::init::zeros());
   const auto a = m.param("a", "M", gs::init::zeros()), b = m.param("b", "M", gs::init::zeros());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto same = [](symbol s) { return s; };
 
-/// What check_loops says of a program.
+/// The result of check_loops for a program.
 template <class F>
 constexpr bool refused(fault expected, std::string_view about, F f) {
   return fails(expected, about, [&](builder& b, auto& m) {
@@ -23,7 +23,7 @@ constexpr bool refused(fault expected, std::string_view about, F f) {
   });
 }
 
-// A tensor of the body is used in the body alone; a result of the loop, after it; a tensor from outside, everywhere.
+// A tensor of the body is used only in the body, a result of the loop after it, and a tensor from outside everywhere.
 static_assert(refused(fault::nothing, "", [](builder& b, auto&) {
   const symbol x = input(b, "A"), n = input(b, "");
   const symbol y = gs::repeat(n, [&](symbol s) { return gs::repeat(n, [&](symbol t) { return s + t + x; }, s); }, x);
@@ -39,7 +39,7 @@ static_assert(refused(fault::used_outside_loop, "result", [](builder& b, auto&) 
   gs::repeat(input(b, ""), [&](symbol s) { return inside = s; }, input(b, "A"));
   return inside;
 }));
-static_assert(refused(fault::used_outside_loop, "map", [](builder& b, auto&) {  // of an inner loop, in the outer one
+static_assert(refused(fault::used_outside_loop, "map", [](builder& b, auto&) {  // a tensor of an inner loop in the outer one
   const symbol n = input(b, "");
   return gs::repeat(n, [&](symbol s) {
     symbol inside;
@@ -65,7 +65,7 @@ static_assert(fails(fault::gradient_of_loop, "while_loop", [](builder& b, auto&)
   const symbol x = input(b, "A");
   gs::gradients(gs::sum(gs::repeat(input(b, ""), same, x)), std::array{x});
 }));
-static_assert(fails(fault::gradient_of_loop, "while_loop", [](builder& b, auto&) {  // of what the body alone reads
+static_assert(fails(fault::gradient_of_loop, "while_loop", [](builder& b, auto&) {  // with respect to a tensor that only the body reads
   const symbol x = input(b, "A"), w = input(b, "A");
   gs::gradients(gs::sum(gs::repeat(input(b, ""), [w](symbol s) { return s + w; }, x)), std::array{w});
 }));

@@ -5,7 +5,7 @@ namespace gs = gshard;
 
 namespace {
 
-// No limit, and one that may be reached.
+// No limit, and a limit that may be reached.
 static_assert([] {
   gs::shard_choice_view v;
   const bool any = v.fits(1LL << 60);
@@ -13,7 +13,7 @@ static_assert([] {
   return any && v.fits(8) && !v.fits(9);
 }());
 
-// A choice is given to a program by the numbers of its tensors; its table comes with its summary.
+// A choice is assigned to a program by the numbers of its tensors. Its table is printed with its summary.
 static_assert([] {
   gs::graph g;
   g.values = gs::list<gs::value>(3);

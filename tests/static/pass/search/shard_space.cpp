@@ -28,13 +28,13 @@ constexpr std::size_t candidates(std::string_view letters, Spec spec, bool uneve
 }
 using gs::any;
 
-// One dim that both axes divide: whole, each axis, both in either order.
+// One dim that both axes divide: replicated, each axis, both in either order.
 static_assert(candidates("A", P<any>{}) == 5);
-// Four elements do not go into six: only y cuts B, unless shards may be uneven; nobody cuts C into four.
+// Four does not divide six: only y shards B, unless shards may be uneven. No axis shards C into four.
 static_assert(candidates("B", P<any>{}) == 2 && candidates("B", P<any>{}, true) == 3);
 static_assert(candidates("C", P<any>{}) == 1 && candidates("C", P<any>{}, true) == 2);
 static_assert(candidates("AA", P<any, any>{}) == gshard::testing::all_shardings(2, 2, false).size());
-// Annotations are kept: closed dims as they are, open ones cut further at most.
+// Annotations are kept: closed dims are unchanged, open ones may be sharded further.
 static_assert(candidates("AA", P<none, "x">{}) == 1 && candidates("AA", P<none, any>{}) == 5);
 static_assert(candidates("A", P<any, gs::partial<"x">>{}) == 2);
 static_assert([] {
@@ -64,7 +64,7 @@ constexpr std::size_t unknowns(bool free_state, bool grouped) {
   const gs::extents e = gs::detail::assume_extents(g.dims, mesh, known);
   return shard_space(g, mesh, e, false, free_state, grouped).variables.size();
 }
-// x, rate, 0.w, 1.w, last; the layers together; each with two moments; the moments of layers together too.
+// x, rate, 0.w, 1.w, last; with grouped layers; each with two moments; with grouped layers and moments.
 static_assert(unknowns(false, false) == 5 && unknowns(false, true) == 4);
 static_assert(unknowns(true, false) == 11 && unknowns(true, true) == 8);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double B = 70e9, a = 1e-6;
 
-/// Chips in one to three dimensions, all joined at their ends or none.
+/// Chips in one to three dimensions. All dimensions wrap, or none.
 constexpr gs::torus chips(int x, int y = 1, int z = 1, int cores = 1, bool wrap = true) {
   gs::torus t;
   t.dims = z > 1 ? 3 : y > 1 ? 2 : 1;
@@ -26,7 +26,7 @@ constexpr double exchange(const gs::torus& t, double s, all_to_all_scheme how, t
   return gs::all_to_all_seconds(t, all_of(t), s, how, ties);
 }
 
-// Gathers of V bytes: one ring one way and both ways, x then y, all four links; hop by hop.
+// Gathers of V bytes: one ring in one direction and in both, x then y, all four links; hop by hop.
 constexpr bool gathers(int d, double V) {
   const double N = d * d;
   const gs::torus ring = chips(d), square = chips(d, d);
@@ -42,7 +42,7 @@ constexpr bool gathers(int d, double V) {
 static_assert(gathers(4, 65536) && gathers(8, 8 << 20) && gathers(16, 32 << 20) && gathers(32, 65536) &&
               gathers(32, 32 << 20) && gathers(5, 1e6));
 
-// Streamed gathers: the hops of the longest way, then the bytes of the busiest link; where extents differ, of the longer rings.
+// Streamed gathers: the hops of the longest route, then the bytes of the busiest link. If extents differ, the longer rings count.
 constexpr double streamed(const gs::torus& t, double V) { return gather(t, V, gather_scheme::streamed); }
 static_assert(near(streamed(chips(16), 1e9), 8 * a + 1e9 * 15 / 16 / (2 * B)) &&
               near(streamed(chips(15), 1e9), 7 * a + 1e9 * 14 / 15 / (2 * B)) &&
@@ -52,11 +52,11 @@ static_assert(near(streamed(chips(16), 1e9), 8 * a + 1e9 * 15 / 16 / (2 * B)) &&
               near(streamed(chips(16, 1, 1, 1, false), 1e9), 15 * a + 1e9 * 15 / 16 / B) &&
               near(streamed(chips(16, 8, 1, 1, false), 256 * B), 22 * a + 15.0 * (1 + 8)));
 
-// In three dimensions that differ a step takes as long as the link that is busiest in it: here links along the first dimension, whose
-// pieces come to 38.5, but for two steps, in which more goes along the second.
+// With three different extents, a step takes as long as its busiest link. Links along the first dimension take 38.5 in total. In two steps,
+// links along the second dimension carry more.
 static_assert(near(streamed(chips(8, 4, 2), 192 * B), 7 * a + 40));
 
-// All-to-alls that keep the links busy.
+// All-to-alls that saturate the links.
 constexpr bool exchanges(int d, double S) {
   const gs::torus t = chips(d, d);
   const double one_way = S * (d + 2) / (8 * B), split = S * d / (8 * B);
@@ -68,12 +68,12 @@ constexpr bool exchanges(int d, double S) {
 }
 static_assert(exchanges(4, 32 << 20) && exchanges(8, 8 << 20) && exchanges(16, 32 << 20) && exchanges(32, 1 << 30));
 
-// All-to-alls so small that the way counts.
+// All-to-alls so small that the hops matter.
 static_assert(near(exchange(chips(32, 32), 1, all_to_all_scheme::by_dimension, tie_policy::one_way), 2 * 16 * a, 1e-4) &&
               near(exchange(chips(32, 32), 1, all_to_all_scheme::direct, tie_policy::one_way), 32 * a, 1e-4) &&
               near(exchange(chips(32), 1, all_to_all_scheme::direct, tie_policy::one_way), 16 * a, 1e-4));
 
-// The bound of the links, for 16 to 2048 devices, two on each chip: 8 MB of each take so many microseconds.
+// The bound of the links, for 16 to 2048 devices, two on each chip: the microseconds for 8 MB of each.
 constexpr double microseconds(int x, int y, bool wrap) {
   gs::torus t = chips(x, y, 1, 2, wrap);
   t.hop = 0;
@@ -86,7 +86,7 @@ static_assert(is(microseconds(4, 2, true), 114) && is(microseconds(4, 4, true), 
 static_assert(is(microseconds(4, 2, false), 229) && is(microseconds(8, 8, false), 457) && is(microseconds(16, 8, false), 914) &&
               is(microseconds(32, 32, false), 1829));
 
-// An all-reduce of 8 MB: on four links, on one axis both ways, on one ring one way.
+// An all-reduce of 8 MB: on four links, along one axis in both directions, on one ring in one direction.
 constexpr double sum(const gs::torus& t, gather_scheme s) { return gs::all_reduce_seconds(t, all_of(t), 8e6, s); }
 constexpr gs::torus without_hops(gs::torus t) {
   t.hop = 0;
@@ -96,7 +96,8 @@ static_assert(near(sum(without_hops(chips(512, 512)), gather_scheme::all_links),
               near(sum(without_hops(chips(512)), gather_scheme::both_ways), 114.3e-6, 0.01) &&
               near(sum(without_hops(chips(512)), gather_scheme::one_way), 228.6e-6, 0.01));
 
-// Open rings: twice at large messages. Three dimensions: six links. Extents that differ: the longer ring, and the slowest part of a phase.
+// Open rings take twice as long for large messages. Three dimensions have six links. If extents differ, the longer ring counts, and the
+// slowest part of a phase.
 static_assert(near(gather(chips(16, 16, 1, 1, false), 1e9, gather_scheme::all_links),
                    2 * gather(chips(16, 16), 1e9, gather_scheme::all_links), 0.01));
 static_assert(near(exchange(chips(16, 16, 1, 1, false), 1e9, all_to_all_scheme::direct, tie_policy::split),
@@ -106,7 +107,7 @@ static_assert(near(exchange(chips(8, 8, 8), 1e9, all_to_all_scheme::direct, tie_
 static_assert(near(exchange(chips(16, 4), 1e9, all_to_all_scheme::direct, tie_policy::split), 1e9 * 16 / (8 * B), 0.01));
 static_assert(near(gather(chips(16, 4), 64 * B, gather_scheme::all_links), 15 * (a + 0.25) + 15 * (a + 1.0), 1e-6));
 
-// What shares links shares their bytes: cores of a chip in one group or in two, interleaved groups.
+// Messages that share links share their bandwidth: cores of a chip in one group, or in two interleaved groups.
 constexpr gs::torus_group between = [] {
   gs::torus_group g;
   g.add({4, 2, true});
@@ -118,11 +119,11 @@ static_assert(near(exchange(chips(8, 8, 1, 2), 1e8, all_to_all_scheme::direct, t
                    2 * (exchange(chips(8, 8), 1e8, all_to_all_scheme::direct, tie_policy::split) - a)));
 static_assert(gather(chips(8, 8, 1, 2), 1e8, gather_scheme::all_links) == gather(chips(8, 8), 1e8, gather_scheme::all_links));
 
-// A shift takes what one link does; a permutation at most what half a ring sends to one chip.
+// A shift takes as long as one link. A permutation takes at most as long as half a ring that sends to one chip.
 static_assert(near(gs::shift_seconds(chips(8, 8), all_of(chips(8, 8)), B, 2), 1 + 2 * a) &&
               near(gs::permutation_seconds(chips(8, 8), all_of(chips(8, 8)), B), 4 + 8 * a));
 
-// A fitted efficiency slows all-to-alls alone.
+// A fitted efficiency slows only all-to-alls.
 constexpr gs::torus third = [] {
   gs::torus t = chips(16, 16);
   t.all_to_all_efficiency = 1.0 / 3;
