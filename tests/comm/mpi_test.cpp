@@ -232,7 +232,7 @@ TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank")
   const outcome options = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.window = rank == 0 ? 3 : 4}); });
   CHECK(options.n_throws == n);
   CHECK(options.text.find("disagree on mpi_options::window: rank 0 has 3, rank") != std::string::npos);
-  const outcome problem = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {}, rank == n - 1 ? "no such mesh" : ""); });
+  const outcome problem = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {}, {.problem = rank == n - 1 ? "no such mesh" : ""}); });
   CHECK(problem.n_throws == n);
   CHECK(problem.text == (rank == n - 1 ? "" : "rank " + std::to_string(n - 1) + " failed: ") + std::string("no such mesh"));
 }
