@@ -33,7 +33,7 @@ inline std::string values_at_samples(const pointwise& f, int operands) {
   }
   std::fenv_t traps;  // the application may trap floating-point exceptions
   std::feholdexcept(&traps);
-  const std::string problem = problem_of([&] { f.f64(in.data(), y.data(), std::int64_t(n)); });
+  const std::string problem = problem_of([&] { row_of<double>(f)(in.data(), y.data(), std::int64_t(n)); });
   std::fesetenv(&traps);
   if (!problem.empty()) return "an exception: " + problem;
   std::string s;
