@@ -278,7 +278,7 @@ class engine {
   bool continues(const node& test) {
     const bound_value& condition = value(test.input(0));
     const auto is_true = [&](auto i) { return with_element(condition.type, [&]<class T>(T*) { return *condition.as<T>(i) != T(0); }); };
-    const bool answer = is_true(0);
+    const bool answer = is_true(0u);
     note([&] {
       with_element(condition.type, [&]<class T>(T*) {
         if (const T number = *condition.as<T>(0); number != number) throw error("while_loop: the condition is not a number");
