@@ -163,7 +163,7 @@ row_function<T> row_of(const pointwise& f) {
 template <class F, class... Slope>
 inline constexpr pointwise own_function = [] {
   pointwise f{.arity = F::arity, .types = F::types, .own = arithmetic::number_of<F>};
-  if constexpr (GSHARD_HEADER_ONLY && (F::types & reals) != 0) {  // otherwise the compiled library has the kernels
+  if constexpr ((F::types & reals) != 0) {  // also with the compiled library: header-only sources of the process share this constant
     f.f32 = own_row<float, F>;
     f.f64 = own_row<double, F>;
   }
