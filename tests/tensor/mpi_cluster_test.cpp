@@ -90,6 +90,16 @@ TEST_CASE("mpi: the axis with most traffic is placed within nodes") {
   CHECK(on.on().nodes().node == std::vector{0, 1, 0, 1});
 }
 
+TEST_CASE("mpi: wrong extents on one rank are an error of all ranks, also with a plan") {
+  using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
+  constexpr auto sums_over_x = [](auto&, auto a) { return gs::annotate<P<none>>(gs::einsum<"AB->B">(a)); };
+  using program = gs::program<sums_over_x, mesh, gs::in<"AB", P<"x", none>>>;
+  const std::vector<int> extents = rank() == ranks() - 1 ? std::vector{ranks()} : std::vector{ranks(), 1};
+  const gs::mpi_options soon{.deadlines = {.fail = 20}};
+  CHECK_THROWS_WITH_AS(gs::on_mpi<mesh>(MPI_COMM_WORLD, program::plan, {{'A', 4}, {'B', 8}}, extents, soon), doctest::Contains("2 axes"),
+                       gs::error);
+}
+
 TEST_CASE("mpi: a null communicator is named, with and without extents") {
   CHECK_THROWS_WITH_AS(gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_NULL), "mpi_backend: the communicator is MPI_COMM_NULL", gs::error);
   CHECK_THROWS_WITH_AS(gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_NULL, {1}), "mpi_backend: the communicator is MPI_COMM_NULL",

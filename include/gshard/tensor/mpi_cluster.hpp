@@ -30,6 +30,19 @@ namespace detail {
 /// @see mpi_backend
 std::shared_ptr<backend> make_mpi_backend(MPI_Comm comm, const std::vector<int>& extents, const mpi_options& options,
                                           const calling_program& program);
+
+/// The extents of all axes of a mesh, or the error that this process has found.
+struct mesh_extents {
+  std::vector<int> extents;
+  std::string problem;
+};
+template <class Mesh>
+mesh_extents mesh_extents_of(MPI_Comm comm, const std::vector<int>& given) {
+  const int processes = process_count(comm);
+  mesh_extents all;
+  all.problem = problem_of([&] { all.extents = given.empty() ? extents_on<Mesh>(processes) : all_extents(Mesh::shape, given); });
+  return all;
+}
 }  // namespace detail
 
 /// The processes of a communicator, one device each. The communicator is duplicated once. `extents`: of all axes, or of those without a
@@ -40,12 +53,8 @@ std::shared_ptr<backend> make_mpi_backend(MPI_Comm comm, const std::vector<int>&
 /// @see tensor/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
-  const int processes = detail::process_count(comm);
-  std::vector<int> all;
-  const std::string problem = detail::problem_of([&] {
-    all = extents.empty() ? extents_on<Mesh>(processes) : detail::all_extents(Mesh::shape, extents);
-  });
-  return cluster<Mesh>(detail::make_mpi_backend(comm, all, options, {problem, GSHARD_FLOAT_OPTIONS}));
+  const detail::mesh_extents all = detail::mesh_extents_of<Mesh>(comm, extents);
+  return cluster<Mesh>(detail::make_mpi_backend(comm, all.extents, options, {all.problem, GSHARD_FLOAT_OPTIONS}));
 }
 
 /// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Processes take
@@ -54,9 +63,10 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
 /// @see axis_order
 template <class Mesh, std::same_as<plan_view> Plan>
 cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const std::vector<int>& extents = {}, mpi_options options = {}) {
-  const std::vector<int> all = extents.empty() ? extents_on<Mesh>(detail::process_count(comm)) : detail::all_extents(Mesh::shape, extents);
+  const detail::mesh_extents all = detail::mesh_extents_of<Mesh>(comm, extents);
   options.choose_axis_order = [&](std::span<const int> node) {
-    const list<int> order = axis_order(plan, plan.bind(sizes, {all.data(), all.size()}), {node.data(), node.size()});
+    const gshard::extents bound = plan.bind(sizes, {all.extents.data(), all.extents.size()});
+    const list<int> order = axis_order(plan, bound, {node.data(), node.size()});
     return std::vector<int>(order.begin(), order.end());
   };
   return on_mpi<Mesh>(comm, extents, options);
