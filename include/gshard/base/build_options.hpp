@@ -36,6 +36,8 @@
 #endif
 #if defined(__FAST_MATH__)
 #define GSHARD_FAST_MATH_OPTION ", -ffast-math"
+#elif defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
+#define GSHARD_FAST_MATH_OPTION ", reordered arithmetic"
 #else
 #define GSHARD_FAST_MATH_OPTION ""
 #endif

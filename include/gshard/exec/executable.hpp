@@ -4,6 +4,7 @@
 // The executable of a program: bind extents, pass inputs, run, get typed tensors.
 
 #include <gshard/base/reason.hpp>
+#include <gshard/base/build_options.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/callback.hpp>
 #include <gshard/exec/bind/kernels.hpp>
@@ -62,7 +63,7 @@ class executable : public untyped_executable {
  public:
   /// `problem`, `operation`, `operands`: as in `executor`.
   executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {},
-             const collective_call& operands = {})
+             const collective_call& operands = std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}})
       : untyped_executable(Program::plan, kernels_of<Program>, on, extents, std::move(store), std::move(problem), operation, operands) {
     check_replicas_every = detail::steps_between_replica_checks;
   }
