@@ -66,3 +66,15 @@ TEST_CASE("callback: a null pointer to a function and an empty std::function are
   CHECK(!callback<int(int)>(callback<long(int)>()));
   CHECK(callback<int(int)>(std::function<int(int)>(doubled))(3) == 6);
 }
+
+TEST_CASE("callback: may assign to itself while it runs") {
+  callback<int()> once;
+  const auto alive = std::make_shared<int>(5);
+  once = [&once, kept = alive] {
+    once = nullptr;
+    return *kept;
+  };
+  CHECK(once() == 5);
+  CHECK(!once);
+  CHECK(alive.use_count() == 1);
+}

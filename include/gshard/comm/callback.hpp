@@ -39,7 +39,10 @@ class callback<R(Args...)> {
   }
 
   explicit operator bool() const { return object_ != nullptr; }
-  R operator()(Args... args) const { return call_(object_.get(), std::forward<Args>(args)...); }
+  R operator()(Args... args) const {
+    const std::shared_ptr<void> called = object_;  // it may assign to this callback
+    return call_(called.get(), std::forward<Args>(args)...);
+  }
 
  private:
   template <class F>
