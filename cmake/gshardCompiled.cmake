@@ -36,29 +36,37 @@ endif()
 if(cannot_hide)
   message(WARNING "gshard::compiled shares inline functions with programs, because ${cannot_hide}. Compile programs with the same flags.")
 endif()
-if(NOT CMAKE_BUILD_TYPE AND NOT has_several_configurations AND NOT flags MATCHES "-O")
-  message(WARNING "gshard::compiled is not optimized: CMAKE_BUILD_TYPE is empty")
-endif()
 
 # Flags such as -march=native choose one level, also flags of a compiler that is a wrapper.
 include(CheckCXXSourceCompiles)
+string(GENEX_STRIP "${flags}" CMAKE_REQUIRED_FLAGS)
+if(NOT has_several_configurations AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  unset(GSHARD_FLAGS_OPTIMIZE CACHE)
+  check_cxx_source_compiles("
+    #ifndef __OPTIMIZE__
+    #error
+    #endif
+    int main() {}" GSHARD_FLAGS_OPTIMIZE)
+  if(NOT GSHARD_FLAGS_OPTIMIZE)
+    message(WARNING "gshard::compiled is not optimized: CMAKE_BUILD_TYPE is '${CMAKE_BUILD_TYPE}', and the flags are '${flags}'")
+  endif()
+endif()
 set(one_level "${cannot_hide}")
 if(NOT one_level)
-  string(GENEX_STRIP "${flags}" CMAKE_REQUIRED_FLAGS)
   unset(GSHARD_BASE_LEVEL_IS_LOWEST CACHE)
   check_cxx_source_compiles("
     #if !defined(__x86_64__) || defined(__AVX__)
     #error
     #endif
     int main() {}" GSHARD_BASE_LEVEL_IS_LOWEST)
-  unset(CMAKE_REQUIRED_FLAGS)
   if(NOT GSHARD_BASE_LEVEL_IS_LOWEST)
     set(one_level "the compiler's flags choose an instruction set with AVX, or another processor")
   endif()
 endif()
+unset(CMAKE_REQUIRED_FLAGS)
 set(levels base)
 if(one_level)
-  message(STATUS "gshard::compiled has kernels for one level of the instruction set: ${one_level}")
+  message(WARNING "gshard::compiled has kernels for one level of the instruction set: ${one_level}. It needs a processor with that level.")
 else()
   list(APPEND levels x86_64_v3 x86_64_v4)
 endif()
@@ -82,12 +90,12 @@ foreach(level IN LISTS levels)
   if(cannot_hide)
     target_sources(gshard_compiled PRIVATE $<TARGET_OBJECTS:${kernels}>)
   else()
-    # Only the table stays global.
+    # Only the table and the highest level stay global.
     target_compile_options(${kernels} PRIVATE -fno-lto "$<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>")
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${kernels}${CMAKE_CXX_OUTPUT_EXTENSION}")
     add_custom_command(OUTPUT "${object}"
       COMMAND "${gnu_linker}" -r --force-group-allocation -o "${object}" $<TARGET_OBJECTS:${kernels}>
-      COMMAND "${CMAKE_OBJCOPY}" --wildcard "--keep-global-symbol=*${table}E" "${object}"
+      COMMAND "${CMAKE_OBJCOPY}" --wildcard "--keep-global-symbol=*${table}E" "--keep-global-symbol=*highest_levelE" "${object}"
       DEPENDS ${kernels} $<TARGET_OBJECTS:${kernels}> COMMAND_EXPAND_LISTS VERBATIM)
     set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
     target_sources(gshard_compiled PRIVATE "${object}")

@@ -6,12 +6,21 @@
 #define GSHARD_COMPILED_KERNELS 1
 #ifndef GSHARD_KERNEL_TABLE
 #define GSHARD_KERNEL_TABLE compiled_kernels
+#define GSHARD_KERNELS_OF_BASE_LEVEL
 #endif
 #include <Eigen/Core>
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/bind/make_kernel_table.hpp>
 
 namespace gshard { inline namespace v0 {
+
+#ifdef GSHARD_KERNELS_OF_BASE_LEVEL
+#ifdef GSHARD_KERNEL_LEVELS
+const cpu_level detail::highest_level = cpu_level::x86_64_v4;
+#else
+const cpu_level detail::highest_level = cpu_level::base;
+#endif
+#endif
 
 extern const kernel_table kernels_x86_64_v3, kernels_x86_64_v4;
 

@@ -6,6 +6,7 @@
 #include <gshard/base/compiled.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 #if GSHARD_HAS_BODIES
 #include <gshard/comm/error.hpp>
@@ -18,7 +19,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <string>
-#include <string_view>
 #endif
 
 namespace gshard { inline namespace v0 {
@@ -26,9 +26,20 @@ namespace gshard { inline namespace v0 {
 /// `base` is the level of the compiler's flags. The others are x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512).
 enum class cpu_level : std::uint8_t { base, x86_64_v3, x86_64_v4 };
 
+constexpr std::string_view name(cpu_level l) {
+  return l == cpu_level::base ? "base" : l == cpu_level::x86_64_v3 ? "x86-64-v3" : "x86-64-v4";
+}
+
 namespace detail {
 
-/// The level of this processor, or a lower one that the environment variable GSHARD_CPU_LEVEL names: base, v3 or v4.
+/// The highest level for which this process has kernels.
+#if GSHARD_HEADER_ONLY
+inline constexpr cpu_level highest_level = cpu_level::base;
+#else
+extern const cpu_level highest_level;  // in cmake/kernels.cpp
+#endif
+
+/// The highest level of this processor with kernels, or a lower one that the environment variable GSHARD_CPU_LEVEL names: base, v3 or v4.
 /// Throws `gshard::error` for any other value.
 cpu_level this_cpu_level();
 
@@ -49,11 +60,12 @@ GSHARD_INLINE cpu_level this_cpu_level() {
   }
 #endif
   const char* const wanted = std::getenv("GSHARD_CPU_LEVEL");
-  if (wanted == nullptr || *wanted == 0) return here;
+  const cpu_level highest = std::min(here, highest_level);
+  if (wanted == nullptr || *wanted == 0) return highest;
   const std::string_view names[] = {"base", "v3", "v4"};
   const auto* const found = std::find(std::begin(names), std::end(names), wanted);
   if (found == std::end(names)) throw error("GSHARD_CPU_LEVEL is base, v3 or v4, not '" + std::string(wanted) + "'");
-  return std::min(here, cpu_level(found - std::begin(names)));
+  return std::min(highest, cpu_level(found - std::begin(names)));
 }
 
 #endif
