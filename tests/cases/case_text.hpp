@@ -169,6 +169,7 @@ class case_parser {
     return e;
   }
   static void add_range(expression& e, double first, double last) {
+    if (!(last - first >= 0 && last - first < 1e6)) throw bad_case("a range has its smaller number first, and at most a million numbers");
     for (double v = first; v <= last; ++v) e.parts.push_back(number_of(v));
   }
   static expression operation(std::string verb, expression a, expression b) {
@@ -203,7 +204,11 @@ class case_parser {
       need("[");
       while (!take("]")) {
         e.parts.push_back(whole());
-        if (take("..")) add_range(e, e.parts.back().number + 1, number());
+        if (take("..")) {
+          const double first = e.parts.back().number;
+          e.parts.pop_back();
+          add_range(e, first, number());
+        }
         take(",");
       }
     } else if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-') {
@@ -253,7 +258,9 @@ inline std::vector<int> mesh_of(const std::string& word) {
   std::vector<int> mesh;
   for (std::size_t at = 0; at < word.size(); ++at) {
     const std::size_t end = word.find('x', at);
-    mesh.push_back(std::stoi(word.substr(at, end - at)));
+    const std::string extent = word.substr(at, end - at);
+    if (extent.empty() || extent.find_first_not_of("0123456789") != std::string::npos) throw bad_case("a mesh is 2 or 2x3, not " + word);
+    mesh.push_back(std::stoi(extent));
     if (end == std::string::npos) break;
     at = end;
   }
@@ -269,21 +276,19 @@ inline bool defines_function(const std::string& text) {
 inline line parse_line(const std::string& text) {
   line l;
   case_parser p(text);
+  const auto rest = [&](line::kind what, auto read) {
+    l.what = what;
+    read();
+    if (!p.at_end()) p.fail("unexpected text");
+    return l;
+  };
   if (p.take("error")) {
-    l.what = line::kind::error;
-    l.name = p.quoted();
+    rest(line::kind::error, [&] { l.name = p.quoted(); });
+    if (l.name.empty()) p.fail("an error has a text");
     return l;
   }
-  if (p.take("same")) {
-    l.what = line::kind::same;
-    l.left = p.whole();
-    return l;
-  }
-  if (p.take("update")) {
-    l.what = line::kind::update;
-    l.left = p.whole();
-    return l;
-  }
+  if (p.take("same")) return rest(line::kind::same, [&] { l.left = p.whole(); });
+  if (p.take("update")) return rest(line::kind::update, [&] { l.left = p.whole(); });
   const std::size_t colon = text.find(": "), equal = text.find(" = ");
   if (colon != std::string::npos && text.find_first_of("(\"") > colon) {
     l.what = line::kind::input;
@@ -355,15 +360,15 @@ inline void read_line(text_case& c, const std::string& text, int number) {
     while (!p.at_end()) c.meshes.push_back(mesh_of(p.name()));
     return;
   }
-  if (p.take("steps")) {
-    c.steps = int(p.number());
-    return;
-  }
-  if (p.take("most")) {
-    c.most = int(p.number());
+  for (const auto& [word, number_of_case] : {std::pair{"steps", &c.steps}, {"most", &c.most}}) {
+    if (!p.take(word)) continue;
+    *number_of_case = int(p.number());
+    if (*number_of_case < 1 || !p.at_end()) p.fail(std::string(word) + " takes a number from 1 on");
     return;
   }
   c.lines.push_back(parse_line(text));
+  for (std::size_t i = 0; i + 1 < c.lines.size(); ++i)
+    if (c.lines[i].what == line::kind::error && c.lines.back().what == line::kind::error) p.fail("a second error");
   c.lines.back().number = number;
 }
 
@@ -376,13 +381,15 @@ inline std::vector<text_case> read_cases(std::istream& in, const std::string& fi
   bool inside = false;
   for (int number = 1; std::getline(in, text); ++number) {
     if (text.starts_with("#") && !inside) title = text.substr(text.find_first_not_of("# "));
-    if (text == "```case") {
+    const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(" \r");
+    const std::string trimmed = begin == std::string::npos ? "" : text.substr(begin, end + 1 - begin);
+    if (trimmed == "```case" && !inside) {
       inside = true;
       found.emplace_back();
       found.back().file = file;
       found.back().title = title;
       found.back().number = number;
-    } else if (text == "```") {
+    } else if (trimmed == "```") {
       inside = false;
     } else if (inside) {
       try {

@@ -325,13 +325,18 @@ class evaluator {
   const gs::parameter_scope& m_;
   names known_;
   std::map<std::string, const line*> functions_;
+  mutable int depth_ = 0;  // of calls of functions in functions
 
   term apply(const std::string& f, std::vector<term> given) const {
     const line& l = *functions_.at(f);
     if (given.size() != l.names.size()) throw bad_case(f + " takes " + std::to_string(l.names.size()) + " operands");
+    if (depth_ > 100) throw bad_case(f + " calls itself without end");
     names inner = known_;
     for (std::size_t i = 0; i < given.size(); ++i) inner[l.names[i]] = std::move(given[i]);
-    return evaluate(l.left, inner);
+    ++depth_;
+    const term result = evaluate(l.left, inner);
+    --depth_;
+    return result;
   }
   term evaluate(const expression& e, const names& known) const {
     term t;

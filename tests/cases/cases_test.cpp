@@ -73,6 +73,15 @@ TEST_CASE("cases: a case that is wrong is found") {
   CHECK(says(wrong_with("error \"dims\"\nsum(x)"), "no error"));
   CHECK(says(wrong_with("sort(x, dim=2).ids"), "one device"));
   CHECK(wrong_with("error \"dims\"\nsort(x, dim=2).ids") == "");
+  CHECK(wrong_with("z: f64[A] = 0.5\nsum(z) unaffected by z") != "");
+  CHECK(wrong_with("z: f64[C] = 0..1\nsum(z) unaffected by z") != "");
+  CHECK(wrong_with("y: f32[A] = 0.000002\ny ~ 0.000009") != "");
+  CHECK(wrong_with("y: f32[A] = 0.000002\ny ~ 0.000002") == "");
+}
+
+TEST_CASE("cases: a fault of a case is not the refusal that it expects") {
+  CHECK(says(wrong_with("error \"option\"\nsort(x, dims=0).ids"), "no option dims"));
+  CHECK(says(wrong_with("y = sum(x)"), "it compares nothing"));
 }
 
 TEST_CASE("cases: what cannot be read is an error with its line") {
@@ -84,4 +93,11 @@ TEST_CASE("cases: what cannot be read is an error with its line") {
   CHECK(says(wrong_with("sum(x) unaffected by z"), "no input z"));
   CHECK(says(wrong_with("y: f64[A] = [1 2]\ny"), "y has 4 elements, 2 are given"));
   CHECK(says(wrong_with("y: f65[A]\ny"), "unknown element type f65"));
+  CHECK(says(wrong_with("y: f64[A] = []\ny"), "y is given no number"));
+  CHECK(says(wrong_with("y: f64[Z]\ny"), "letter Z has no size"));
+  CHECK(says(wrong_with("n: i32[A] from 9 below C\nn"), "n: no number is from 9 to"));
+  CHECK(says(wrong_with("f(a) = f(a)\nf(x)"), "f calls itself without end"));
+  for (const char* const text : {"y: f64[A] = 5..1", "sum(x) == [0..inf]", "steps 2 garbage", "steps 0", "meshes 2y3", "error \"\"", "same x y"})
+    CHECK_THROWS_WITH_AS(wrong_with(text), doctest::Contains("given:6: "), cases::bad_case);
+  CHECK_THROWS_AS(wrong_with("error \"dims\"\nerror \"dims\"\nsum(x)"), cases::bad_case);
 }

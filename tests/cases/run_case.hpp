@@ -68,6 +68,7 @@ inline gt::array elements_of(const declared& in, std::size_t count, const gs::di
   gt::array a(count);
   if (in.given) {
     const gt::array given = numbers_of(in.data);
+    if (given.empty()) throw bad_case(in.name + " is given no number");
     if (given.size() > 1 && given.size() != count)
       throw bad_case(in.name + " has " + std::to_string(count) + " elements, " + std::to_string(given.size()) + " are given");
     for (std::size_t i = 0; i < count; ++i) a[i] = given[i % given.size()];
@@ -75,7 +76,9 @@ inline gt::array elements_of(const declared& in, std::size_t count, const gs::di
   }
   std::mt19937 gen(gs::fnv1a<std::uint32_t>().add(in.name).value());
   const bool ids = in.type == "i32";
-  std::uniform_int_distribution<int> pick(ids ? in.least : -8, ids ? (in.below ? int(dims.find(in.below)) - 1 : 8) : 8);
+  const int least = ids ? in.least : -8, most = ids && in.below ? int(dims.find(in.below)) - 1 : 8;
+  if (most < least) throw bad_case(in.name + ": no number is from " + std::to_string(least) + " to " + std::to_string(most));
+  std::uniform_int_distribution<int> pick(least, most);
   for (double& v : a) v = ids ? pick(gen) : double(pick(gen)) / 4;
   return a;
 }
@@ -90,6 +93,8 @@ inline prepared_case prepare(const text_case& c, const std::vector<std::pair<cha
   std::vector<const declared*> given, parameters;
   for (const line& l : c.lines) {
     if (l.what != line::kind::input) continue;
+    for (const char letter : l.in.letters + (l.in.below ? std::string(1, l.in.below) : ""))
+      if (p.dims.find(letter) < 0) throw bad_case("line " + std::to_string(l.number) + ": letter " + letter + " has no size");
     (l.in.parameter ? parameters : given).push_back(&l.in);
     if (!l.in.parameter) inputs.push_back({.letters = l.in.letters, .type = dtype_called(l.in.type)});
   }
@@ -154,11 +159,12 @@ inline prepared_case prepare(const text_case& c, const std::vector<std::pair<cha
 }
 
 /// The difference of two tensors as text, or nothing. All NaNs are equal.
-inline std::string difference(const gt::array& a, const gt::array& b, bool exact, double tolerance) {
+inline std::string difference(const gt::array& a, const gt::array& b, bool exact, double tolerance, double least_scale = 1) {
   if (a.size() != b.size() && b.size() != 1) return std::to_string(a.size()) + " elements, expected " + std::to_string(b.size());
-  double scale = 1;
+  double scale = least_scale;
   for (const double v : b)
     if (std::isfinite(v)) scale = std::max(scale, std::abs(v));
+  if (scale == 0) scale = 1;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double right = b[b.size() == 1 ? 0 : i];
     if (a[i] == right || (std::isnan(a[i]) && std::isnan(right))) continue;
@@ -172,8 +178,9 @@ inline std::string difference(const gt::array& a, const gt::array& b, bool exact
 
 /// The relative tolerance of a result, by its element type.
 inline double tolerance_of(const prepared_case& p, int result) {
-  if (std::size_t(result) >= p.program.graph.outputs.size()) return 1e-12;
-  switch (p.program.graph.at(p.program.graph.outputs[std::size_t(result)].value).type) {
+  const gs::graph& g = p.program.graph;
+  const std::size_t outputs = g.outputs.size(), at = std::size_t(result);
+  switch (g.at(at < outputs ? g.outputs[at].value : g.parameters[at - outputs].value).type) {
     case gs::dtype::f64: return 1e-12;
     case gs::dtype::f32: return 1e-5;
     case gs::dtype::f16:
@@ -188,7 +195,7 @@ inline std::string difference(const prepared_case& p, const gt::arrays& made, co
     const gt::array& left = made[std::size_t(q.left)];
     const double tolerance = tolerance_of(p, q.left);
     std::string said = difference(left, expected[std::size_t(q.left)], q.same, tolerance);
-    if (said.empty() && q.given) said = difference(left, q.numbers, q.exact, tolerance);
+    if (said.empty() && q.given) said = difference(left, q.numbers, q.exact, tolerance, 0);
     if (said.empty() && q.right >= 0) said = difference(left, made[std::size_t(q.right)], q.exact, tolerance);
     if (!said.empty()) return "line " + std::to_string(q.line) + ": " + said;
   }
@@ -235,12 +242,16 @@ inline std::vector<gt::setting> settings(const text_case& c, const prepared_case
 inline std::string influence(const prepared_case& p, const gt::setting& s, const gt::arrays& made) {
   for (const comparison& q : p.comparisons) {
     if (q.varied < 0) continue;
-    gt::arrays others = p.sources;
-    std::reverse(others[std::size_t(q.varied)].begin(), others[std::size_t(q.varied)].end());
-    for (double& v : others[std::size_t(q.varied)]) v = 1 - v;
-    const gt::arrays again = gt::run(p.program, s, others);
-    if (const std::string said = difference(again[std::size_t(q.left)], made[std::size_t(q.left)], true, 0); !said.empty())
-      return "line " + std::to_string(q.line) + ": with another input, " + said;
+    for (const bool constant : {false, true}) {
+      gt::arrays others = p.sources;
+      gt::array& varied = others[std::size_t(q.varied)];
+      const bool are_ones = std::all_of(varied.begin(), varied.end(), [](double v) { return v == 1; });
+      std::reverse(varied.begin(), varied.end());
+      for (double& v : varied) v = !constant ? 1 - v : are_ones ? 0 : 1;
+      const gt::arrays again = gt::run(p.program, s, others);
+      if (const std::string said = difference(again[std::size_t(q.left)], made[std::size_t(q.left)], true, 0); !said.empty())
+        return "line " + std::to_string(q.line) + ": with another input, " + said;
+    }
   }
   return {};
 }
