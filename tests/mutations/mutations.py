@@ -62,7 +62,11 @@ def read_list(path):
         key, value = match[1], match[2].strip()
         if key == "line" and (value.count("@[") != 1 or value.count("]@") != 1 or value.index("@[") > value.index("]@")):
             refuse("needs one @[ and one ]@ after it")
+        if key == "line" and value.index("@[") + 2 == value.index("]@"):
+            refuse("replaces nothing")
         setattr(faults[-1], key, value.split() if key == "first" else value)
+    if not faults:
+        sys.exit(f"{path}: no fault")
     numbers = [f.number for f in faults]
     for f in faults:
         if numbers.count(f.number) > 1 or not 0 < f.number < 1000:
@@ -89,8 +93,23 @@ def place_of(fault, source, any_place):
     return None, f"fault {fault.number}: its line {why} {HEADERS / fault.file}: {fault.fragment()}"
 
 
+def spans_of(faults, text, name):
+    """What the faults of a file replace: begin, end and fault, the last one first."""
+    spans = []
+    for f in faults:
+        begin, end = (text.index(f.fragment()) + at for at in f.span())
+        spans.append((begin, end, f))
+    spans.sort(key=lambda s: s[0], reverse=True)
+    for (later, _, one), (_, end, other) in zip(spans, spans[1:]):
+        if end > later:
+            sys.exit(f"faults {other.number} and {one.number} replace the same text of {name}")
+    return spans
+
+
 def check(faults, source):
     problems = [problem for f in faults if (problem := place_of(f, source, False)[1])]
+    for name in sorted({f.file for f in faults} if not problems else ()):
+        spans_of([f for f in faults if f.file == name], (source / HEADERS / name).read_text(encoding="utf-8"), name)
     tests = [str(p.relative_to(source / "tests"))[: -len("_test.cpp")] for p in (source / "tests").rglob("*_test.cpp")]
     tests += ["misuse", "run/under_faults", "run/under_faults_mpi"]
     problems += [f"fault {f.number}: no test's name begins with {begin}"
@@ -131,15 +150,7 @@ def copy_with_faults(faults, source, copy, any_place):
         content = (source / name).read_bytes()
         if of_file := changes.get(Path(name)):
             text = content.decode()
-            spans = []
-            for f in of_file:
-                begin, end = (text.index(f.fragment()) + at for at in f.span())
-                spans.append((begin, end, f))
-            spans.sort(key=lambda s: s[0], reverse=True)
-            for (later, _, one), (_, end, other) in zip(spans, spans[1:]):
-                if end > later:
-                    sys.exit(f"faults {other.number} and {one.number} replace the same text of {name}")
-            for begin, end, f in spans:
+            for begin, end, f in spans_of(of_file, text, name):
                 text = text[:begin] + f.replaced() + text[end:]
             content = text.encode()
         write_if_new(copy / name, content, (source / name).stat().st_mode & 0o777)
