@@ -109,6 +109,7 @@ quietly() {
 # One job per core, but no more than the memory allows: a compile may need 2 GB.
 jobs_at_once() {
   local cores gigabytes
+  if [[ ${CMAKE_BUILD_PARALLEL_LEVEL:-} =~ ^[1-9][0-9]*$ ]]; then echo "$CMAKE_BUILD_PARALLEL_LEVEL"; return; fi
   cores=$(nproc 2>/dev/null || echo 2)
   gigabytes=$(awk '/MemAvailable/ {print int($2 / 2097152)}' /proc/meminfo 2>/dev/null || true)
   [ -n "$gigabytes" ] && [ "$gigabytes" -lt "$cores" ] && cores=$gigabytes

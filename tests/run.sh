@@ -37,6 +37,7 @@ usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--lon
   --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
              with clang 16: see tests/coverage.sh
 Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose. With a choice of tests, the long ones count, too.
+CMAKE_BUILD_PARALLEL_LEVEL in the environment is the number of compilations and tests at a time; by default, that of cores or less.
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/asan-mpi-clang, build/coverage, build/mutations,
 build/no-mpi, build/no-mpi-clang, build/tsan).
 TXT
