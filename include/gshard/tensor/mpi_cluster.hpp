@@ -65,8 +65,8 @@ template <class Mesh, std::same_as<plan_view> Plan>
 cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const std::vector<int>& extents = {}, mpi_options options = {}) {
   const detail::mesh_extents all = detail::mesh_extents_of<Mesh>(comm, extents);
   options.choose_axis_order = [&](std::span<const int> node) {
-    const gshard::extents bound = plan.bind(sizes, {all.extents.data(), all.extents.size()});
-    const list<int> order = axis_order(plan, bound, {node.data(), node.size()});
+    const gshard::extents sizes_on = plan.bind(sizes, {all.extents.data(), all.extents.size()});
+    const list<int> order = axis_order(plan, sizes_on, {node.data(), node.size()});
     return std::vector<int>(order.begin(), order.end());
   };
   return on_mpi<Mesh>(comm, extents, options);
