@@ -40,7 +40,7 @@ template <class Mesh>
 mesh_extents mesh_extents_of(MPI_Comm comm, const std::vector<int>& given) {
   const int processes = process_count(comm);
   mesh_extents all;
-  all.problem = problem_of([&] { all.extents = given.empty() ? extents_on<Mesh>(processes) : all_extents(Mesh::shape, given); });
+  all.problem = problem_of([&] { all.extents = given.empty() ? gshard::extents_on<Mesh>(processes) : all_extents(Mesh::shape, given); });
   return all;
 }
 }  // namespace detail
