@@ -24,7 +24,7 @@ namespace detail {
 
 /// Orders the steps of a plan so that the tensors of remat scopes are not kept for the gradient. Each is recomputed right before the first
 /// step of the backward pass that reads it, with the tensors of its scope that it needs. A tensor stays if the policy of its scope saves
-/// it, if a step of the forward pass outside of the scope reads it, or if it is made in a loop.
+/// it, or if it is made in a loop. It also stays if a step of the forward pass outside of the scope reads it.
 // Lists by value are indexed by the value whose storage they describe, the root.
 class recompute_search {
  public:
