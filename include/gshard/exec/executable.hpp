@@ -3,8 +3,8 @@
 
 // The executable of a program: bind extents, pass inputs, run, get typed tensors.
 
-#include <gshard/base/reason.hpp>
 #include <gshard/base/build_options.hpp>
+#include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/callback.hpp>
 #include <gshard/exec/bind/kernels.hpp>
