@@ -37,33 +37,32 @@ if(cannot_hide)
   message(WARNING "gshard::compiled shares inline functions with programs, because ${cannot_hide}. Compile programs with the same flags.")
 endif()
 
-# Flags such as -march=native choose one level, also flags of a compiler that is a wrapper.
+# gshard_compiler_has(<condition of macros> <variable>): with the flags above, also those of a compiler that is a wrapper.
 include(CheckCXXSourceCompiles)
-string(GENEX_STRIP "${flags}" CMAKE_REQUIRED_FLAGS)
-if(NOT has_several_configurations AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  unset(GSHARD_FLAGS_OPTIMIZE CACHE)
+function(gshard_compiler_has condition variable)
+  string(GENEX_STRIP "${flags}" CMAKE_REQUIRED_FLAGS)
+  unset(${variable} CACHE)  # flags may have changed
   check_cxx_source_compiles("
-    #ifndef __OPTIMIZE__
+    #if !(${condition})
     #error
     #endif
-    int main() {}" GSHARD_FLAGS_OPTIMIZE)
+    int main() {}" ${variable})
+endfunction()
+if(NOT has_several_configurations AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  gshard_compiler_has("defined(__OPTIMIZE__)" GSHARD_FLAGS_OPTIMIZE)
   if(NOT GSHARD_FLAGS_OPTIMIZE)
     message(WARNING "gshard::compiled is not optimized: CMAKE_BUILD_TYPE is '${CMAKE_BUILD_TYPE}', and the flags are '${flags}'")
   endif()
 endif()
+
+# Flags such as -march=native choose one level.
 set(one_level "${cannot_hide}")
 if(NOT one_level)
-  unset(GSHARD_BASE_LEVEL_IS_LOWEST CACHE)
-  check_cxx_source_compiles("
-    #if !defined(__x86_64__) || defined(__AVX__)
-    #error
-    #endif
-    int main() {}" GSHARD_BASE_LEVEL_IS_LOWEST)
+  gshard_compiler_has("defined(__x86_64__) && !defined(__AVX__)" GSHARD_BASE_LEVEL_IS_LOWEST)
   if(NOT GSHARD_BASE_LEVEL_IS_LOWEST)
     set(one_level "the compiler's flags choose an instruction set with AVX, or another processor")
   endif()
 endif()
-unset(CMAKE_REQUIRED_FLAGS)
 set(levels base)
 if(one_level)
   message(WARNING "gshard::compiled has kernels for one level of the instruction set: ${one_level}. It needs a processor with that level.")
