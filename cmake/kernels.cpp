@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
 // gshard::compiled also has them for higher levels of the instruction set, each with its own name GSHARD_KERNEL_TABLE. If
-// GSHARD_KERNEL_LEVELS is defined, the table of the base level refers to them.
+// GSHARD_KERNEL_LEVELS is defined, the table of the base level refers to them. The source of the base level defines the highest level.
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
 #ifndef GSHARD_KERNEL_TABLE
 #define GSHARD_KERNEL_TABLE compiled_kernels
-#define GSHARD_KERNELS_OF_BASE_LEVEL
+#ifndef GSHARD_HIGHEST_LEVEL
+#define GSHARD_HIGHEST_LEVEL base
+#endif
 #endif
 #include <Eigen/Core>
 #include <gshard/exec/bind/kernels.hpp>
@@ -14,12 +16,8 @@
 
 namespace gshard { inline namespace v0 {
 
-#ifdef GSHARD_KERNELS_OF_BASE_LEVEL
-#ifdef GSHARD_KERNEL_LEVELS
-const cpu_level detail::highest_level = cpu_level::x86_64_v4;
-#else
-const cpu_level detail::highest_level = cpu_level::base;
-#endif
+#ifdef GSHARD_HIGHEST_LEVEL
+const cpu_level detail::highest_level = cpu_level::GSHARD_HIGHEST_LEVEL;
 #endif
 
 extern const kernel_table kernels_x86_64_v3, kernels_x86_64_v4;

@@ -40,6 +40,8 @@ TEST_CASE("mpi_connection: a function that throws on one process is an error of 
 
 TEST_CASE("mpi_connection: ranks take the lowest level of their instruction sets") {
   const std::vector<int> mesh{ranks()};
+  const gs::cpu_level own = gs::detail::this_cpu_level();
+  CHECK(gs::detail::connect(MPI_COMM_WORLD, mesh, {}, {}).level == own);
   if (rank() == ranks() - 1) ::setenv("GSHARD_CPU_LEVEL", "base", 1);
   CHECK(gs::detail::connect(MPI_COMM_WORLD, mesh, {}, {}).level == gs::cpu_level::base);
   if (rank() == ranks() - 1) ::setenv("GSHARD_CPU_LEVEL", "avx2", 1);
