@@ -7,7 +7,8 @@
 #include <iostream>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x", 4>>;
 
 inline constexpr auto product = [](auto&, auto x, auto w) { return gs::einsum<"BM,MH->BH">(x, w); };

@@ -7,7 +7,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"data">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {

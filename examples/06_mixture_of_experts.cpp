@@ -7,7 +7,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 // x: groups, tokens, model. wg gives each token a weight per expert; the best two experts of a token are used.

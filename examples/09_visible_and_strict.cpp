@@ -6,7 +6,8 @@
 #include <iostream>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x", 4>>;
 
 // Rows of x, columns of w: one operand must be gathered. In a visible program this does not compile without may_move:

@@ -7,7 +7,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::P;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 // u + 0.2 * (sum of the four neighbors - 4 u)

@@ -9,7 +9,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x">>;
 
 // y[b, n] = sum over m of (x[b, m] - c[n, m])^2

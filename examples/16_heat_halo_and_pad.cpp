@@ -11,7 +11,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x">>;
 using plate = in<"XY", P<"x", none>, double>;
 

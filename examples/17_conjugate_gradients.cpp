@@ -12,7 +12,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::P;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 using grid = in<"XY", P<"x", "y">, double>;
 

@@ -16,7 +16,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x">>;
 
 // Transforms n complex numbers at data[0], data[stride], ...

@@ -10,7 +10,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
 
 constexpr int number_of_experts = 32, experts_per_token = 8;

@@ -13,7 +13,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 // A layer whose routing is an input, so that a workload of a benchmark can set it. With `Replicas`, its experts may move.

@@ -9,7 +9,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {

@@ -8,7 +8,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::extent, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::extent, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"stage">>;
 
 constexpr int stages = 4, microbatches = 8, rounds = 2;

@@ -10,7 +10,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using ring = gs::mesh<gs::axis<"seq", 4>>;
 using one = gs::mesh<gs::axis<"seq", 1>>;
 

@@ -11,7 +11,8 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
 
 // Two layers, the second one with experts. With a slot for each token, decoding has the logits of training.

@@ -8,7 +8,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::axes, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::axes, gs::none, gs::P;
 
 using mesh = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 2>, gs::axis<"tensor", 2>>;
 

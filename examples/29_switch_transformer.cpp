@@ -9,7 +9,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 constexpr int G = 4, S = 64, M = 16, E = 8;

@@ -56,7 +56,7 @@ class collective_points {
 
  private:
   struct point {
-    gs::op kind{};
+    gs::op_ref kind{};
     gs::group_reach reach{};
     double bytes = 0;
     std::size_t sample = 0;

@@ -126,9 +126,9 @@ class operation_times {
         }
       }
     for (std::size_t k = 0; k < kinds; ++k) {
-      if (seconds_[0][k].empty() || bytes[1][k] <= 0 || gs::traits(gs::op(k)).collective) continue;
+      if (seconds_[0][k].empty() || bytes[1][k] <= 0 || gs::all_operations[k]->collective) continue;
       const double small = summarize(seconds_[0][k]).typical / processes, large = summarize(seconds_[1][k]).typical / processes;
-      if (gs::op(k) == gs::op::einsum) {
+      if (gs::all_operations[k] == gs::op::einsum) {
         scale(times.product, large / expected);
         scale(times.batched_product, large / expected);
         continue;
@@ -141,13 +141,13 @@ class operation_times {
   }
 
  private:
-  static constexpr std::size_t kinds = std::size_t(gs::op::count_);
+  static constexpr std::size_t kinds = std::size(gs::all_operations);
   std::array<std::shared_ptr<gs::executor>, 2> runs_;
   std::array<std::array<std::vector<double>, kinds>, 2> seconds_;  // by size and kind: the sum over all ranks, in each round
   std::array<double, kinds> now_{};
   std::chrono::steady_clock::time_point begun_;
 
-  static std::size_t index(gs::op kind) { return std::size_t(gs::measured_times::measured_as(kind)); }
+  static std::size_t index(gs::op_ref kind) { return std::size_t(gs::measured_as(kind)->id); }
   static void scale(gs::measured_curve& c, double factor) {
     for (double& v : c.value) v *= factor;
   }

@@ -50,7 +50,7 @@ inline outcome run(const planned& p, const whole_tensors& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) gs::testing::scatter(on, e.input(i), inputs[i]);
   e.run({});
   outcome made;
-  for (int kind = 0; kind < int(gs::op::count_); ++kind) made.received += e.received(gs::op(kind)).bytes;
+  for (const gs::op_ref kind : gs::all_operations) made.received += e.received(kind).bytes;
   for (std::size_t o = 0; o < p.tables.outputs.size(); ++o) made.results.push_back(gs::testing::collect(on, e.output(o)));
   return made;
 }

@@ -114,25 +114,25 @@ inline std::int64_t taps(const planned& p, const gs::node& n) {
 /// operation for every tap. Other operations that compute have one for every element of the largest tensor. Operations that only move
 /// elements have none.
 inline std::int64_t flops_of(const planned& p, const gs::node& n, const step_facts& s) {
-  switch (n.kind) {
-    case gs::op::einsum:
-    case gs::op::looped_einsum:
+  switch (n.kind->id) {
+    case gs::op::einsum.id:
+    case gs::op::looped_einsum.id:
       return times(n.inputs, iterations(n, s));
-    case gs::op::convolution:
+    case gs::op::convolution.id:
       return n.inputs == 2 ? times(2, iterations(n, s)) : times(taps(p, n), iterations(n, s));
-    case gs::op::pool:
+    case gs::op::pool.id:
       return times(taps(p, n), iterations(n, s));
-    case gs::op::map:
-    case gs::op::scale:
-    case gs::op::reduce:
-    case gs::op::argmax:
-    case gs::op::softmax:
-    case gs::op::layer_norm:
-    case gs::op::cumsum:
-    case gs::op::block_sum:
-    case gs::op::sort:
-    case gs::op::top_k:
-    case gs::op::scatter_add: {
+    case gs::op::map.id:
+    case gs::op::scale.id:
+    case gs::op::reduce.id:
+    case gs::op::argmax.id:
+    case gs::op::softmax.id:
+    case gs::op::layer_norm.id:
+    case gs::op::cumsum.id:
+    case gs::op::block_sum.id:
+    case gs::op::sort.id:
+    case gs::op::top_k.id:
+    case gs::op::scatter_add.id: {
       std::int64_t most = 0;
       for (const auto* list : {&s.in, &s.out})
         for (const tensor_facts& t : *list) most = std::max(most, elements_of(t.local));

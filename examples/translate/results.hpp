@@ -8,6 +8,7 @@
 #include "trainer.hpp"
 #include "translator.hpp"
 
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/report.hpp>
 
 #include <algorithm>
@@ -115,10 +116,10 @@ inline std::string communication_report(const trainer& t) {
   std::string s = "a training step (" + std::to_string(e.plan().steps.size()) +
                   " steps of the plan), per device at the smallest batch shape:\n" + gs::describe_communication(e.plan(), e.sizes()) +
                   "the whole training:\n";
-  for (const gs::op_traits& kind : gs::op_table) {
-    const auto c = t.communication(kind.kind);
+  for (const gs::op_ref kind : gs::all_operations) {
+    const auto c = t.communication(kind);
     if (c.calls > 0)
-      s += "  " + fill(std::string(kind.name), 18) + fill(std::to_string(c.calls) + " calls,", 16) + "planned " +
+      s += "  " + fill(std::string(kind->name), 18) + fill(std::to_string(c.calls) + " calls,", 16) + "planned " +
            fill(gs::describe_bytes(c.planned) + ",", 12) + "received " + gs::describe_bytes(c.received) + "\n";
   }
   return s;

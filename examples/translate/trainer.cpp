@@ -31,7 +31,7 @@ step_report trainer::step(const batch& b) {
   return {loss.item(), balance.item(), tokens.item(), gs::to_global(load), refused.item()};
 }
 
-trainer::traffic trainer::communication(gs::op kind) const {
+trainer::traffic trainer::communication(gs::op_ref kind) const {
   traffic t;
   for (const auto& p : programs_->by_bucket) {
     const gs::executor& e = p->engine();

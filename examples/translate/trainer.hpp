@@ -50,7 +50,7 @@ class trainer {
   struct traffic {
     std::int64_t calls = 0, planned = 0, received = 0;
   };
-  traffic communication(gs::op kind) const;
+  traffic communication(gs::op_ref kind) const;
 
   const gs::executor& engine(std::size_t bucket) const;
 

@@ -7,6 +7,7 @@
 
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
@@ -25,7 +26,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -47,7 +49,7 @@ struct outcome {
   std::vector<run_graph::arrays> outputs;                // by step
   std::map<std::string, run_graph::array> parameters;  // parameters and optimizer state after the last step
   std::vector<std::int64_t> received_by_each;          // bytes by device, in the last step
-  std::array<std::int64_t, std::size_t(op::count_)> received{};
+  std::array<std::int64_t, gs::most_operations> received{};
 };
 outcome train(int devices, int steps) {
   const auto on = gs::simulate<mesh>(devices);
@@ -69,7 +71,7 @@ outcome train(int devices, int steps) {
   }
   for (const auto& [name, e] : run.store().entries()) o.parameters[name] = run_graph::collect(on, e.value);
   o.received_by_each.assign(run.received_in_run().begin(), run.received_in_run().end());
-  for (std::size_t kind = 0; kind < o.received.size(); ++kind) o.received[kind] = run.received(op(kind)).bytes;
+  for (const gs::op_ref kind : gs::all_operations) o.received[std::size_t(kind->id)] = run.received(kind).bytes;
   return o;
 }
 void check_close(const run_graph::array& found, const run_graph::array& expected) {
@@ -101,14 +103,14 @@ TEST_CASE("functional: the MoE layer learns on 64 simulated devices as on one, a
   const gs::plan_view plan = the_plan();
   const gs::extents e = plan.bind(sizes, std::array{64});
   const gs::run_record dry = gs::dry_run(plan, e, gs::parse_hardware("tpu-v3:8x4"));
-  std::array<std::int64_t, std::size_t(op::count_)> bytes{};
-  for (const gs::step_record& s : dry.steps) bytes[std::size_t(plan.steps[std::size_t(s.step)].kind)] += s.bytes_received;
-  for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
-    CAPTURE(gs::name(op(kind)));
-    CHECK(many.received[kind] == 3 * bytes[kind]);
-    CHECK(bytes[kind] == plan.bytes_received(op(kind), e));
+  std::array<std::int64_t, gs::most_operations> bytes{};
+  for (const gs::step_record& s : dry.steps) bytes[std::size_t(plan.steps[std::size_t(s.step)].kind->id)] += s.bytes_received;
+  for (const gs::op_ref kind : gs::all_operations) {
+    CAPTURE(kind->name);
+    CHECK(many.received[std::size_t(kind->id)] == 3 * bytes[std::size_t(kind->id)]);
+    CHECK(bytes[std::size_t(kind->id)] == plan.bytes_received(kind, e));
   }
-  CHECK(bytes[std::size_t(op::all_to_all)] > 0);
+  CHECK(bytes[std::size_t(op::all_to_all.id)] > 0);
   REQUIRE(many.received_by_each.size() == 64);
   for (const std::int64_t received : many.received_by_each) CHECK(received == plan.bytes_received(e));
 }

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -123,7 +124,7 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
   const run_graph::traced t = run_graph::trace(
       {{"AB"}}, [](const gs::parameter_scope&, std::span<const gs::symbol> x) { return gs::list<gs::symbol>{run_graph::lay_out(x[0])}; });
   cases::rng r(18);
-  std::vector<int> cases_of(std::size_t(gs::op::count_), 0);
+  std::vector<int> cases_of(gs::most_operations, 0);
   int compared = 0, sums = 0;
   for (int i = 0; i < 1000; ++i) {
     std::vector<int> mesh{2 + int(cases::below(r, 7))};
@@ -135,7 +136,7 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
         t, {.mesh = mesh,
             .dims = dims,
             .layouts = {from[std::size_t(cases::below(r, int(from.size())))], to[std::size_t(cases::below(r, int(to.size())))]}});
-    for (const gs::node& n : plan.steps) ++cases_of[std::size_t(n.kind)];
+    for (const gs::node& n : plan.steps) ++cases_of[std::size_t(n.kind->id)];
     const gs::node_map nodes{random_nodes(mesh, r), gs::summation::by_node};
     CAPTURE(i);
     CAPTURE(gs::describe(plan.view()));
@@ -154,8 +155,10 @@ TEST_CASE("bytes between nodes: on 1,000 random groupings the plan's are those t
   }
   CHECK(compared > 300);
   CHECK(sums > 50);
-  for (const gs::op kind : {gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute})
-    CHECK(cases_of[std::size_t(kind)] > 5);
+  constexpr gs::op_ref kinds[]{gs::op::all_reduce, gs::op::reduce_scatter, gs::op::all_gather, gs::op::all_to_all,
+                               gs::op::collective_permute};
+  for (const gs::op_ref kind : kinds)
+    CHECK(cases_of[std::size_t(kind->id)] > 5);
 }
 
 TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random groupings of devices, travel once to a node that lacks them") {
@@ -165,7 +168,7 @@ TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random grou
   });
   cases::rng r(29);
   const std::vector<std::vector<int>> meshes{{4}, {7}, {2, 2}, {2, 3}, {4, 2}, {2, 2, 2}, {3, 2, 2}};
-  std::vector<int> cases_of(std::size_t(gs::op::count_), 0);
+  std::vector<int> cases_of(gs::most_operations, 0);
   int windows = 0;
   for (int i = 0; i < 1000; ++i) {
     const std::vector<int>& mesh = meshes[std::size_t(cases::below(r, std::int64_t(meshes.size())))];
@@ -188,7 +191,7 @@ TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random grou
       const std::int64_t bytes = gs::bytes_between_nodes(plan.view(), n, e, nodes.node);
       CHECK(bytes == least_bytes(plan.view(), n, e, nodes.node));
       least += bytes;
-      ++cases_of[std::size_t(n.kind)];
+      ++cases_of[std::size_t(n.kind->id)];
       for (int o = 0; o < n.outputs; ++o) windows += !plan.view().at(n.output(o)).windows.empty();
     }
     const run_graph::arrays sources = run_graph::random_sources(t, dims, std::uint32_t(i));
@@ -197,7 +200,8 @@ TEST_CASE("bytes between nodes: replicas and unequal halos, on 1,000 random grou
     CHECK(in_levels.results == run_graph::serially(t, dims, sources));
   }
   CHECK(windows > 300);
-  for (const gs::op kind : {gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute}) CHECK(cases_of[std::size_t(kind)] > 50);
+  for (const gs::op_ref kind : std::initializer_list<gs::op_ref>{gs::op::all_gather, gs::op::all_to_all, gs::op::collective_permute})
+    CHECK(cases_of[std::size_t(kind->id)] > 50);
 }
 
 TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on nodes of any number of devices") {

@@ -25,7 +25,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::bfloat16, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::bfloat16, gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 namespace {
@@ -87,7 +88,7 @@ TEST_CASE("initial values in bf16 are those of float, rounded") {
 
 // Sharded parameters are gathered in bf16, and their gradients are summed in float.
 template <class P>
-constexpr bool moves_in(const P& plan, op kind, gs::dtype type) {
+constexpr bool moves_in(const P& plan, gs::op_ref kind, gs::dtype type) {
   bool all = plan.count(kind) > 0;
   for (const gs::node& n : plan.steps)
     if (n.kind == kind) all = all && plan.at(n.output()).type == type;

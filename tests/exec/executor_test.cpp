@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_graph.hpp"
 
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace gs = gshard;
-using gs::symbol, gs::op;
+namespace op = gs::op;
+using gs::symbol;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
 using scope = gs::parameter_scope;
@@ -32,7 +35,7 @@ gs::sharding layout(int rank, std::initializer_list<std::pair<int, int>> cuts, u
 TEST_CASE("devices send the bytes that the plan says") {
   const run_graph::traced t =
       run_graph::trace({{"AB"}}, [](const scope&, given x) { return symbols{run_graph::lay_out(x[0])}; });
-  std::array<int, std::size_t(op::count_)> kinds{};
+  std::array<int, gs::most_operations> kinds{};
   for (const std::vector<int>& mesh : run_graph::meshes) {
     const int axes = int(mesh.size());
     for (const gs::dims& dims :
@@ -46,17 +49,18 @@ TEST_CASE("devices send the bytes that the plan says") {
           for (int calls = 1; calls <= 2; ++calls) {
             run.run({});
             bool same = true;
-            for (const gs::op_traits& kind : gs::op_table)
+            for (const gs::op_ref kind : gs::all_operations)
               same = same &&
-                     run.received(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
-                     run.received(kind.kind).bytes == calls * p.view().bytes_received(kind.kind, run.sizes());
+                     run.received(kind).calls == calls * (kind->collective ? p.view().count(kind) : 0) &&
+                     run.received(kind).bytes == calls * p.view().bytes_received(kind, run.sizes());
             if (!same) FAIL_CHECK(run_graph::text_of(s));
           }
-          for (const gs::node& n : p.steps) ++kinds[std::size_t(n.kind)];
+          for (const gs::node& n : p.steps) ++kinds[std::size_t(n.kind->id)];
         }
   }
-  for (const op kind : {op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all})
-    CHECK(kinds[std::size_t(kind)] > 0);
+  constexpr gs::op_ref listed[]{op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all};
+  for (const gs::op_ref kind : listed)
+    CHECK(kinds[std::size_t(kind->id)] > 0);
 }
 
 TEST_CASE("a device alone sends nothing") {
@@ -70,7 +74,7 @@ TEST_CASE("a device alone sends nothing") {
   gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
   run.run({});
   CHECK(p.view().collectives() > 0);
-  for (const gs::op_traits& kind : gs::op_table) CHECK(run.received(kind.kind).bytes == 0);
+  for (const gs::op_ref kind : gs::all_operations) CHECK(run.received(kind).bytes == 0);
 }
 
 TEST_CASE("the hook sees every step before and after it runs") {
@@ -80,7 +84,7 @@ TEST_CASE("the hook sees every step before and after it runs") {
   const gs::plan_tables p = run_graph::plan(t, {.mesh = {2}, .dims = dims, .layouts = {layout(2, {{0, 0}})}});
   const gs::any_cluster on = simulate({2});
   gs::executor run(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on));
-  std::vector<std::pair<op, bool>> seen, expected;
+  std::vector<std::pair<gs::op_ref, bool>> seen, expected;
   run.hook = [&](const gs::node& n, bool begins) { seen.emplace_back(n.kind, begins); };
   run.run({});
   for (const gs::node& n : p.steps) {

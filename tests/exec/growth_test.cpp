@@ -17,10 +17,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -131,7 +133,8 @@ TEST_CASE("growth: devices receive what the plan says") {
     for (std::size_t d = 0; d < on.devices().size(); ++d) *step.input(3).as<float>(d) = 1e-3f;
     step.run({});
     const gs::extents e = plan.bind(sizes(n, 4, n), std::array{n});
-    for (const op kind : {op::all_to_all, op::all_reduce, op::all_gather, op::reduce_scatter, op::collective_permute})
+    constexpr gs::op_ref kinds[]{op::all_to_all, op::all_reduce, op::all_gather, op::reduce_scatter, op::collective_permute};
+    for (const gs::op_ref kind : kinds)
       CHECK(step.received(kind).bytes == plan.bytes_received(kind, e));
     for (const gs::traffic& device : on.on().received()) CHECK(device.exchange_bytes + device.gather_bytes == plan.bytes_received(e));
   }

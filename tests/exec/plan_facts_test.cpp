@@ -94,6 +94,14 @@ TEST_CASE("plans that differ in anything differ in a fact about it") {
   plan = run_graph::plan(traced, s);
   plan.steps.back().attr.dim += 1;
   CHECK(difference(all, facts(plan, s)) == step);
+  const auto facts_with = [&](const gs::packed_attributes& own) {
+    gs::plan_tables with = run_graph::plan(traced, s);
+    with.steps.back().attr.own = own;
+    return facts(with, s);
+  };
+  CHECK(difference(facts_with(gs::adam_attributes{.beta1 = 0.9}), facts_with(gs::adam_attributes{.beta2 = 0.9})) == step);
+  CHECK(difference(facts_with(gs::cumsum_attributes{.exclusive = true}), facts_with(gs::cumsum_attributes{.reverse = true})) == step);
+  CHECK(difference(facts_with(gs::sort_attributes{.count = 1}), facts_with(gs::sort_attributes{.count = 2})) == step);
   plan = run_graph::plan(traced, s);
   plan.steps.back().place = {"elsewhere.cpp", 3};
   CHECK(difference(all, facts(plan, s)) == "");

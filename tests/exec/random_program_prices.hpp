@@ -3,6 +3,7 @@
 
 #include "random_program.hpp"
 
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 
 #include <algorithm>
@@ -28,8 +29,8 @@ class audit {
     std::vector<std::int64_t> bytes = now();
     for (std::size_t d = 0; d < bytes.size(); ++d) bytes[d] -= std::exchange(last_[d], bytes[d]);
     const std::int64_t received = *std::ranges::max_element(bytes), planned = plan_.bytes_received(step, sizes_);
-    for (const gs::op_traits& kind : gs::op_table)
-      if (gs::performs(step, kind.kind)) planned_[std::size_t(kind.kind)] += plan_.bytes_received(step, sizes_, kind.kind);
+    for (const gs::op_ref kind : gs::all_operations)
+      if (gs::performs(step, kind)) planned_[std::size_t(kind->id)] += plan_.bytes_received(step, sizes_, kind);
     ragged_ = ragged_ || gs::traits(step.kind).ragged;
     ++steps;
     if (received == planned || (gs::traits(step.kind).ragged && received <= planned) || !failure.empty()) return;
@@ -38,10 +39,10 @@ class audit {
   }
   /// Compares the kinds of all steps that ran.
   void end(const gs::executor& run) {
-    for (const gs::op_traits& kind : gs::op_table) {
-      const std::int64_t received = run.received(kind.kind).bytes, planned = planned_[std::size_t(kind.kind)];
+    for (const gs::op_ref kind : gs::all_operations) {
+      const std::int64_t received = run.received(kind).bytes, planned = planned_[std::size_t(kind->id)];
       if (received != planned && !(ragged_ && received <= planned) && failure.empty())
-        failure = std::string(kind.name) + ": " + std::to_string(received) + " bytes, and the price is " + std::to_string(planned);
+        failure = std::string(kind->name) + ": " + std::to_string(received) + " bytes, and the price is " + std::to_string(planned);
     }
   }
 
@@ -53,7 +54,7 @@ class audit {
   const gs::extents& sizes_;
   const gs::backend& on_;
   std::vector<std::int64_t> last_;  // received until the previous step, by device
-  std::array<std::int64_t, std::size_t(gs::op::count_)> planned_{};
+  std::array<std::int64_t, gs::most_operations> planned_{};
   bool ragged_ = false;
 
   /// Bytes received so far, by device.

@@ -4,6 +4,7 @@
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/loop.hpp>
@@ -43,7 +44,7 @@ run_graph::arrays counted_run(const run_graph::traced& t, const run_graph::setti
   gs::executor e(p, gs::all_kernels, on, s.dims, gs::parameter_store(on));
   for (std::size_t i = 0; i < sources.size(); ++i) run_graph::scatter(on, e.input(i), sources[i]);
   e.run({});
-  for (auto kind = gs::op::all_gather; kind != gs::op::count_; kind = gs::op(int(kind) + 1)) {
+  for (const gs::op_ref kind : gs::all_operations) {
     INFO(gs::name(kind));
     CHECK(e.received(kind).bytes == p.bytes_received(kind, e.sizes()));
   }

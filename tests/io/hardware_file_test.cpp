@@ -21,7 +21,7 @@ gs::hardware measured_cluster() {
   m.measured.product.add(8, 1e-9);
   m.measured.product.add(64, 1e-10);
   m.measured.batched_product.add(16, 3e-10);
-  m.measured.operations[std::size_t(gs::op::softmax)] = {1e-6, 1.0 / 3};
+  m.measured.operations[std::size_t(gs::op::softmax.id)] = {1e-6, 1.0 / 3};
   gs::measured_curve& c = m.measured.collective(gs::op::all_to_all, gs::group_reach::both);
   c.add(0, 1e-4);
   c.add(1000, 1.0 / 7);
@@ -84,5 +84,7 @@ TEST_CASE("hardware file: a wrong one names file and field") {
   CHECK(problem_after([](json& f) {
           f["operations"][0]["kind"] = "all_gather";
         }).find("operations[0].kind: 'all_gather' is not one of: einsum") != std::string::npos);
+  CHECK(problem_after([](json& f) { f["operations"][0]["kind"] = "looped_einsum"; }).find("'looped_einsum' is not one of: einsum") !=
+        std::string::npos);
   CHECK(problem_after([](json& f) { f["operations"] = 1; }) == "hardware file 'c.json': operations: is not a list");
 }

@@ -40,7 +40,7 @@ using dense = gs::program<step, mesh, tokens, in<"GS", P<"expert", none>, double
                           gs::element<double>, gs::dense_one_hot>;
 
 template <class Program>
-int count(gs::op kind) {
+int count(gs::op_ref kind) {
   return planned::plan_of<Program>().count(kind);
 }
 

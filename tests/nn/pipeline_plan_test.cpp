@@ -11,7 +11,8 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::extent, gs::none, gs::op, gs::P, gs::remat_policy;
+namespace op = gs::op;
+using gs::extent, gs::none, gs::P, gs::remat_policy;
 using trained_pipeline::batches, trained_pipeline::count, trained_pipeline::counts, trained_pipeline::mesh;
 
 namespace {

@@ -12,7 +12,8 @@ namespace trained_pipeline {
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::extent, gs::none, gs::op, gs::P, gs::remat_policy, gs::symbol;
+namespace op = gs::op;
+using gs::extent, gs::none, gs::P, gs::remat_policy, gs::symbol;
 
 inline constexpr auto layer = [](auto y, auto w) { return gs::relu(gs::einsum<"SBF,SFG->SBG">(y, w)); };
 template <nn::pipeline_options Options>

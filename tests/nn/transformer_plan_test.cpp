@@ -16,7 +16,8 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

@@ -24,7 +24,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::gradient_wire, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::gradient_wire, gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"data">>;
 
 namespace {

@@ -12,7 +12,7 @@
 #include <span>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 using given = std::span<const gs::symbol>;
 
 TEST_CASE("decompose: an argmin or argmax that gathers the best element of each block finds NaN, in whatever block it is") {

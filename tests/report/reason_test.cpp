@@ -21,7 +21,7 @@ inline constexpr auto model = [](auto&, auto x, auto w, auto y) {
 };
 using program = gs::program<model, gs::mesh<gs::axis<"x">>, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, in<"AC", P<"x", none>>>;
 
-std::string reason_for(gs::op kind, int nth = 0) {
+std::string reason_for(gs::op_ref kind, int nth = 0) {
   for (std::size_t i = 0; i < program::plan.steps.size(); ++i)
     if (program::plan.steps[i].kind == kind && nth-- == 0) return gs::describe_reason(program::plan, i);
   return "no such step";

@@ -37,16 +37,16 @@ struct run {
 };
 
 inline gs::step_part part_of(const gs::node& step) {
-  switch (step.kind) {
-    case gs::op::all_to_all: return gs::step_part::dispatch_combine;
-    case gs::op::all_reduce:
-    case gs::op::reduce_scatter: return gs::step_part::all_reduce;
-    case gs::op::dispatch:
-    case gs::op::combine: return gs::step_part::gate_einsum;
-    case gs::op::einsum: return gs::step_part::moe_feed_forward;
-    case gs::op::adam: return gs::step_part::optimizer;
-    case gs::op::softmax:
-    case gs::op::top_k_gating: return gs::step_part::gate_other;
+  switch (step.kind->id) {
+    case gs::op::all_to_all.id: return gs::step_part::dispatch_combine;
+    case gs::op::all_reduce.id:
+    case gs::op::reduce_scatter.id: return gs::step_part::all_reduce;
+    case gs::op::dispatch.id:
+    case gs::op::combine.id: return gs::step_part::gate_einsum;
+    case gs::op::einsum.id: return gs::step_part::moe_feed_forward;
+    case gs::op::adam.id: return gs::step_part::optimizer;
+    case gs::op::softmax.id:
+    case gs::op::top_k_gating.id: return gs::step_part::gate_other;
     default: return gs::step_part::other;
   }
 }

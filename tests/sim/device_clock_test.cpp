@@ -10,7 +10,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -26,7 +27,7 @@ using program = gs::program<model, gs::mesh<gs::axis<"y">, gs::axis<"x">>, gs::i
 std::vector<gs::step_record> steps(double collective = 2) {
   std::vector<gs::step_record> list;
   for (std::size_t i = 0; i < program::plan.steps.size(); ++i) {
-    const op kind = program::plan.steps[i].kind;
+    const gs::op_ref kind = program::plan.steps[i].kind;
     gs::step_record s;
     s.step = std::int32_t(i);
     s.bytes_received = gs::traits(kind).collective;

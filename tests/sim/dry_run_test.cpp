@@ -21,7 +21,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 

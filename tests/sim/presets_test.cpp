@@ -105,7 +105,7 @@ TEST_CASE("the laws of the paper's figure 9 on slices of a TPU v3: all-to-alls g
     const gs::hardware h = gs::parse_hardware("tpu-v3:" + std::string(slice));
     const gs::torus_mesh m(h.topology);
     const double n = h.devices();
-    const auto seconds = [&](gs::op kind, double bytes) { return m.seconds(kind, 1, {}, std::int64_t(bytes * (n - 1) / n)); };
+    const auto seconds = [&](gs::op_ref kind, double bytes) { return m.seconds(kind, 1, {}, std::int64_t(bytes * (n - 1) / n)); };
     last = seconds(gs::op::all_to_all, 32e6);
     if (first == 0) first = last;
     if (h.devices() == 128) at_128 = last;

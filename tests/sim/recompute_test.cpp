@@ -12,7 +12,7 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 namespace {
 

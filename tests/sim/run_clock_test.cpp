@@ -24,7 +24,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -186,7 +187,8 @@ TEST_CASE("run clock: every iteration of a loop takes time") {
     const gs::run_record r = clock.record();
     seconds.push_back(r.seconds);
     received.push_back(r.received[0]);
-    CHECK(std::ranges::count(r.steps, op::loop_end, [&](const auto& s) { return b.run.plan().steps[std::size_t(s.step)].kind; }) == turns);
+    const auto kind_of = [&](const auto& s) { return b.run.plan().steps[std::size_t(s.step)].kind; };
+    CHECK(std::ranges::count(r.steps, gs::op_ref(op::loop_end), kind_of) == turns);
     std::int64_t bytes = 0;
     for (const gs::step_record& s : r.steps) bytes += s.bytes_received;
     CHECK(bytes == r.received[0]);

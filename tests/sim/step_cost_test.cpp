@@ -11,7 +11,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -23,7 +24,7 @@ std::vector<gs::step_record> costs(const gs::dims& d, int devices, const gs::mac
   return gs::costs_of(Program::plan, Program::plan.bind(d, std::array{devices}), on, on, share);
 }
 template <class Program>
-const gs::step_record& of(const std::vector<gs::step_record>& costs, op kind) {
+const gs::step_record& of(const std::vector<gs::step_record>& costs, gs::op_ref kind) {
   for (const gs::step_record& c : costs)
     if (Program::plan.steps[std::size_t(c.step)].kind == kind) return c;
   FAIL("no such step");
@@ -83,8 +84,8 @@ TEST_CASE("costs: what takes twice as long as a byte, or less, is bound by the s
 
 namespace {
 struct asked {
-  mutable std::vector<op> kinds{};
-  double seconds(op kind, std::uint32_t, const gs::extents&, std::int64_t) const {
+  mutable std::vector<gs::op_ref> kinds{};
+  double seconds(gs::op_ref kind, std::uint32_t, const gs::extents&, std::int64_t) const {
     kinds.push_back(kind);
     return 1;
   }
@@ -101,7 +102,7 @@ TEST_CASE("costs: a looped einsum has the price that the planner gives it") {
   const asked network;
   gs::costs_of(program::plan, program::plan.bind({{'B', 256}, {'M', 32}, {'H', 128}}, std::array{4}), slow_network, network);
   CHECK(!network.kinds.empty());
-  for (const op kind : network.kinds) CHECK(kind == op::looped_einsum);
+  for (const gs::op_ref kind : network.kinds) CHECK(kind == op::looped_einsum);
 }
 
 TEST_CASE("costs: many small products are slower than large ones") {

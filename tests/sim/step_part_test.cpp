@@ -13,7 +13,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 using part = gs::step_part;
 
 namespace {
@@ -27,7 +28,7 @@ gs::plan_tables model(bool one_hot) {
   return plan_run::plan_of(m, mesh);
 }
 /// The number of steps of a part, kind and number of operands.
-int count(const gs::plan_tables& p, part of, op kind, int inputs) {
+int count(const gs::plan_tables& p, part of, gs::op_ref kind, int inputs) {
   const std::vector<part> parts = gs::parts_of(p.view());
   int n = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) n += parts[i] == of && p.steps[i].kind == kind && p.steps[i].inputs == inputs;

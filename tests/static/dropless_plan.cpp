@@ -11,7 +11,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

@@ -13,7 +13,8 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::none, gs::P, gs::symbol;
 
 namespace {
 

@@ -15,7 +15,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P, gs::symbol;
 
 namespace {
 
@@ -55,7 +56,7 @@ constexpr bool cut_over(const gs::plan_view& p, std::int32_t v, int d,
   return true;
 }
 /// The number of tensors with dims in collectives of a kind. Sums of scalars cost a latency and no bytes.
-constexpr int count_on_tensors(const gs::plan_view& p, op kind) {
+constexpr int count_on_tensors(const gs::plan_view& p, gs::op_ref kind) {
   int n = 0;
   for (const gs::node& s : p.steps)
     for (int i = 0; i < s.inputs; ++i) n += s.kind == kind && p.at(s.input(i)).rank() > 0;

@@ -14,10 +14,10 @@
 namespace soundness {
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 /// True if a move of this kind over these axes may change one layout into the other.
-constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to) {
+constexpr bool is_legal_move(gs::op_ref kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to) {
   bool finer = true, coarser = true;
   for (int d = 0; d < from.rank; ++d) {
     finer = finer && from[d].is_prefix_of(to[d]);
@@ -28,14 +28,14 @@ constexpr bool is_legal_move(op kind, std::uint32_t axes, const gs::sharding& fr
   if (from.order | to.order)  // moves that change the order use all axes
     return !completed && !to.partial && (kind != op::slice || (finer && (from.order == to.order || !from.used()))) &&
            (kind != op::all_gather || coarser);
-  switch (kind) {
-    case op::slice: return finer && !completed && cut == axes;
-    case op::all_gather: return coarser && !completed && axes == (from.used() & ~to.used());
-    case op::all_reduce: return finer && coarser && completed == axes;
-    case op::reduce_scatter: return finer && completed == axes && !(axes & ~cut);
-    case op::all_to_all:
-    case op::ragged_all_to_all:
-    case op::collective_permute: return !completed && axes == gs::moving_axes(from, to);
+  switch (kind->id) {
+    case op::slice.id: return finer && !completed && cut == axes;
+    case op::all_gather.id: return coarser && !completed && axes == (from.used() & ~to.used());
+    case op::all_reduce.id: return finer && coarser && completed == axes;
+    case op::reduce_scatter.id: return finer && completed == axes && !(axes & ~cut);
+    case op::all_to_all.id:
+    case op::ragged_all_to_all.id:
+    case op::collective_permute.id: return !completed && axes == gs::moving_axes(from, to);
     default: return false;
   }
 }

@@ -9,7 +9,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::init, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::init, gs::none, gs::P;
 
 namespace {
 

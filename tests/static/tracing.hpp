@@ -109,7 +109,7 @@ constexpr bool same(const gs::list<int>& l, std::initializer_list<int> values) {
     if (i >= l.size() || l[i++] != v) return false;
   return i == l.size();
 }
-constexpr int count(const gs::graph& g, gs::op kind) {
+constexpr int count(const gs::graph& g, gs::op_ref kind) {
   int n = 0;
   for (const gs::node& node : g.nodes) n += node.kind == kind;
   return n;
@@ -122,7 +122,7 @@ constexpr bool same(const gs::node& m, const gs::node& n) {
   for (int i = 0; i < m.outputs; ++i) same = same && m.out[i] == n.out[i] && m.rule.out[i] == n.rule.out[i];
   const gs::attributes &a = m.attr, &c = n.attr;
   return same && a.dim == c.dim && a.window == c.window && a.combine == c.combine && a.change == c.change && a.inside == c.inside &&
-         a.fill == c.fill && a.factor == c.factor && a.power == c.power && a.dims == c.dims && a.may_move == c.may_move;
+         a.fill == c.fill && a.factor == c.factor && a.own.same(c.own) && a.dims == c.dims && a.may_move == c.may_move;
 }
 /// True if f(builder) and g(builder) trace the same program: some nodes, and no fault.
 template <class F, class G>

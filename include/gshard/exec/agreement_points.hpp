@@ -25,7 +25,7 @@ class agreement_points {
     begin = plan.steps.size();
     first_write = gshard::first_write(plan);
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-      const op kind = plan.steps[i].kind;
+      const op_ref kind = plan.steps[i].kind;
       const bool updates = writes_parameters(plan, plan.steps[i]);
       const bool communicates = traits(kind).collective || traits(kind).nesting > 0 || starts_early(i);
       if (updates || communicates) begin = std::min(begin, i);

@@ -174,7 +174,7 @@ class engine {
   void agreed_by_caller() { agreements_.without_first(plan_); }
   void compare_inputs(std::uint64_t which) { if (agreements_.has_first()) copied_inputs_ = inputs_with_copies(bound_, which); }
 
-  const received_count& received(op kind) const { return received_[kind]; }
+  const received_count& received(op_ref kind) const { return received_[kind]; }
   bool skipped() const { return skipped_; }
   bool overlaps() const { return overlap_.overlaps() && !early_.empty(); }
   bool measures_overlap() const { return overlap_.measures(); }
@@ -381,11 +381,10 @@ class engine {
         else actions.push_back(action_of<collective_step>(std::move(moves), room));
         continue;
       }
-      const kernel_table::binder binder = kernels_(step.kind, element_type(plan_, step));
       node here = step;
       if (loops) here.attr.axes = bound_.axes.mask(step.attr.axes);
       for (std::size_t i = 0; i < (loops ? 1 : on_.devices().size()); ++i)
-        with_step(bound_, step, [&] { if (action a = binder(here, bound_, i)) actions.push_back(std::move(a)); });
+        with_step(bound_, step, [&] { if (action a = binder_of(kernels_, plan_, step)(here, bound_, i)) actions.push_back(std::move(a)); });
     }
     early_.while_waiting(advance_early);
     for (std::size_t d = 0; d < on_.devices().size(); ++d)
@@ -440,7 +439,7 @@ class engine {
   /// Calls f(), which computes step i. Collectives in flight that advance in calls do so before f() and between its pieces.
   template <class F>
   void advancing(std::size_t i, const F& f) {
-    const op kind = plan_.steps[i].kind;
+    const op_ref kind = plan_.steps[i].kind;
     const bool loops = is_looped_product(kind);
     if (!on_.on().advances_in_calls() || (!loops && (traits(kind).collective || !early_.in_flight()))) return f();
     auto advance = [this] { early_.advance(on_.on()); };
@@ -488,7 +487,7 @@ GSHARD_INLINE void executor::use_again(const collective_call& operands) {
   engine_->use_again(operands);
 }
 GSHARD_INLINE void executor::agreed_by_caller() { engine_->agreed_by_caller(); }
-GSHARD_INLINE const received_count& executor::received(op kind) const { return engine_->received(kind); }
+GSHARD_INLINE const received_count& executor::received(op_ref kind) const { return engine_->received(kind); }
 GSHARD_INLINE void executor::compare_inputs(std::uint64_t which) { engine_->compare_inputs(which); }
 GSHARD_INLINE bool executor::skipped() const { return engine_->skipped(); }
 GSHARD_INLINE bool executor::overlaps() const { return engine_->overlaps(); }

@@ -121,7 +121,7 @@ class executor {
 
   /// Calls and received bytes since construction, by kind of operation. Each step counts the bytes of its busiest held device. A combined
   /// step counts as one call of each of its kinds.
-  const received_count& received(op kind) const;
+  const received_count& received(op_ref kind) const;
 
   /// True if the last run skipped the updates of an optimizer because a number was not finite. The same on all processes.
   bool skipped() const;

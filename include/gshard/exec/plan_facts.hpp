@@ -89,10 +89,9 @@ class plan_facts {
   /// The attributes that an operation has set.
   static std::string text(const attributes& a) {
     // The binding names all of them, so that a new one is not forgotten.
-    const auto& [dim_, axes_, moves_, ring_operand_, count_, operands_, window_, key_, loop_, combine_, change_, second_, if_not_finite_,
-                 by_experts_, gates_as_weights_, exclusive_, reverse_, descending_, nan_first_, of_blocks_, by_blocks_, defers_sums_,
-                 may_move_, gradient_as_operand_, causal_, rounds_to_bf16_, normal_, imaginary_, inside_, fill_, factor_, power_,
-                 epsilon_, smoothing_, rate_, beta1_, beta2_, weight_decay_, function_, custom_, label_, dims_] = a;
+    const auto& [dim_, axes_, moves_, ring_operand_, window_, key_, loop_, combine_, change_, if_not_finite_, reverse_, of_blocks_,
+                 by_blocks_, defers_sums_, may_move_, gradient_as_operand_, rounds_to_bf16_, inside_, fill_, factor_, function_, custom_,
+                 label_, own_, dims_] = a;
     static_cast<void>(function_);  // a fact of its own
     static_cast<void>(custom_);    // its name is that of the step
     const attributes unset;
@@ -106,40 +105,28 @@ class plan_facts {
     add("axes", axes_, unset.axes);
     add("moves", moves_, unset.moves);
     add("ring operand", ring_operand_, unset.ring_operand);
-    add("count", count_, unset.count);
-    add("optional operands", operands_, unset.operands);
     add("window", window_, unset.window);
     add("random key", key_, unset.key);
     add("loop", loop_, unset.loop);
     add_kind("reduction", combine_, unset.combine);
     add_kind("reshape", change_, unset.change);
-    add_kind("second expert", second_, unset.second);
     add_kind("if not finite", if_not_finite_, unset.if_not_finite);
-    add_kind("by experts", by_experts_, unset.by_experts);
-    add_kind("gates as weights", gates_as_weights_, unset.gates_as_weights);
-    add_kind("exclusive", exclusive_, unset.exclusive);
     add_kind("reverse", reverse_, unset.reverse);
-    add_kind("descending", descending_, unset.descending);
-    add_kind("NaN first", nan_first_, unset.nan_first);
     add_kind("of blocks", of_blocks_, unset.of_blocks);
     add_kind("by blocks", by_blocks_, unset.by_blocks);
     add_kind("defers sums", defers_sums_, unset.defers_sums);
     add_kind("may move", may_move_, unset.may_move);
     add_kind("gradient as operand", gradient_as_operand_, unset.gradient_as_operand);
-    add_kind("causal", causal_, unset.causal);
     add_kind("factors of bf16", rounds_to_bf16_, unset.rounds_to_bf16);
-    add_kind("normal numbers", normal_, unset.normal);
-    add_kind("imaginary part", imaginary_, unset.imaginary);
     add_kind("inside", inside_, unset.inside);
     add("fill", fill_, unset.fill);
     add("factor", factor_, unset.factor);
-    add("power", power_, unset.power);
-    add("epsilon", epsilon_, unset.epsilon);
-    add("smoothing", smoothing_, unset.smoothing);
-    add("rate", rate_, unset.rate);
-    add("beta1", beta1_, unset.beta1);
-    add("beta2", beta2_, unset.beta2);
-    add("weight decay", weight_decay_, unset.weight_decay);
+    for (int i = 0; own_.names && i < own_.names->count; ++i) {
+      const attribute_names::item& item = own_.names->items[i];
+      using enum attribute_names::kind;
+      if (item.what == number) add(item.name, own_.numbers[item.at], 0.0);
+      else add_kind(item.name, item.what == flag ? (own_.flags >> item.at) & 1u : std::uint32_t(own_.integers[item.at]), 0u);
+    }
     if (label_) s.append(", named ").append(label_);
     for (int d = 0; d < dims_.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(dims_[d]));
     return s;

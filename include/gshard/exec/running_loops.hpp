@@ -41,7 +41,7 @@ class running_loops {
   /// is called after the steps of a condition.
   template <class Continues>
   std::size_t after(std::size_t i, const node& step, std::uint64_t& seed, Continues continues) {
-    const op_traits& kind = traits(step.kind);
+    const operation& kind = traits(step.kind);
     if (!kind.control) return i + 1;
     if (kind.nesting > 0) {
       running_.push_back({i, 0, seed});

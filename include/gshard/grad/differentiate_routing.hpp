@@ -74,29 +74,29 @@ template <class Gradient>
 constexpr symbol emit_routing_grad(builder& b, const node& n, int i, const Gradient& gradient) {
   const auto in = [&](int k) { return symbol{&b, k < n.inputs ? n.input(k) : -1}; };
   const short_list &from = n.rule.in[0], &to = n.rule.out[0];
-  switch (n.kind) {
-    case op::top_k_gating: {
+  switch (n.kind->id) {
+    case op::top_k_gating.id: {
       if (i != 0) return b.nothing();
       const symbol dweight = gradient(1);
       return emit_gating_grad(b, n, dweight, gradient(2));
     }
-    case op::expert_group_slots:
+    case op::expert_group_slots.id:
       return i == 1 ? emit_expert_group_slots_grad(in(0), {&b, n.output(0)}, gradient(2), n.attr) : b.nothing();
-    case op::expert_rows: return b.nothing();
-    case op::grouped_product: {  // y = x w
+    case op::expert_rows.id: return b.nothing();
+    case op::grouped_product.id: {  // y = x w
       if (i == 2) return b.nothing();
       const symbol d = gradient(0);
       const bool transposed = n.rule.in[1].same(route::transposed_matrices);
       if (i == 0) return emit_grouped_product(d, in(1), in(2), !transposed, n.attr.rounds_to_bf16);
       return emit_grouped_weight_grad(transposed ? d : in(0), transposed ? in(0) : d, in(2), in(1).get().dims, n.attr.rounds_to_bf16);
     }
-    case op::grouped_weight_grad:  // dw = x^T dy. If d is the gradient of dw: the gradient of x is dy d^T, that of dy is x d
+    case op::grouped_weight_grad.id:  // dw = x^T dy. With d, the gradient of dw: that of x is dy d^T, that of dy is x d
       return i == 2 ? b.nothing() : emit_grouped_product(in(1 - i), gradient(0), in(2), i == 0, n.attr.rounds_to_bf16);
-    case op::one_hot: return i == 1 ? emit_one_hot_grad(in(0), gradient(0)) : b.nothing();
-    case op::dispatch:
+    case op::one_hot.id: return i == 1 ? emit_one_hot_grad(in(0), gradient(0)) : b.nothing();
+    case op::dispatch.id:
       if (i == 0) return emit_combine(in(1), in(2), gradient(0), to, from, in(0).get().dims);
       return i == 2 ? emit_combine_weight_grad(in(1), gradient(0), to, in(0), from) : b.nothing();
-    case op::combine:
+    case op::combine.id:
       if (i == 0) return emit_dispatch(in(1), in(2), gradient(0), to, from, in(0).get().dims);
       return i == 2 ? emit_combine_weight_grad(in(1), in(0), from, gradient(0), to) : b.nothing();
     default: b.fail(fault::not_differentiable, name(n.kind)); return b.nothing();

@@ -195,50 +195,54 @@ class differentiator {
   constexpr void pull_back(const node& n) {
     if (traits(n.kind).routes) return pull_back_routing(n);
     const symbol dy = gradient(n);
-    switch (n.kind) {
-      case op::einsum: return pull_back_einsum(n, dy);
-      case op::map: return pull_back_map(n, dy);
-      case op::scale: return add(n.input(0), emit_scale(dy, n.attr.factor, n.attr.dims, n.attr.power));
-      case op::reduce: return n.attr.combine == reduction::prod ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
-      case op::softmax: return add(n.input(0), emit_row_gradient(op::softmax_grad, n, out(n), dy));
-      case op::cross_entropy: {
+    switch (n.kind->id) {
+      case op::einsum.id: return pull_back_einsum(n, dy);
+      case op::map.id: return pull_back_map(n, dy);
+      case op::scale.id: return add(n.input(0), emit_scale(dy, n.attr.factor, n.attr.dims, own<scale_attributes>(n).power));
+      case op::reduce.id: return n.attr.combine == reduction::prod ? pull_back_product(n, dy) : pull_back_extremum(n, dy);
+      case op::softmax.id: return add(n.input(0), emit_row_gradient(op::softmax_grad, n, out(n), dy));
+      case op::cross_entropy.id: {
         const symbol d{&b_, b_.add_node(op::cross_entropy_grad, {n.input(0), n.input(1), dy.id}, rule_of(n, {0, 1}, true, {0}), n.attr,
                                         {{in(n, 0).get().dims, dy.get().type}})};
         return add(n.input(0), d);
       }
-      case op::layer_norm: {
+      case op::layer_norm.id: {
         b_.add_node(op::layer_norm_grad, {n.input(0), n.input(1), dy.id}, rule_of(n, {0, 1}, true, {0, 1, 2}), n.attr,
                     {{in(n, 0).get().dims, dy.get().type}, {in(n, 1).get().dims, dy.get().type}, {in(n, 2).get().dims, dy.get().type}});
         const std::array parts{b_.result_of_last(0), b_.result_of_last(1), b_.result_of_last(2)};
         for (int i = 0; i < 3; ++i) add(n.input(i), parts[std::size_t(i)]);
         return;
       }
-      case op::attention: return pull_back_attention(n, dy);
-      case op::gather: return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.dim, n.attr.count, in(n, 0).get().dims));
-      case op::scatter_add: return add(n.input(1), gather(dy, in(n, 0), n.attr.dim, n.attr.count));
-      case op::cumsum: return add(n.input(0), emit_cumsum(dy, n.attr.dim, n.attr.exclusive, !n.attr.reverse));
-      case op::sort:
-      case op::top_k: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.dim, in(n, 0)));
-      case op::strided_slice:
-      case op::pad:
-      case op::reverse:
-      case op::roll:
-      case op::permute: return add(n.input(0), emit_moved_back(n, in(n, 0), dy));
-      case op::concat: return pull_back_concat(n, dy);
-      case op::convolution: return pull_back_convolution(n, dy);
-      case op::pool: return pull_back_pool(n, dy);
-      case op::argmax: return;
-      case op::reshape: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
-      case op::annotate: {
+      case op::attention.id: return pull_back_attention(n, dy);
+      case op::gather.id:
+        return add(n.input(0), emit_scatter_add(in(n, 1), dy, n.attr.dim, own<gather_attributes>(n).batch, in(n, 0).get().dims));
+      case op::scatter_add.id: return add(n.input(1), gather(dy, in(n, 0), n.attr.dim, own<gather_attributes>(n).batch));
+      case op::cumsum.id: {
+        const auto a = own<cumsum_attributes>(n);
+        return add(n.input(0), emit_cumsum(dy, n.attr.dim, a.exclusive, !a.reverse));
+      }
+      case op::sort.id:
+      case op::top_k.id: return add(n.input(0), emit_scatter_along(out(n, 1), dy, n.attr.dim, in(n, 0)));
+      case op::strided_slice.id:
+      case op::pad.id:
+      case op::reverse.id:
+      case op::roll.id:
+      case op::permute.id: return add(n.input(0), emit_moved_back(n, in(n, 0), dy));
+      case op::concat.id: return pull_back_concat(n, dy);
+      case op::convolution.id: return pull_back_convolution(n, dy);
+      case op::pool.id: return pull_back_pool(n, dy);
+      case op::argmax.id: return;
+      case op::reshape.id: return add(n.input(0), emit_reshape_back(n, in(n, 0), dy));
+      case op::annotate.id: {
         const value like = (n.attr.gradient_as_operand ? in(n, 0) : out(n)).get();
         return add(n.input(0), emit_annotate(dy, like.layout, like.priority, n.attr.may_move, n.rule.in[0] == n.rule.out[0]));
       }
-      case op::custom: return pull_back_custom(n, dy);
-      case op::dropout: return add(n.input(0), emit_dropout(dy, n.attr.rate, n.attr.key));
-      case op::cast: return pull_back_cast(n, dy);
-      case op::iota: return;
-      case op::check_finite: return add(n.input(0), dy);
-      case op::carry: return b_.fail(fault::gradient_of_loop, "while_loop");
+      case op::custom.id: return pull_back_custom(n, dy);
+      case op::dropout.id: return add(n.input(0), emit_dropout(dy, own<dropout_attributes>(n).rate, n.attr.key));
+      case op::cast.id: return pull_back_cast(n, dy);
+      case op::iota.id: return;
+      case op::check_finite.id: return add(n.input(0), dy);
+      case op::carry.id: return b_.fail(fault::gradient_of_loop, "while_loop");
       default: b_.fail(fault::not_differentiable, name(n.kind));
     }
   }
@@ -250,7 +254,7 @@ class differentiator {
   constexpr void pull_back_cast(const node& n, symbol dy) {
     const dtype from = in(n, 0).get().type, type = gradient_type(from);
     if (!has_gradient(from)) return;
-    add(n.input(0), dy.get().type == type ? dy : emit_cast(dy, type, n.attr.imaginary));
+    add(n.input(0), dy.get().type == type ? dy : emit_cast(dy, type, own<cast_attributes>(n).imaginary));
   }
   constexpr void pull_back_custom(const node& n, symbol dy) {
     const custom_operation& what = *n.attr.custom;
@@ -278,7 +282,7 @@ class differentiator {
     return r;
   }
 
-  constexpr symbol emit_row_gradient(op kind, const node& n, symbol y, symbol dy) {
+  constexpr symbol emit_row_gradient(op_ref kind, const node& n, symbol y, symbol dy) {
     sharding_rule r = n.rule;
     r.in[1] = r.in[0];
     return {&b_, b_.add_node(kind, {y.id, dy.id}, r, n.attr, {{y.get().dims, y.get().type}})};

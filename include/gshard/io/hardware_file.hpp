@@ -112,11 +112,17 @@ class hardware_field {
   std::string file_, path_;
 };
 
-/// The operation in [first, end) with the field's name.
-inline op op_of_name(const hardware_field& f, op first, op end) {
+/// The collective, or the operation on one device, with the field's name.
+inline op_ref op_of_name(const hardware_field& f, bool collective) {
+  std::vector<op_ref> operations;
   std::vector<std::string_view> names;
-  for (std::size_t k = std::size_t(first); k < std::size_t(end); ++k) names.push_back(name(op(k)));
-  return op(std::size_t(first) + f.one_of(names));
+  for (const op_ref o : all_operations) {
+    const bool is_measured_collective = o->move > 0 && o->move <= int(measured_times::kinds);
+    if (collective ? !is_measured_collective : o->collective) continue;
+    operations.push_back(o);
+    names.push_back(o->name);
+  }
+  return operations[f.one_of(names)];
 }
 
 inline nlohmann::ordered_json curve_json(nlohmann::ordered_json row, const char* x, const char* y, const measured_curve& c,
@@ -163,15 +169,14 @@ inline nlohmann::ordered_json hardware_json(const hardware& h) {
   for (const bool batched : {false, true})
     if (const measured_curve& c = batched ? t.batched_product : t.product; c.known())
       file["products"].push_back(detail::curve_json({{"batched", batched}}, "smallest_extent", "flops", c, true));
-  for (std::size_t k = 0; k < t.operations.size(); ++k)
-    if (t.operations[k].known())
-      file["operations"].push_back(
-          {{"kind", name(op(k))}, {"start", t.operations[k].start}, {"seconds_per_byte", t.operations[k].per_byte}});
+  for (const op_ref kind : all_operations)
+    if (const operation_time& time = t.operations[std::size_t(kind->id)]; time.known())
+      file["operations"].push_back({{"kind", kind->name}, {"start", time.start}, {"seconds_per_byte", time.per_byte}});
   for (std::size_t k = 0; k < measured_times::kinds; ++k)
     for (std::size_t r = 0; r < detail::reach_names.size(); ++r)
       if (const measured_curve& c = t.collectives[k][r]; c.known())
         file["collectives"].push_back(detail::curve_json(
-            {{"kind", name(op(k + std::size_t(op::all_gather)))}, {"over", detail::reach_names[r]}}, "bytes", "seconds", c));
+            {{"kind", move_operations[k + 1]->name}, {"over", detail::reach_names[r]}}, "bytes", "seconds", c));
   return file;
 }
 
@@ -197,12 +202,12 @@ inline hardware parse_hardware_file(std::string_view text, const std::string& fi
     (products[i]["batched"].flag() ? t.batched_product : t.product) = products[i].curve("smallest_extent", "flops", true);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const detail::hardware_field row = operations[i];
-    const op kind = detail::op_of_name(row["kind"], op{}, op::all_gather);
-    t.operations[std::size_t(kind)] = {row["start"].number(), row["seconds_per_byte"].number()};
+    const op_ref kind = detail::op_of_name(row["kind"], false);
+    t.operations[std::size_t(kind->id)] = {row["start"].number(), row["seconds_per_byte"].number()};
   }
   for (std::size_t i = 0; i < collectives.size(); ++i) {
     const detail::hardware_field row = collectives[i];
-    const op kind = detail::op_of_name(row["kind"], op::all_gather, op::looped_einsum);
+    const op_ref kind = detail::op_of_name(row["kind"], true);
     t.collective(kind, group_reach(row["over"].one_of(detail::reach_names))) = row.curve("bytes", "seconds");
   }
   const int nodes = root["nodes"].count();

@@ -138,10 +138,10 @@ class canonical_order {
       if (!hashed[i]) continue;
       const node& n = nodes[i];
       const attributes& a = n.attr;
-      const std::uint64_t flags = std::uint64_t(n.kind) << 32 | std::uint64_t(n.inputs) << 24 | std::uint64_t(a.combine) << 16 |
+      const std::uint64_t flags = std::uint64_t(n.kind->id) << 32 | std::uint64_t(n.inputs) << 24 | std::uint64_t(a.combine) << 16 |
                                   std::uint64_t(a.change) << 8 | std::uint64_t(a.may_move) << 1 | std::uint64_t(n.place.gradient);
       std::uint64_t h = flags * first + (std::uint64_t(n.rule.blocked) << 32 | std::uint64_t(a.dim)) * second;
-      if (op_table[std::size_t(n.kind)].linear == linearity::of_function)
+      if (traits(n.kind).linear == linearity::of_function)
         h += (std::uint64_t(a.function->own + 2) << 1 | std::uint64_t(a.function->linear)) * fourth;
       for (int k = 0; k < n.inputs; ++k) h = (h ^ h >> 31) * first + made[n.in[k]] + n.rule.in[k].bits * second;
       for (int o = 0; o < n.outputs; ++o) {

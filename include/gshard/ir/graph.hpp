@@ -6,11 +6,11 @@
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
-#include <gshard/ir/attributes.hpp>
 #include <gshard/ir/dim.hpp>
 #include <gshard/ir/dtype.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/op.hpp>
+#include <gshard/ir/own_attributes.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/ir/window.hpp>
 
@@ -74,7 +74,7 @@ struct code_place {
 
 /// One operation: in a program over global tensors, in a plan over shards.
 struct node {
-  op kind{};
+  op_ref kind{};
   std::uint8_t inputs = 0, outputs = 0;
   /// The number of leading results that overwrite the operands at the same positions.
   std::uint8_t in_place = 0;
@@ -87,6 +87,11 @@ struct node {
   constexpr std::int32_t input(int i) const { return in[i]; }
   constexpr std::int32_t output(int i = 0) const { return out[i]; }
 };
+
+template <class T>
+constexpr T own(const node& n) {
+  return own<T>(n.attr);
+}
 
 /// The name of a node's operation: the name of its kind, or of the user's operation.
 constexpr std::string_view name_of(const node& n) { return n.kind == op::custom ? n.attr.custom->name : name(n.kind); }
@@ -187,17 +192,17 @@ constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) 
 
 /// The most moves in one communication step.
 inline constexpr int most_moves = 5;
-/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each, counted
-/// from `slice`. Its own kind is all_to_all if these differ.
-constexpr op kind_of_move(const node& n, int i) {
-  return n.attr.moves != 0 ? op(int(op::slice) + int((n.attr.moves >> (6 * i)) & 63u)) : n.kind;
+/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each: its index
+/// in `move_operations`. Its own kind is all_to_all if these differ.
+constexpr op_ref kind_of_move(const node& n, int i) {
+  return n.attr.moves != 0 ? move_operations[(n.attr.moves >> (6 * i)) & 63u] : n.kind;
 }
-constexpr void set_kind_of_move(node& n, int i, op kind) { n.attr.moves |= std::uint32_t(int(kind) - int(op::slice)) << (6 * i); }
-static_assert(int(op::count_) - int(op::slice) <= 64 && 6 * most_moves <= 32);
+constexpr void set_kind_of_move(node& n, int i, op_ref kind) { n.attr.moves |= std::uint32_t(kind->move) << (6 * i); }
+static_assert(6 * most_moves <= 32 && std::size(move_operations) <= 64);
 static_assert(most_moves <= sharding_rule::most_in && most_moves <= sharding_rule::most_out);
 
 /// True if a step performs an operation, perhaps among others.
-constexpr bool performs(const node& n, op kind) {
+constexpr bool performs(const node& n, op_ref kind) {
   if (n.inputs == 0) return n.kind == kind;
   for (int i = 0; i < n.inputs; ++i)
     if (kind_of_move(n, i) == kind) return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The operations of programs and plans, and the table of their traits.
+// The operations of programs and plans, with their traits.
 
 #include <gshard/base/compiler.hpp>
 #include <gshard/ir/dtype.hpp>
@@ -11,90 +11,6 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
-
-/// Every operation of a program or a plan. Each has one line here and one in `op_table`.
-enum class op : std::uint8_t {
-  // arithmetic
-  einsum,
-  map,
-  scale,
-  reduce,
-  argmax,
-  cast,
-  // rows
-  softmax,
-  softmax_grad,
-  layer_norm,
-  layer_norm_grad,
-  cross_entropy,
-  cross_entropy_grad,
-  block_cross_entropy,
-  attention,
-  attention_grad,
-  cumsum,
-  block_sum,
-  sort,
-  top_k,
-  scatter_along,
-  // indices
-  gather,
-  scatter_add,
-  iota,
-  // checks
-  check_finite,
-  count_not_finite,
-  sum_of_squares,
-  // shape
-  reshape,
-  annotate,
-  // windows
-  strided_slice,
-  pad,
-  reverse,
-  roll,
-  permute,
-  concat,
-  convolution,
-  pool,
-  pool_grad,
-  // operations of the user
-  per_shard,
-  custom,
-  // random
-  dropout,
-  random,
-  // mixture of experts
-  top_k_gating,
-  top_k_gating_grad,
-  expert_group_slots,
-  expert_group_slots_grad,
-  expert_rows,
-  grouped_product,
-  grouped_weight_grad,
-  one_hot,
-  one_hot_grad,
-  dispatch,
-  combine,
-  combine_weight_grad,
-  // optimizers
-  feedback,
-  adam,
-  // while loops
-  carry,
-  loop_begin,
-  loop_test,
-  loop_end,
-  // communication, added to plans by the partitioner
-  slice,
-  all_gather,
-  all_reduce,
-  reduce_scatter,
-  all_to_all,
-  ragged_all_to_all,
-  collective_permute,
-  looped_einsum,
-  count_
-};
 
 /// When propagation passes shardings through an operation. @see propagate
 enum class propagation : std::uint8_t {
@@ -117,14 +33,22 @@ enum class linearity : std::uint8_t {
 /// decomposed has no `lines`; its rule blocks the dim, as in sort. @see decompose
 enum class line_dim : std::uint8_t { absent, last, attribute };
 
-/// The properties of an operation that passes and executor use, besides its rule. A field that the table does not name has its default.
-struct op_traits {
-  op kind;
+namespace detail {
+struct not_copied {
+  constexpr not_copied() = default;
+  not_copied(const not_copied&) = delete;
+};
+}  // namespace detail
+
+/// The properties of an operation that passes and executor use, besides its rule. A field that its constant does not name has its default.
+struct operation {
+  std::int16_t id = -1;  ///< Its number in plans and hashes, which no other operation has.
   std::string_view name;
   element_set elements = reals;  ///< The element types of its tensors, except ids.
   bool by_size = false;          ///< Its kernel moves elements by their size, whatever their type.
   bool routes = false;      ///< Routes tokens to experts, or computes with them there. @see grad/differentiate_routing.hpp
   bool collective = false;  ///< Moves data between devices.
+  int move = -1;            ///< Its index in `move_operations`.
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
   bool ragged = false;      ///< Moves the rows in use of operand 0, after the counts of these rows, which are operand 1.
   bool alias = false;       ///< The result shares the storage of the first operand.
@@ -169,216 +93,171 @@ struct op_traits {
   line_dim ids_along = line_dim::last;  ///< The dim of operand 0 that ids index,
   bool ids_of_result = false;           ///< or of the result.
 
+  [[no_unique_address]] detail::not_copied refers{};  ///< An op_ref refers to the constant itself.
+
   static constexpr int own_formula = -1;
   static constexpr int any_of_its_dims = -2;  ///< Every operand that has the dims of the result.
 };
 
-/// One row per operation, in the order of `op`. Not std::array, whose operator[] costs the constexpr evaluator two more calls.
-inline constexpr op_traits op_table[]{
-    {.kind = op::einsum,
-     .name = "einsum",
-     .elements = all_elements,
-     .product = true,
-     .repeatable = true,
-     .spreads = propagation::first_if_one_operand,
-     .linear = linearity::product},
-    {.kind = op::map,
-     .name = "map",
-     .elements = all_elements,
-     .elementwise = true,
-     .piecewise = true,
-     .recomputable = true,
-     .repeatable = true,
-     .spreads = propagation::first_unless_broadcast,
-     .linear = linearity::of_function,
-     .overwrites = op_traits::any_of_its_dims},
-    {.kind = op::scale,
-     .name = "scale",
-     .elements = reals | complexes | integers,
-     .elementwise = true,
-     .piecewise = true,
-     .recomputable = true,
-     .repeatable = true,
-     .spreads = propagation::first,
-     .linear = linearity::always,
-     .overwrites = 0},
-    {.kind = op::reduce, .name = "reduce", .elements = reals | integers},
-    {.kind = op::argmax, .name = "argmax", .lines = line_dim::attribute, .line_sums = op_traits::own_formula, .after_extremum = true},
-    {.kind = op::cast,
-     .name = "cast",
-     .elements = all_elements,
-     .converts = true,
-     .elementwise = true,
-     .recomputable = true,
-     .repeatable = true,
-     .spreads = propagation::first},
-    {.kind = op::softmax, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
-    {.kind = op::softmax_grad,
-     .name = "softmax_grad",
-     .spreads = propagation::first,
-     .lines = line_dim::last,
-     .line_sums = 1,
-     .overwrites = 1},
-    {.kind = op::layer_norm, .name = "layer_norm", .lines = line_dim::last, .line_sums = 2, .overwrites = 0},
-    {.kind = op::layer_norm_grad, .name = "layer_norm_grad", .lines = line_dim::last, .line_sums = 4},
-    {.kind = op::cross_entropy, .name = "cross_entropy", .lines = line_dim::last, .line_sums = 3, .ids = 1},
-    {.kind = op::cross_entropy_grad, .name = "cross_entropy_grad", .lines = line_dim::last, .line_sums = 2, .overwrites = 0, .ids = 1},
-    {.kind = op::block_cross_entropy, .name = "block_cross_entropy", .follows_result = true, .ids = 1},
-    {.kind = op::attention, .name = "attention", .fused_products = 2},
-    {.kind = op::attention_grad, .name = "attention_grad", .fused_products = 5},
-    {.kind = op::cumsum, .name = "cumsum", .lines = line_dim::attribute, .line_sums = op_traits::own_formula},
-    {.kind = op::block_sum, .name = "block_sum", .follows_result = true},
-    {.kind = op::sort, .name = "sort", .keeps_sharding = true},
-    {.kind = op::top_k, .name = "top_k", .lines = line_dim::attribute, .line_sums = op_traits::own_formula},
-    {.kind = op::scatter_along, .name = "scatter_along"},
-    {.kind = op::gather,
-     .name = "gather",
-     .elements = all_elements,
-     .by_size = true,
-     .reads_what_it_writes = true,
-     .repeatable = true,
-     .linear = linearity::product,
-     .ids = 1,
-     .ids_along = line_dim::attribute},
-    {.kind = op::scatter_add,
-     .name = "scatter_add",
-     .elements = reals | complexes,
-     .linear = linearity::product,
-     .ids = 0,
-     .ids_along = line_dim::attribute,
-     .ids_of_result = true},
-    {.kind = op::iota, .name = "iota", .elements = 1u << int(dtype::i32), .repeatable = true},
-    {.kind = op::check_finite,
-     .name = "check_finite",
-     .elements = reals | complexes,
-     .checks = true,
-     .elementwise = true,
-     .piecewise = true,
-     .spreads = propagation::first,
-     .overwrites = 0},
-    {.kind = op::count_not_finite, .name = "count_not_finite", .counts_devices = true},
-    {.kind = op::sum_of_squares, .name = "sum_of_squares", .counts_devices = true},
-    {.kind = op::reshape,
-     .name = "reshape",
-     .elements = all_elements,
-     .by_size = true,
-     .alias = true,
-     .repeatable = true,
-     .windowed = 1,
-     .spreads = propagation::first,
-     .linear = linearity::always},
-    {.kind = op::annotate,
-     .name = "annotate",
-     .elements = all_elements,
-     .by_size = true,
-     .alias = true,
-     .annotates = true,
-     .spreads = propagation::first},
-    {.kind = op::strided_slice,
-     .name = "strided_slice",
-     .elements = all_elements,
-     .by_size = true,
-     .only_moves = true,
-     .repeatable = true,
-     .windowed = 1,
-     .linear = linearity::one_operand},
-    {.kind = op::pad,
-     .name = "pad",
-     .elements = all_elements,
-     .by_size = true,
-     .only_moves = true,
-     .repeatable = true,
-     .windowed = 1,
-     .linear = linearity::one_operand},
-    {.kind = op::reverse,
-     .name = "reverse",
-     .elements = all_elements,
-     .by_size = true,
-     .only_moves = true,
-     .repeatable = true,
-     .windowed = 1,
-     .linear = linearity::one_operand},
-    {.kind = op::roll,
-     .name = "roll",
-     .elements = all_elements,
-     .by_size = true,
-     .only_moves = true,
-     .repeatable = true,
-     .windowed = 1,
-     .linear = linearity::one_operand},
-    {.kind = op::permute,
-     .name = "permute",
-     .elements = all_elements,
-     .by_size = true,
-     .only_moves = true,
-     .windowed = 1,
-     .linear = linearity::one_operand},
-    {.kind = op::concat, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true},
-    {.kind = op::convolution, .name = "convolution", .product = true, .windowed = 1, .taps = true},
-    {.kind = op::pool, .name = "pool", .windowed = 1},
-    {.kind = op::pool_grad, .name = "pool_grad", .windowed = 2},
-    {.kind = op::per_shard, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true},
-    {.kind = op::custom, .name = "custom", .elements = all_elements, .user_code = true},
-    {.kind = op::dropout,
-     .name = "dropout",
-     .elementwise = true,
-     .spreads = propagation::first,
-     .linear = linearity::one_operand,
-     .overwrites = 0},
-    {.kind = op::random, .name = "random"},
-    {.kind = op::top_k_gating, .name = "top_k_gating", .routes = true, .gates = true},
-    {.kind = op::top_k_gating_grad, .name = "top_k_gating_grad", .routes = true, .gates = true},
-    {.kind = op::expert_group_slots, .name = "expert_group_slots", .routes = true},
-    {.kind = op::expert_group_slots_grad, .name = "expert_group_slots_grad", .routes = true},
-    {.kind = op::expert_rows, .name = "expert_rows", .routes = true},
-    {.kind = op::grouped_product, .name = "grouped_product", .routes = true, .product = true, .grouped = true},
-    {.kind = op::grouped_weight_grad, .name = "grouped_weight_grad", .routes = true, .product = true, .grouped = true},
-    {.kind = op::one_hot, .name = "one_hot", .routes = true},
-    {.kind = op::one_hot_grad, .name = "one_hot_grad", .routes = true},
-    {.kind = op::dispatch, .name = "dispatch", .routes = true, .fills_slots = true},
-    {.kind = op::combine, .name = "combine", .routes = true},
-    {.kind = op::combine_weight_grad, .name = "combine_weight_grad", .routes = true},
-    {.kind = op::feedback, .name = "feedback", .of_addends = true},
-    {.kind = op::adam, .name = "adam"},
-    {.kind = op::carry, .name = "carry", .elements = all_elements, .by_size = true, .annotates = true, .spreads = propagation::first},
-    {.kind = op::loop_begin, .name = "loop_begin", .control = true, .nesting = 1},
-    {.kind = op::loop_test, .name = "loop_test", .control = true},
-    {.kind = op::loop_end, .name = "loop_end", .control = true, .nesting = -1},
-    {.kind = op::slice, .name = "slice", .reshards = true, .reads_what_it_writes = true},
-    {.kind = op::all_gather, .name = "all_gather", .collective = true, .reshards = true, .in_rings = true, .one_call = true},
-    {.kind = op::all_reduce,
-     .name = "all_reduce",
-     .collective = true,
-     .reshards = true,
-     .sums = true,
-     .in_rings = true,
-     .one_call = true},
-    {.kind = op::reduce_scatter, .name = "reduce_scatter", .collective = true, .reshards = true, .sums = true, .in_rings = true},
-    {.kind = op::all_to_all, .name = "all_to_all", .collective = true, .reshards = true},
-    {.kind = op::ragged_all_to_all, .name = "ragged_all_to_all", .collective = true, .reshards = true, .ragged = true},
-    {.kind = op::collective_permute, .name = "collective_permute", .collective = true, .reshards = true},
-    {.kind = op::looped_einsum,
-     .name = "looped_einsum",
-     .elements = reals | complexes | integers,
-     .collective = true,
-     .product = true},
+/// One constant per operation.
+namespace op {
+inline constexpr operation none{.name = "nothing"};
+
+// arithmetic
+inline constexpr operation einsum{.id = 0, .name = "einsum", .elements = all_elements, .product = true, .repeatable = true,
+    .spreads = propagation::first_if_one_operand, .linear = linearity::product};
+inline constexpr operation map{.id = 1, .name = "map", .elements = all_elements, .elementwise = true, .piecewise = true,
+    .recomputable = true, .repeatable = true, .spreads = propagation::first_unless_broadcast, .linear = linearity::of_function,
+    .overwrites = operation::any_of_its_dims};
+inline constexpr operation scale{.id = 2, .name = "scale", .elements = reals | complexes | integers, .elementwise = true, .piecewise = true,
+    .recomputable = true, .repeatable = true, .spreads = propagation::first, .linear = linearity::always, .overwrites = 0};
+inline constexpr operation reduce{.id = 3, .name = "reduce", .elements = reals | integers};
+inline constexpr operation argmax{.id = 4, .name = "argmax", .lines = line_dim::attribute, .line_sums = operation::own_formula,
+    .after_extremum = true};
+inline constexpr operation cast{.id = 5, .name = "cast", .elements = all_elements, .converts = true, .elementwise = true,
+    .recomputable = true, .repeatable = true, .spreads = propagation::first};
+
+// rows
+inline constexpr operation softmax{.id = 6, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2,
+    .overwrites = 0};
+inline constexpr operation softmax_grad{.id = 7, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last,
+    .line_sums = 1, .overwrites = 1};
+inline constexpr operation layer_norm{.id = 8, .name = "layer_norm", .lines = line_dim::last, .line_sums = 2, .overwrites = 0};
+inline constexpr operation layer_norm_grad{.id = 9, .name = "layer_norm_grad", .lines = line_dim::last, .line_sums = 4};
+inline constexpr operation cross_entropy{.id = 10, .name = "cross_entropy", .lines = line_dim::last, .line_sums = 3, .ids = 1};
+inline constexpr operation cross_entropy_grad{.id = 11, .name = "cross_entropy_grad", .lines = line_dim::last, .line_sums = 2,
+    .overwrites = 0, .ids = 1};
+inline constexpr operation block_cross_entropy{.id = 12, .name = "block_cross_entropy", .follows_result = true, .ids = 1};
+inline constexpr operation attention{.id = 13, .name = "attention", .fused_products = 2};
+inline constexpr operation attention_grad{.id = 14, .name = "attention_grad", .fused_products = 5};
+inline constexpr operation cumsum{.id = 15, .name = "cumsum", .lines = line_dim::attribute, .line_sums = operation::own_formula};
+inline constexpr operation block_sum{.id = 16, .name = "block_sum", .follows_result = true};
+inline constexpr operation sort{.id = 17, .name = "sort", .keeps_sharding = true};
+inline constexpr operation top_k{.id = 18, .name = "top_k", .lines = line_dim::attribute, .line_sums = operation::own_formula};
+inline constexpr operation scatter_along{.id = 19, .name = "scatter_along"};
+
+// indices
+inline constexpr operation gather{.id = 20, .name = "gather", .elements = all_elements, .by_size = true, .reads_what_it_writes = true,
+    .repeatable = true, .linear = linearity::product, .ids = 1, .ids_along = line_dim::attribute};
+inline constexpr operation scatter_add{.id = 21, .name = "scatter_add", .elements = reals | complexes, .linear = linearity::product,
+    .ids = 0, .ids_along = line_dim::attribute, .ids_of_result = true};
+inline constexpr operation iota{.id = 22, .name = "iota", .elements = 1u << int(dtype::i32), .repeatable = true};
+
+// checks
+inline constexpr operation check_finite{.id = 23, .name = "check_finite", .elements = reals | complexes, .checks = true,
+    .elementwise = true, .piecewise = true, .spreads = propagation::first, .overwrites = 0};
+inline constexpr operation count_not_finite{.id = 24, .name = "count_not_finite", .counts_devices = true};
+inline constexpr operation sum_of_squares{.id = 25, .name = "sum_of_squares", .counts_devices = true};
+
+// shape
+inline constexpr operation reshape{.id = 26, .name = "reshape", .elements = all_elements, .by_size = true, .alias = true,
+    .repeatable = true, .windowed = 1, .spreads = propagation::first, .linear = linearity::always};
+inline constexpr operation annotate{.id = 27, .name = "annotate", .elements = all_elements, .by_size = true, .alias = true,
+    .annotates = true, .spreads = propagation::first};
+
+// windows
+inline constexpr operation strided_slice{.id = 28, .name = "strided_slice", .elements = all_elements, .by_size = true, .only_moves = true,
+    .repeatable = true, .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation pad{.id = 29, .name = "pad", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true,
+    .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation reverse{.id = 30, .name = "reverse", .elements = all_elements, .by_size = true, .only_moves = true,
+    .repeatable = true, .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation roll{.id = 31, .name = "roll", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true,
+    .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation permute{.id = 32, .name = "permute", .elements = all_elements, .by_size = true, .only_moves = true,
+    .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation concat{.id = 33, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true,
+    .repeatable = true};
+inline constexpr operation convolution{.id = 34, .name = "convolution", .product = true, .windowed = 1, .taps = true};
+inline constexpr operation pool{.id = 35, .name = "pool", .windowed = 1};
+inline constexpr operation pool_grad{.id = 36, .name = "pool_grad", .windowed = 2};
+
+// operations of the user
+inline constexpr operation per_shard{.id = 37, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true};
+inline constexpr operation custom{.id = 38, .name = "custom", .elements = all_elements, .user_code = true};
+
+// random
+inline constexpr operation dropout{.id = 39, .name = "dropout", .elementwise = true, .spreads = propagation::first,
+    .linear = linearity::one_operand, .overwrites = 0};
+inline constexpr operation random{.id = 40, .name = "random"};
+
+// mixture of experts
+inline constexpr operation top_k_gating{.id = 41, .name = "top_k_gating", .routes = true, .gates = true};
+inline constexpr operation top_k_gating_grad{.id = 42, .name = "top_k_gating_grad", .routes = true, .gates = true};
+inline constexpr operation expert_group_slots{.id = 43, .name = "expert_group_slots", .routes = true};
+inline constexpr operation expert_group_slots_grad{.id = 44, .name = "expert_group_slots_grad", .routes = true};
+inline constexpr operation expert_rows{.id = 45, .name = "expert_rows", .routes = true};
+inline constexpr operation grouped_product{.id = 46, .name = "grouped_product", .routes = true, .product = true, .grouped = true};
+inline constexpr operation grouped_weight_grad{.id = 47, .name = "grouped_weight_grad", .routes = true, .product = true, .grouped = true};
+inline constexpr operation one_hot{.id = 48, .name = "one_hot", .routes = true};
+inline constexpr operation one_hot_grad{.id = 49, .name = "one_hot_grad", .routes = true};
+inline constexpr operation dispatch{.id = 50, .name = "dispatch", .routes = true, .fills_slots = true};
+inline constexpr operation combine{.id = 51, .name = "combine", .routes = true};
+inline constexpr operation combine_weight_grad{.id = 52, .name = "combine_weight_grad", .routes = true};
+
+// optimizers
+inline constexpr operation feedback{.id = 53, .name = "feedback", .of_addends = true};
+inline constexpr operation adam{.id = 54, .name = "adam"};
+
+// while loops
+inline constexpr operation carry{.id = 55, .name = "carry", .elements = all_elements, .by_size = true, .annotates = true,
+    .spreads = propagation::first};
+inline constexpr operation loop_begin{.id = 56, .name = "loop_begin", .control = true, .nesting = 1};
+inline constexpr operation loop_test{.id = 57, .name = "loop_test", .control = true};
+inline constexpr operation loop_end{.id = 58, .name = "loop_end", .control = true, .nesting = -1};
+
+// communication, which the partitioner adds to plans
+inline constexpr operation slice{.id = 59, .name = "slice", .move = 0, .reshards = true, .reads_what_it_writes = true};
+inline constexpr operation all_gather{.id = 60, .name = "all_gather", .collective = true, .move = 1, .reshards = true, .in_rings = true,
+    .one_call = true};
+inline constexpr operation all_reduce{.id = 61, .name = "all_reduce", .collective = true, .move = 2, .reshards = true, .sums = true,
+    .in_rings = true, .one_call = true};
+inline constexpr operation reduce_scatter{.id = 62, .name = "reduce_scatter", .collective = true, .move = 3, .reshards = true, .sums = true,
+    .in_rings = true};
+inline constexpr operation all_to_all{.id = 63, .name = "all_to_all", .collective = true, .move = 4, .reshards = true};
+inline constexpr operation ragged_all_to_all{.id = 64, .name = "ragged_all_to_all", .collective = true, .move = 5, .reshards = true,
+    .ragged = true};
+inline constexpr operation collective_permute{.id = 65, .name = "collective_permute", .collective = true, .move = 6, .reshards = true};
+inline constexpr operation looped_einsum{.id = 66, .name = "looped_einsum", .elements = reals | complexes | integers, .collective = true,
+    .move = 7, .product = true};
+}  // namespace op
+
+/// Operations have numbers below this one.
+inline constexpr std::size_t most_operations = 128;
+
+/// Names an operation: the kind of a node. A default one names no operation.
+class op_ref {
+ public:
+  constexpr op_ref() = default;
+  constexpr op_ref(const operation& o) : operation_(&o) {}
+  op_ref(const operation&&) = delete;
+
+  constexpr const operation& operator*() const { return *operation_; }
+  constexpr const operation* operator->() const { return operation_; }
+
+  // By number, not by address: kernels of several levels of the instruction set have constants of their own.
+  friend constexpr bool operator==(op_ref a, op_ref b) { return a->id == b->id; }
+  friend constexpr bool operator<(op_ref a, op_ref b) { return a->id < b->id; }
+
+ private:
+  const operation* operation_ = &op::none;
 };
 
-constexpr const op_traits& traits(op kind) { return op_table[std::size_t(kind)]; }
-constexpr std::string_view name(op kind) { return traits(kind).name; }
-/// True if an operation takes tensors of an element type.
-constexpr bool supports(op kind, dtype type) { return (traits(kind).elements >> int(type)) & 1u; }
-/// True if an operation may fail on one device alone: where ids or numbers are checked, and in the user's functions of shards.
-constexpr bool may_fail(op kind) { return traits(kind).user_code || traits(kind).checks || traits(kind).ids >= 0; }
-/// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
-constexpr bool is_of_loop(op kind) { return kind == op::carry || traits(kind).control; }
-/// True for an einsum that exchanges blocks while it computes.
-constexpr bool is_looped_product(op kind) { return traits(kind).collective && traits(kind).product; }
+/// The operations that are added to plans to move data, by `operation::move`.
+inline constexpr op_ref move_operations[]{op::slice,      op::all_gather,        op::all_reduce,         op::reduce_scatter,
+                                          op::all_to_all, op::ragged_all_to_all, op::collective_permute, op::looped_einsum};
 
-static_assert([] {
-  for (std::size_t i = 0; i < std::size_t(op::count_); ++i)
-    if (op_table[i].kind != op(i)) return false;
-  return sizeof op_table == std::size_t(op::count_) * sizeof(op_traits);
-}());
+constexpr const operation& traits(op_ref kind) { return *kind; }
+constexpr std::string_view name(op_ref kind) { return kind->name; }
+/// The operation as which one is measured. Executors fuse piecewise operations, so these are measured together.
+constexpr op_ref measured_as(op_ref kind) { return kind->piecewise ? op_ref(op::map) : kind; }
+/// True if an operation takes tensors of an element type.
+constexpr bool supports(op_ref kind, dtype type) { return (kind->elements >> int(type)) & 1u; }
+/// True if an operation may fail on one device alone: where ids or numbers are checked, and in the user's functions of shards.
+constexpr bool may_fail(op_ref kind) { return kind->user_code || kind->checks || kind->ids >= 0; }
+/// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
+constexpr bool is_of_loop(op_ref kind) { return kind == op::carry || kind->control; }
+/// True for an einsum that exchanges blocks while it computes.
+constexpr bool is_looped_product(op_ref kind) { return kind->collective && kind->product; }
 
 }}  // namespace gshard::v0

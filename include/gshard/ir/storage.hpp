@@ -27,7 +27,7 @@ constexpr list<std::int32_t> storage_roots(const list<node>& nodes, std::size_t 
   const std::size_t count = nodes.size();
   for (std::size_t i = 0; i < count; ++i) {
     const node& n = all[i];
-    const int shared = op_table[std::size_t(n.kind)].alias ? 1 : n.in_place;
+    const int shared = traits(n.kind).alias ? 1 : n.in_place;
     for (int o = 0; o < shared; ++o) root[n.out[o]] = root[n.in[o]];
   }
   return roots;

@@ -130,7 +130,7 @@ struct adam {
     const dim_list dims = p.get().dims;
     const std::array<std::int32_t, 6> operands{master.value().id, first.id, second.id, g.id, rate.id, skipped.id};
     b.add_node(op::adam, list_view(operands.data(), skipped.id >= 0 ? 6u : 5u), rule,
-               {.if_not_finite = if_not_finite, .epsilon = epsilon, .beta1 = beta1, .beta2 = beta2, .weight_decay = decay},
+               {.if_not_finite = if_not_finite, .own = adam_attributes{beta1, beta2, epsilon, decay}},
                {{dims, type}, {dims, type}, {dims, type}});
     b.program.nodes.back().in_place = 3;
     const symbol next = b.result_of_last(0), next_first = b.result_of_last(1), next_second = b.result_of_last(2);

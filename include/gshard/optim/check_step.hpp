@@ -38,7 +38,7 @@ constexpr void check_outputs_of_loss(symbol loss) {
     const std::int32_t maker = b.program.at(found[i]).producer;
     if (maker < 0) continue;
     const node& n = b.program.nodes[std::size_t(maker)];
-    const op_traits& kind = traits(n.kind);
+    const operation& kind = traits(n.kind);
     const bool is_sum = kind.linear == linearity::of_function ? n.attr.function->linear : kind.linear == linearity::always;
     const bool passes = kind.alias || kind.checks || (is_sum && n.attr.factor != 0);
     for (int k = 0; k < n.inputs && passes; ++k)

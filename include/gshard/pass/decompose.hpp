@@ -4,6 +4,7 @@
 // Decomposes softmax, layer_norm, cross_entropy, cumsum, top_k and argmax along a sharded dim into operations on blocks.
 
 #include <gshard/base/list.hpp>
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost/cost.hpp>
@@ -35,7 +36,7 @@ class decomposer {
   }
   constexpr void run() {
     static_assert(rewrites_all_lines(),
-                  "gshard: an operation with `lines` in op_table needs its rewrite here, and its cost in decompose_cost");
+                  "gshard: an operation with `lines` needs its rewrite here, and its cost in decompose_cost");
     const list<node> before = static_cast<list<node>&&>(b_.program.nodes);
     b_.program.nodes = {};
     before_ = &before;
@@ -151,13 +152,13 @@ class decomposer {
     return {map_rows(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{d, scale}), scale};
   }
   constexpr void expand_layer_norm(const node& n, int /*at*/) {
-    const normalized x = normalize(in(n, 0), n.attr.epsilon);
+    const normalized x = normalize(in(n, 0), own<layer_norm_attributes>(n).epsilon);
     give(n, 0,
          emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
                      std::array{x.x, in(n, 1), in(n, 2)}, std::array{all(x.x), last(x.x), last(x.x)}, x.x));
   }
   constexpr void expand_layer_norm_grad(const node& n, int /*at*/) {
-    const normalized x = normalize(in(n, 0), n.attr.epsilon);
+    const normalized x = normalize(in(n, 0), own<layer_norm_attributes>(n).epsilon);
     const symbol dy = in(n, 2);
     const symbol g = emit_map_of(undifferentiated<[](auto d, auto gamma) { return d * gamma; }, 2>, std::array{dy, in(n, 1)},
                                  std::array{all(dy), last(dy)}, dy);
@@ -200,11 +201,12 @@ class decomposer {
   }
   /// The sums of a loss and of its gradient, made for the one that the program states first.
   constexpr row_log_sum log_sum_of(const node& n) {
+    const double smoothing = own<cross_entropy_attributes>(n).smoothing;
     for (const row_log_sum& s : log_sums_)
-      if (s.logits == n.input(0) && s.labels == n.input(1) && s.smoothing == n.attr.smoothing) return s;
+      if (s.logits == n.input(0) && s.labels == n.input(1) && s.smoothing == smoothing) return s;
     const loss_parts parts = emit_loss_parts(n);
     const symbol target = sum_of(parts.target, rows(parts.target));  // first, so that it is completed together with the exponentials
-    log_sums_.push_back({n.input(0), n.input(1), n.attr.smoothing, log_sum_of_blocks(parts.log_sum), target});
+    log_sums_.push_back({n.input(0), n.input(1), smoothing, log_sum_of_blocks(parts.log_sum), target});
     return log_sums_.back();
   }
   constexpr void expand_cross_entropy(const node& n, int /*at*/) {
@@ -232,7 +234,7 @@ class decomposer {
     blocks.set(at, b_.blocks_dim(layout[at].mask(), 1));
     const symbol sums{&b_, b_.add_node(op::block_sum, {x.id}, rule, n.attr, {{blocks, x.get().type}})};
     lay(sums, layout);
-    const symbol before = lay(emit_cumsum(sums, at, true, n.attr.reverse), layout.without(layout[at].mask()));
+    const symbol before = lay(emit_cumsum(sums, at, true, own<cumsum_attributes>(n).reverse), layout.without(layout[at].mask()));
     b_.program.nodes.back().rule.block(at);
     const symbol y{&b_, b_.add_node(op::cumsum, {x.id, before.id}, rule, n.attr, {{x.get().dims, x.get().type}})};
     b_.program.nodes.back().attr.of_blocks = true;
@@ -242,9 +244,10 @@ class decomposer {
   /// The best elements of every block, then the best of these.
   constexpr void expand_top_k(const node& n, int at) {
     const symbol x = in(n, 0);
-    const int k = n.attr.count;
+    auto order = own<sort_attributes>(n);
+    const int k = order.count;
     const sharding layout = x.get().layout;
-    const sorted best = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), k), k, n.attr.descending);
+    const sorted best = emit_sorted(op::top_k, x, at, b_.blocks_dim(layout[at].mask(), k), k, order.descending);
     b_.program.nodes.back().attr.of_blocks = true;
     lay(best.values, layout);
     lay(best.ids, layout);
@@ -254,7 +257,8 @@ class decomposer {
     merge.in[1] = best.ids.id;
     merge.rule.in[1] = merge.rule.in[0];
     merge.rule.block(merge.rule.in[0][at]);
-    merge.attr.count = 0;
+    order.count = 0;
+    merge.attr.own = order;
     keep(merge);
   }
   /// The best element of every block with its index, then the best of these.
@@ -270,7 +274,9 @@ class decomposer {
     b_.program.nodes.back().attr.of_blocks = true;
     merge.rule.in[1] = merge.rule.in[0];
     merge.rule.block(merge.rule.in[0][at]);
-    merge.attr.count = 0;
+    auto order = own<sort_attributes>(merge);
+    order.count = 0;
+    merge.attr.own = order;
     dim_list dims = x.get().dims;
     dims.set(at, b_.fixed_dim(1));
     b_.add_node(op::top_k, {blocks.values.id, blocks.ids.id}, merge.rule, merge.attr, {{dims, x.get().type}, {dims, dtype::i32}});
@@ -288,7 +294,7 @@ class decomposer {
 
   using rewrite = void (decomposer::*)(const node&, int at);
   struct rewrite_row {
-    op kind;
+    op_ref kind;
     rewrite expand;
   };
   static constexpr rewrite_row rewrites[] = {
@@ -303,14 +309,14 @@ class decomposer {
       {op::argmax, &decomposer::expand_argmax},
   };
   /// The row of an operation; the number of rows if it has none.
-  static constexpr std::size_t row_of(op kind) {
+  static constexpr std::size_t row_of(op_ref kind) {
     std::size_t row = 0;
     while (row < std::size(rewrites) && rewrites[row].kind != kind) ++row;
     return row;
   }
   static constexpr bool rewrites_all_lines() {
-    for (const op_traits& t : op_table)
-      if (t.lines != line_dim::absent && (row_of(t.kind) == std::size(rewrites) || t.line_sums == 0)) return false;
+    for (const op_ref kind : all_operations)
+      if (kind->lines != line_dim::absent && (row_of(kind) == std::size(rewrites) || kind->line_sums == 0)) return false;
     return true;
   }
 };

@@ -46,7 +46,7 @@ struct plan_view {
   }
 
   /// Steps that perform an operation. A combined step counts once for each kind of its moves.
-  constexpr int count(op kind) const {
+  constexpr int count(op_ref kind) const {
     int n = 0;
     for (const node& s : steps) n += performs(s, kind);
     return n;
@@ -70,7 +70,7 @@ struct plan_view {
   /// einsums. A ragged exchange counts all rows as in use, which is the maximum. Several moves of one step count together. `of`: only the
   /// moves of this kind, on the same device. `uncountable` if the extents are not bound, or if a tensor has more than `max_tensor_bytes`.
   /// @see executor::received, which counts the same in runs
-  constexpr std::int64_t bytes_received(const node& step, const extents& e, op of = op::count_) const {
+  constexpr std::int64_t bytes_received(const node& step, const extents& e, op_ref of = op::none) const {
     if (!traits(step.kind).collective) return 0;
     if (!is_countable(step, e)) return uncountable;
     if (!is_looped_product(step.kind) && (at(step.input(0)).layout.order | at(step.output()).layout.order))
@@ -79,7 +79,7 @@ struct plan_view {
   }
   /// The sum over all steps, or over the moves of a kind. No device receives more in a run, and often one receives as much. The bytes of
   /// the kinds add up to the total.
-  constexpr std::int64_t bytes_received(op kind, const extents& e) const {
+  constexpr std::int64_t bytes_received(op_ref kind, const extents& e) const {
     std::int64_t total = 0;
     for (const node& s : steps)
       if (performs(s, kind)) total = detail::saturating_sum(total, bytes_received(s, e, kind));

@@ -214,7 +214,7 @@ constexpr void want_annotated(graph& g) {
     const std::int32_t given = n.input(n.inputs - 1);
     value& source = g.at(given);
     if (source.producer < 0 || readers[std::size_t(given)] != 1) continue;
-    const op maker = g.nodes[std::size_t(source.producer)].kind;
+    const op_ref maker = g.nodes[std::size_t(source.producer)].kind;
     if (maker == op::annotate || traits(maker).declares_result) continue;
     source.layout = g.at(n.output()).layout;
     if (!traits(maker).only_moves) source.layout.order = 0;  // operations that compute use the mesh's device order

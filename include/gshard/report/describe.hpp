@@ -243,10 +243,11 @@ GSHARD_INLINE std::string describe(const plan_view& plan) {
 GSHARD_INLINE std::string describe_communication(const plan_view& plan, const extents& sizes) {
   detail::check_sizes(plan, sizes, "describe_communication");
   std::string s;
-  for (const op_traits& t : op_table) {
-    if (!t.collective || plan.count(t.kind) == 0) continue;
-    s.append("  ").append(detail::pad(std::string(t.name), 20)).append(detail::pad(std::to_string(plan.count(t.kind)), 6));
-    s.append(describe_bytes(plan.bytes_received(t.kind, sizes))).append("\n");
+  for (const op_ref kind : move_operations) {
+    const operation& t = *kind;
+    if (!t.collective || plan.count(t) == 0) continue;
+    s.append("  ").append(detail::pad(std::string(t.name), 20)).append(detail::pad(std::to_string(plan.count(t)), 6));
+    s.append(describe_bytes(plan.bytes_received(t, sizes))).append("\n");
   }
   return s.empty() ? "  nothing is sent\n" : s;
 }

@@ -19,7 +19,7 @@ namespace gshard { inline namespace v0 {
 
 /// The totals of all steps of one kind on a device.
 struct kind_record {
-  op kind{};
+  op_ref kind{};
   int steps = 0;
   double flops = 0;
   std::int64_t bytes_touched = 0, bytes_received = 0;
@@ -73,11 +73,11 @@ GSHARD_INLINE const step_record& row_of(const run_record& run, const time_span& 
 }  // namespace detail
 
 GSHARD_INLINE std::vector<kind_record> kinds_of(const run_record& run, const plan_view& plan) {
-  std::array<kind_record, std::size_t(op::count_)> all{};
-  std::array<std::array<double, 5>, std::size_t(op::count_)> bound_seconds{};
+  std::array<kind_record, most_operations> all{};
+  std::array<std::array<double, 5>, most_operations> bound_seconds{};
   for (const step_record& s : run.steps) {
-    const op kind = detail::step_of(plan, s.step).kind;
-    kind_record& k = all[std::size_t(kind)];
+    const op_ref kind = detail::step_of(plan, s.step).kind;
+    kind_record& k = all[std::size_t(kind->id)];
     k.kind = kind;
     ++k.steps;
     k.flops += s.flops;
@@ -88,7 +88,7 @@ GSHARD_INLINE std::vector<kind_record> kinds_of(const run_record& run, const pla
     k.network += s.network;
     k.seconds += s.seconds;
     k.measured += s.measured;
-    std::array<double, 5>& by = bound_seconds[std::size_t(kind)];
+    std::array<double, 5>& by = bound_seconds[std::size_t(kind->id)];
     by[std::size_t(s.bound)] += s.seconds;
     k.bound = limit(std::max_element(by.begin(), by.end()) - by.begin());
   }

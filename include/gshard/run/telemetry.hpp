@@ -217,7 +217,7 @@ class telemetry {
     p.seen = &e;
     p.runs = e.runs();
     p.received.clear();
-    for (const op kind : detail::collective_kinds()) p.received.push_back(e.received(kind).bytes);
+    for (const op_ref kind : detail::collective_kinds()) p.received.push_back(e.received(kind).bytes);
   }
   /// Adds the work of a program since snapshot(). An executable that was bound to other memory has a new executor, which counts from 0.
   void count(program& p) {

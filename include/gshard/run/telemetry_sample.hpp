@@ -37,11 +37,11 @@ struct telemetry_sample {
 };
 
 /// The kinds of operations that receive bytes.
-inline const std::vector<op>& collective_kinds() {
-  static const std::vector<op> all = [] {
-    std::vector<op> list;
-    for (std::size_t k = 0; k < std::size_t(op::count_); ++k)
-      if (traits(op(k)).collective) list.push_back(op(k));
+inline const std::vector<op_ref>& collective_kinds() {
+  static const std::vector<op_ref> all = [] {
+    std::vector<op_ref> list;
+    for (const op_ref kind : move_operations)
+      if (kind->collective) list.push_back(*kind);
     return list;
   }();
   return all;

@@ -42,7 +42,7 @@ class run_clock {
     for (std::size_t i = 0; i < under_way_.size(); ++i) {
       all.push_back({std::int32_t(i)});
       stretch_.push_back(begin);
-      if (const op kind = run.plan().steps[i].kind; traits(kind).control) begin = i + 1;
+      if (const op_ref kind = run.plan().steps[i].kind; traits(kind).control) begin = i + 1;
     }
     priced_.memory(detail::with_iterations(run.plan(), run.sizes(), all, detail::priced_plan::iterations_of_peak));
     run_.hook = [this](const node& step, bool begins) {

@@ -173,7 +173,7 @@ std::vector<step_record> costs_of(const plan_view& plan, const extents& e, const
   const std::vector<char> slots = detail::slot_dims(plan);
   const bool is_measured = on.measured.has_operations();
   std::vector<step_record> costs(plan.steps.size());
-  std::map<std::tuple<op, std::uint32_t, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
+  std::map<std::tuple<op_ref, std::uint32_t, std::uint32_t, std::int64_t>, double> known;  // networks may take long to answer
   const auto is_start = [&](const step_record& c) {
     const node& n = plan.steps[std::size_t(c.step)];
     return 2 * network.seconds(n.kind, n.attr.axes, e, 1) > c.network;

@@ -34,12 +34,12 @@ constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
   if (!check_along(x, at, "cumsum")) return b.nothing();
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::cumsum, {x.id}, rule, {.dim = at, .exclusive = exclusive, .reverse = reverse},
+  return {&b, b.add_node(op::cumsum, {x.id}, rule, {.dim = at, .own = cumsum_attributes{exclusive, reverse}},
                          {{x.get().dims, x.get().type}})};
 }
 
 /// op::sort, op::top_k.
-constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int32_t k, bool largest, bool nan_first = false) {
+constexpr sorted emit_sorted(op_ref kind, symbol x, int at, int count_dim, std::int32_t k, bool largest, bool nan_first = false) {
   builder& b = *x.owner;
   if (!check_along(x, at, name(kind))) return {b.nothing(), b.nothing()};
   sharding_rule rule;
@@ -47,7 +47,7 @@ constexpr sorted emit_sorted(op kind, symbol x, int at, int count_dim, std::int3
   if (kind == op::sort) rule.block(at);
   dim_list dims = x.get().dims;
   dims.set(at, count_dim);
-  b.add_node(kind, {x.id}, rule, {.dim = at, .count = k, .descending = largest, .nan_first = nan_first},
+  b.add_node(kind, {x.id}, rule, {.dim = at, .own = sort_attributes{k, largest, nan_first}},
              {{dims, x.get().type}, {dims, dtype::i32}});
   return {b.result_of_last(0), b.result_of_last(1)};
 }

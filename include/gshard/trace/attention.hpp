@@ -94,7 +94,8 @@ constexpr attention_part emit_attention(symbol q, symbol k, symbol v, const atte
   dim_list row = of_q;
   row.pop_back();
   const std::int32_t key = o.dropout > 0 ? b.next_random_key() : 0;
-  b.add_node(op::attention, list_view(in.data(), masked ? 4u : 3u), rule, {.key = key, .causal = o.causal && !masked, .rate = o.dropout},
+  const attention_attributes own{o.causal && !masked, o.dropout};
+  b.add_node(op::attention, list_view(in.data(), masked ? 4u : 3u), rule, {.key = key, .own = own},
              {{of_q, q.get().type}, {row, q.get().type}});
   return {b.result_of_last(0), b.result_of_last(1)};
 }

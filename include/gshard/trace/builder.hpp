@@ -165,11 +165,11 @@ class builder {
     dtype type;
   };
   /// Appends a node with new values as results; `rule` lists the factors of operands and results in order.
-  constexpr std::int32_t add_node(op kind, std::initializer_list<std::int32_t> in, const sharding_rule& rule, const attributes& attr,
+  constexpr std::int32_t add_node(op_ref kind, std::initializer_list<std::int32_t> in, const sharding_rule& rule, const attributes& attr,
                                   std::initializer_list<result> out) {
     return add_node(kind, list_view(in.begin(), in.size()), rule, attr, out);
   }
-  constexpr std::int32_t add_node(op kind, list_view<std::int32_t> in, const sharding_rule& rule, const attributes& attr,
+  constexpr std::int32_t add_node(op_ref kind, list_view<std::int32_t> in, const sharding_rule& rule, const attributes& attr,
                                   std::initializer_list<result> out) {
     node n;
     n.kind = kind;
@@ -448,7 +448,7 @@ constexpr bool require_elements(builder& b, element_set types, std::string_view 
   return !b.failed();
 }
 /// The same for the element types that an operation takes, and for real ones.
-constexpr bool require_elements(builder& b, op kind, std::string_view operation, std::initializer_list<symbol> operands) {
+constexpr bool require_elements(builder& b, op_ref kind, std::string_view operation, std::initializer_list<symbol> operands) {
   return require_elements(b, traits(kind).elements, operation, operands);
 }
 constexpr bool require_real(builder& b, std::string_view operation, std::initializer_list<symbol> operands) {

@@ -59,7 +59,8 @@ constexpr symbol emit_scatter_add(symbol ids, symbol rows, int at, int batch, co
   rule.in[0] = f.ids;
   rule.in[1] = f.rows;
   rule.out[0] = f.table;
-  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, rule, {.dim = at, .count = batch}, {{table, rows.get().type}})};
+  const attributes attr{.dim = at, .own = gather_attributes{batch}};
+  return {&b, b.add_node(op::scatter_add, {ids.id, rows.id}, rule, attr, {{table, rows.get().type}})};
 }
 }  // namespace detail
 
@@ -84,7 +85,7 @@ constexpr symbol gather(here table, symbol ids, int dim = 0, int batch = 0) {
   for (int d = 0; d < dim; ++d) dims.push_back(table.get().dims[d]);
   for (int d = batch; d < ids.rank(); ++d) dims.push_back(ids.get().dims[d]);
   for (int d = dim + 1; d < table.rank(); ++d) dims.push_back(table.get().dims[d]);
-  return {&b, b.add_node(op::gather, {table.id, ids.id}, rule, {.dim = dim, .count = batch}, {{dims, table.get().type}})};
+  return {&b, b.add_node(op::gather, {table.id, ids.id}, rule, {.dim = dim, .own = gather_attributes{batch}}, {{dims, table.get().type}})};
 }
 
 /// scatter_add(x, ids, updates, dim, batch = 0): x, with every row of `updates` added to the row of x with its id along `dim`. The

@@ -91,7 +91,7 @@ constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, take
   const node made_by = choices.found ? maker_of_slots(b, choices.slot) : node{};
   const bool undivided = made_by.kind == op::top_k_gating;
   if (!choices.found || choices.weight.id < 0 || (taken != takes_gatings::all && !undivided) ||
-      (taken == takes_gatings::of_tokens && made_by.attr.by_experts))
+      (taken == takes_gatings::of_tokens && own<gating_attributes>(made_by).by_experts))
     b.fail(fault::wrong_gating, verb);
   if (b.failed()) return {};
   b.bypasses.push_back({-1, gating.combine.id, 0, {}, {}, verb});
@@ -178,13 +178,12 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   rule.in[0] = route::factors({route::group, route::token, route::expert});
   rule.set_results({route::chosen, route::chosen, route::factors({route::group}), route::factors({route::group, route::expert}),
                     route::factors({route::group}), route::factors({route::group, route::expert})});
-  attributes attr{.count = by_experts ? 0 : o.k,
-                  .key = b.next_random_key(),
-                  .second = o.second,
-                  .by_experts = by_experts,
-                  .gates_as_weights = o.norm != gate_norm::chosen || by_experts,
-                  .rate = o.threshold,
-                  .dims = dims({place})};
+  attributes attr{.key = b.next_random_key(), .dims = dims({place})};
+  gating_attributes settings{.k = by_experts ? 0 : o.k,
+                             .second = o.second,
+                             .by_experts = by_experts,
+                             .gates_as_weights = o.norm != gate_norm::chosen || by_experts,
+                             .threshold = o.threshold};
   std::array<std::int32_t, 4> in{gates.id};
   std::size_t inputs = 1;
   const auto add = [&](route::gating_input which, std::string_view name, symbol s, const dim_list& expected) {
@@ -192,13 +191,13 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
     if (s.get().type != g.type) b.fail_type(verb, name, s.get().type, only(g.type));
     else b.require_dims(verb, name, s, expected);
     if (b.failed()) return;
-    attr.operands |= 1u << int(which);
+    settings.operands |= 1u << int(which);
     rule.in[inputs] = s.rank() == 3 ? rule.in[0] : route::factors({route::group, route::token});
     in[inputs++] = s.id;
   };
   symbol scores = o.scores;
   if (!by_experts && o.second == second_expert::sampled && !b.failed()) {
-    attr.second = second_expert::always;
+    settings.second = second_expert::always;
     scores = emit_sampled_second(gates, scores.owner ? scores : gates);
   }
   add(route::gating_input::padding, "mask", mask, dims({G, S}));
@@ -206,6 +205,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   add(route::gating_input::importance, ".importance", o.importance, dims({G, S}));
   if (b.failed()) return nothing;
   const int choices = by_experts ? E : b.fixed_dim(o.k);
+  attr.own = settings;
   b.add_node(op::top_k_gating, list_view(in.data(), inputs), rule, attr,
              {{dims({G, S, choices}), dtype::i32},
               {dims({G, S, choices}), g.type},

@@ -137,7 +137,7 @@ class loop_nodes {
   std::int32_t number_, key_;
   bool reverse_ = false;
 
-  constexpr void add(op kind, std::initializer_list<std::int32_t> operands, bool said = false) {
+  constexpr void add(op_ref kind, std::initializer_list<std::int32_t> operands, bool said = false) {
     b_.place = place_;
     b_.place.is_explicit = said;
     b_.add_node(kind, operands, {}, {.key = key_, .loop = number_, .reverse = reverse_}, {});

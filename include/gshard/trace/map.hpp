@@ -134,7 +134,8 @@ constexpr symbol emit_scale(symbol x, double constant, const dim_list& over = {}
   }
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::scale, {x.id}, rule, {.factor = constant, .power = power, .dims = over}, {{x.get().dims, x.get().type}})};
+  const attributes attr{.factor = constant, .own = scale_attributes{power}, .dims = over};
+  return {&b, b.add_node(op::scale, {x.id}, rule, attr, {{x.get().dims, x.get().type}})};
 }
 
 /// 0 and 1, as maps without operands: they do not depend on the tensor whose dims they have.
@@ -275,7 +276,7 @@ constexpr symbol emit_cast(symbol x, dtype type, bool imaginary = false) {
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
   const bool fits_bf16 = x.get().type == dtype::bf16;
-  const symbol result{&b, b.add_node(op::cast, {x.id}, rule, {.imaginary = imaginary}, {{x.get().dims, type}})};
+  const symbol result{&b, b.add_node(op::cast, {x.id}, rule, {.own = cast_attributes{imaginary}}, {{x.get().dims, type}})};
   b.program.at(result.id).fits_bf16 = fits_bf16;
   return result;
 }

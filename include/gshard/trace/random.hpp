@@ -18,7 +18,7 @@ constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
   if (!require_real(b, "dropout", {x})) return b.nothing();
   sharding_rule rule;
   rule.in[0] = rule.out[0] = counting(x.rank());
-  return {&b, b.add_node(op::dropout, {x.id}, rule, {.key = key, .rate = rate}, {{x.get().dims, x.get().type}})};
+  return {&b, b.add_node(op::dropout, {x.id}, rule, {.key = key, .own = dropout_attributes{rate}}, {{x.get().dims, x.get().type}})};
 }
 }  // namespace detail
 
@@ -41,7 +41,7 @@ constexpr symbol emit_random(builder& b, const dim_list& dims, dtype type, bool 
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.out[0] = counting(dims.size());
-  return {&b, b.add_node(op::random, {}, rule, {.key = b.next_random_key(), .normal = normal}, {{dims, type}})};
+  return {&b, b.add_node(op::random, {}, rule, {.key = b.next_random_key(), .own = random_attributes{normal}}, {{dims, type}})};
 }
 /// Noise of these dims with the Gumbel distribution: -log(-log u), u uniform in [0, 1). The index of the largest of log p_i + noise_i has
 /// the probabilities p_i.

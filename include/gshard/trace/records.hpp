@@ -40,8 +40,8 @@ struct bypass {
   std::int32_t tensor = -1;  // the operand of the verb
   int operand = 0;           // its position
   short_list factors;        // of its dims
-  op kind{};                 // of the node that would read it
-  std::string_view verb{};   // the verb, if there is no node
+  op_ref kind{};             // of the node that would read it
+  std::string_view verb{};   // that reads it, if there is no such node
 };
 
 /// A dim that a program has split in two: its extent is their product.

@@ -23,7 +23,7 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// x, or its diagonal if an index is repeated. Then `factors` has every index once.
-constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text, op reader) {
+constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text, op_ref reader) {
   builder& b = *x.owner;
   if (!require_elements(b, reader, text, {x})) return b.nothing();
   if (x.rank() != factors.size()) {

@@ -36,7 +36,7 @@ inline constexpr short_list mask = factors({group, token, expert, place});
 enum class gating_input : std::uint8_t { padding, scores, importance };
 /// The number of an optional operand of op::top_k_gating, or -1 if the node lacks it. `before`: the number of operands before the optional
 /// ones.
-constexpr int gating_operand(const attributes& a, gating_input which, int before = 1) {
+constexpr int gating_operand(const gating_attributes& a, gating_input which, int before = 1) {
   if (!((a.operands >> int(which)) & 1u)) return -1;
   int at = before;
   for (int i = 0; i < int(which); ++i) at += int((a.operands >> i) & 1u);

@@ -26,7 +26,7 @@ constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   v = without_annotations(g, v);
   if (g.at(v).rank() != 4 || g.at(v).producer < 0) return -1;
   const node& n = g.nodes[std::size_t(g.at(v).producer)];
-  const op_traits& t = traits(n.kind);
+  const operation& t = traits(n.kind);
   // The counts of the expert_rows node that made an operand, or -1.
   const auto counts_of = [&](std::int32_t operand) {
     const std::int32_t maker = g.at(without_annotations(g, operand)).producer;

@@ -54,7 +54,8 @@ constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 
     }
   sharding_rule rule = detail::rows_rule(x.rank());
   rule.in[1] = rule.in[2] = detail::counting(1, last);
-  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, rule, {.epsilon = epsilon}, {{x.get().dims, x.get().type}})};
+  const attributes attr{.own = layer_norm_attributes{epsilon}};
+  return {&b, b.add_node(op::layer_norm, {x.id, gamma.id, beta.id}, rule, attr, {{x.get().dims, x.get().type}})};
 }
 
 /// cross_entropy(logits, labels)[...] = -sum_v q_v log softmax(logits)_v with the smoothed target distribution q = (1 - smoothing)
@@ -80,7 +81,8 @@ constexpr symbol cross_entropy(here logits, symbol labels, double smoothing = 0)
   }
   sharding_rule rule = detail::rows_rule(logits.rank());
   rule.in[1] = rule.out[0] = detail::counting(logits.rank() - 1);
-  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, rule, {.smoothing = smoothing}, {{rows, logits.get().type}})};
+  const attributes attr{.own = cross_entropy_attributes{smoothing}};
+  return {&b, b.add_node(op::cross_entropy, {logits.id, labels.id}, rule, attr, {{rows, logits.get().type}})};
 }
 
 }}  // namespace gshard::v0

@@ -21,7 +21,7 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// op::strided_slice, pad, reverse, roll: out[i] = x through the windows, or `fill` where they read nothing.
-constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
+constexpr symbol emit_moved(op_ref kind, symbol x, const dim_list& dims, const dim_list& windows, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   if (!b.failed() && !can_hold(x.get().type, fill))
     b.fail_type(name(kind), 0, x.get().type, types_with([&](dtype t) { return can_hold(t, fill); }));
@@ -33,7 +33,7 @@ constexpr symbol emit_moved(op kind, symbol x, const dim_list& dims, const dim_l
 }
 
 /// The same if only one dim is read through a window.
-constexpr symbol emit_moved(op kind, symbol x, int at, const window& w, double fill = 0, bool inside = false) {
+constexpr symbol emit_moved(op_ref kind, symbol x, int at, const window& w, double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   dim_list dims = x.get().dims, windows;
   dims.set(at, w.over);
@@ -79,7 +79,7 @@ constexpr int dim_of_part(const Part& part) {
 }
 /// The same with a window for the dim of each part, made by make_window(part, dim of the program). `verb`: its name in faults.
 template <class Part, class MakeWindow>
-constexpr symbol emit_moved_dims(op kind, std::string_view verb, symbol x, list_view<Part> parts, const MakeWindow& make_window,
+constexpr symbol emit_moved_dims(op_ref kind, std::string_view verb, symbol x, list_view<Part> parts, const MakeWindow& make_window,
                                  double fill = 0, bool inside = false) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -98,7 +98,7 @@ constexpr symbol emit_moved_dims(op kind, std::string_view verb, symbol x, list_
   return emit_moved(kind, x, dims, windows, fill, inside);
 }
 
-constexpr op opposite(op kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
+constexpr op_ref opposite(op_ref kind) { return kind == op::pad ? op::strided_slice : kind == op::strided_slice ? op::pad : kind; }
 
 /// The gradient of emit_moved: dy through the inverse windows.
 constexpr symbol emit_moved_back(const node& n, symbol x, symbol dy) {

@@ -13,7 +13,7 @@
 #include <utility>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 namespace {
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 
 #include <gshard/pass/program.hpp>
@@ -12,7 +13,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::dtype, gs::op;
+namespace op = gs::op;
+using gs::dtype;
 
 namespace {
 
@@ -36,16 +38,16 @@ static_assert(type_of_gather<std::int32_t>() == dtype::i32 && type_of_gather<std
               type_of_gather<bool>() == dtype::boolean);
 
 TEST_CASE("every operation has an entry of its own for each element type; data movement for each size of elements") {
-  for (const gs::op_traits& kind : gs::op_table) {
-    CAPTURE(kind.name);
-    std::vector<int> used(gs::kernel_table::size, 0);
-    for (int t = 0; t < gs::element_types; ++t) ++used[gs::kernel_table::index(kind.kind, dtype(t))];
+  for (const gs::op_ref kind : gs::all_operations) {
+    CAPTURE(kind->name);
+    std::vector<int> used(gs::element_types, 0);
+    for (int t = 0; t < gs::element_types; ++t) ++used[std::size_t(gs::detail::kernel_type(kind, dtype(t)))];
     const int most = *std::max_element(used.begin(), used.end());
-    CHECK(most == (kind.by_size ? 3 : 1));  // f64, i64 and c64 have 8 bytes
+    CHECK(most == (kind->by_size ? 3 : 1));  // f64, i64 and c64 have 8 bytes
   }
 }
 
 TEST_CASE("a table without kernels has none") {
   constexpr gs::kernel_table none;
-  for (const gs::op_traits& kind : gs::op_table) CHECK((none(kind.kind, dtype::f32) == nullptr));
+  for (const gs::op_ref kind : gs::all_operations) CHECK((none.find(kind, dtype::f32) == nullptr));
 }

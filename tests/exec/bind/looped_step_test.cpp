@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Einsums whose operands or sums are sent block by block, on every mesh and in every layout: the results of one device, and the planned
 // bytes.
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/exec/bind/looped_step.hpp>
 
 #include "../../comm/failing_exchanges.hpp"
@@ -11,7 +12,8 @@
 #include <gshard/trace/wire.hpp>
 
 namespace gs = gshard;
-using gs::einsum, gs::symbol, gs::op;
+namespace op = gs::op;
+using gs::einsum, gs::symbol;
 using run_graph::lay_out, run_graph::trace;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
@@ -110,9 +112,9 @@ TEST_CASE("looped einsum: devices receive the bytes that the plan says, which ar
           bool same = other.view().bytes_received(run.sizes()) == p.view().bytes_received(run.sizes());
           for (int calls = 1; calls <= 2; ++calls) {
             run.run({});
-            for (const gs::op_traits& kind : gs::op_table)
-              same = same && run.received(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
-                     run.received(kind.kind).bytes == calls * p.view().bytes_received(kind.kind, run.sizes());
+            for (const gs::op_ref kind : gs::all_operations)
+              same = same && run.received(kind).calls == calls * (kind->collective ? p.view().count(kind) : 0) &&
+                     run.received(kind).bytes == calls * p.view().bytes_received(kind, run.sizes());
           }
           if (!same) FAIL_CHECK(run_graph::text_of(s));
         }

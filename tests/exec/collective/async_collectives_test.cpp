@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,7 +23,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::P, gs::none, gs::op;
+namespace op = gs::op;
+using gs::P, gs::none;
 
 namespace {
 
@@ -84,7 +86,7 @@ TEST_CASE("steps run while communication is under way, and results are those of 
     CHECK(products_meanwhile >= 3 * 20);
     CHECK(several.backend->started == several.backend->finished);
     const gs::executor& run = several.step.engine();
-    for (const op kind : {op::all_reduce, op::all_gather, op::reduce_scatter}) {
+    for (const gs::op_ref kind : std::initializer_list<gs::op_ref>{op::all_reduce, op::all_gather, op::reduce_scatter}) {
       CHECK(run.received(kind).calls == 3 * program::plan.count(kind));
       if (rows % devices == 0 && width % devices == 0)
         CHECK(run.received(kind).bytes == 3 * program::plan.bytes_received(kind, run.sizes()));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
 
 #include "../run_graph.hpp"
@@ -90,7 +91,7 @@ TEST_CASE("every layout in every order of the devices to every other") {
               run_graph::scatter(on, e.input(0), whole[0]);
               e.run({});
               std::int64_t received = 0;
-              for (int kind = 0; kind < int(gs::op::count_); ++kind) received += e.received(gs::op(kind)).bytes;
+              for (const gs::op_ref kind : gs::all_operations) received += e.received(kind).bytes;
               const bool exact = dims.find('A') == 12 || (!from.partial && (f || g));  // sums, and the mesh's order: if extents divide
               const bool alone = from.order != to.order && from.axes[0] == to.axes[0] && from.axes[1] == to.axes[1] && !from.partial;
               if ((alone && (p.view().collectives() != 1 || p.view().count(gs::op::collective_permute) != 1)) ||
@@ -145,9 +146,9 @@ outcome run_on_devices(const run_graph::traced& t, const run_graph::setting& s, 
   for (std::size_t o = 0; o < p.outputs.size(); ++o)
     for (std::size_t d = 0; d < on.devices().size(); ++d)
       result.bits.emplace_back(e.output(o).data[d], e.output(o).data[d] + e.output(o).bytes(d));
-  for (const gs::op_traits& kind : gs::op_table) {
-    result.calls += e.received(kind.kind).calls;
-    result.bytes += e.received(kind.kind).bytes;
+  for (const gs::op_ref kind : gs::all_operations) {
+    result.calls += e.received(kind).calls;
+    result.bytes += e.received(kind).bytes;
   }
   result.planned = p.view().bytes_received(e.sizes());
   return result;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/exec/collective/received.hpp>
 
 #include "../run_graph.hpp"
@@ -9,7 +10,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::symbol;
 using run_graph::lay_out;
 
 // Extents are multiples of all axes, so nothing is rounded.
@@ -29,7 +31,7 @@ TEST_CASE("moves that are combined receive, kind by kind, what the plan says") {
     for (std::size_t i = 0; i < t.free.size(); ++i) s.layouts.push_back(layouts[gen() % layouts.size()]);
     const gs::plan_tables p = run_graph::plan(t, s);
     int kinds = 0;
-    for (const gs::op_traits& kind : gs::op_table) kinds += kind.collective ? p.view().count(kind.kind) : 0;
+    for (const gs::op_ref kind : gs::all_operations) kinds += kind->collective ? p.view().count(kind) : 0;
     if (kinds == p.view().collectives()) continue;  // no step has several kinds
     ++several;
     const gs::any_cluster on(run_graph::mesh_of_rank(s.mesh.size()), std::make_shared<gs::simulated>(s.mesh));
@@ -38,10 +40,10 @@ TEST_CASE("moves that are combined receive, kind by kind, what the plan says") {
       run.run({});
       bool same = true;
       std::int64_t total = 0;
-      for (const gs::op_traits& kind : gs::op_table) {
-        same = same && run.received(kind.kind).calls == calls * (kind.collective ? p.view().count(kind.kind) : 0) &&
-               run.received(kind.kind).bytes == calls * p.view().bytes_received(kind.kind, run.sizes());
-        total += run.received(kind.kind).bytes;
+      for (const gs::op_ref kind : gs::all_operations) {
+        same = same && run.received(kind).calls == calls * (kind->collective ? p.view().count(kind) : 0) &&
+               run.received(kind).bytes == calls * p.view().bytes_received(kind, run.sizes());
+        total += run.received(kind).bytes;
       }
       if (!same || total != calls * p.view().bytes_received(run.sizes())) FAIL_CHECK(run_graph::text_of(s));
     }

@@ -18,7 +18,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::symbol, gs::op;
+namespace op = gs::op;
+using gs::symbol;
 using scope = gs::parameter_scope;
 using given = std::span<const symbol>;
 using symbols = gs::list<symbol>;
@@ -50,7 +51,7 @@ struct shared {
     return all;
   }
   /// The only step of a kind.
-  std::size_t step(op kind) const {
+  std::size_t step(gs::op_ref kind) const {
     std::size_t at = plan.steps.size();
     for (std::size_t i = 0; i < plan.steps.size(); ++i)
       if (plan.steps[i].kind == kind) at = i;

@@ -15,7 +15,8 @@
 
 // A sum over devices is deferred to the end of a loop only if one linear node changes the loop's state, and no other node reads it.
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P, gs::symbol;
 
 namespace {
 

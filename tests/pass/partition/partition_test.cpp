@@ -17,7 +17,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::symbol;
 
 namespace {
 

@@ -10,13 +10,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace gs = gshard;
-using gs::op, gs::sharding;
+namespace op = gs::op;
+using gs::sharding;
 
 namespace {
 
@@ -43,7 +45,8 @@ class exhaustive {
 
   std::int64_t single(const sharding& from, const sharding& to) const {
     std::int64_t least = far;
-    for (const op kind : {op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all, op::collective_permute}) {
+    constexpr gs::op_ref kinds[]{op::slice, op::all_gather, op::all_reduce, op::reduce_scatter, op::all_to_all, op::collective_permute};
+    for (const gs::op_ref kind : kinds) {
       const bool sums = kind == op::all_reduce || kind == op::reduce_scatter;
       const std::uint32_t axes = sums                    ? from.partial & ~std::uint32_t(to.partial)
                                  : kind == op::slice     ? to.used() & ~from.used()

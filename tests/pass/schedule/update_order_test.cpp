@@ -28,7 +28,7 @@ inline constexpr auto lookup_step = [](auto& m, auto x, auto ids, auto rate) {
 using lookup = gs::program<lookup_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"B", gs::P<"data">, std::int32_t>, gs::in<"">>;
 
 /// The number of steps between the first step of one kind and the next step of another.
-int steps_between(const gs::plan_view& plan, gs::op first, gs::op next) {
+int steps_between(const gs::plan_view& plan, gs::op_ref first, gs::op_ref next) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     for (std::size_t j = i + 1; plan.steps[i].kind == first && j < plan.steps.size(); ++j)
       if (plan.steps[j].kind == next) return int(j - i);
@@ -108,7 +108,7 @@ TEST_CASE("update_order: master values of weights in half precision are made whe
 namespace {
 
 /// The last step of a kind.
-int last_of(const gs::plan_view& plan, gs::op kind) {
+int last_of(const gs::plan_view& plan, gs::op_ref kind) {
   int last = -1;
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     if (plan.steps[i].kind == kind) last = int(i);
@@ -125,7 +125,7 @@ inline constexpr auto averaging_step = [](auto& m, auto x, auto rate) {
   return loss;
 };
 using averaging = gs::program<averaging_step, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
-int first_of(const gs::plan_view& plan, gs::op kind, int from) {
+int first_of(const gs::plan_view& plan, gs::op_ref kind, int from) {
   for (std::size_t i = std::size_t(from); i < plan.steps.size(); ++i)
     if (plan.steps[i].kind == kind) return int(i);
   return -1;

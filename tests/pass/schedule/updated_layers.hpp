@@ -31,7 +31,7 @@ template <int Layers, gs::gradient_wire Wire = gs::gradient_wire::full>
 using layers = gs::program<training_step<Layers, Wire>, mesh, gs::in<"BM", gs::P<"data", gs::none>>, gs::in<"">>;
 
 /// The first step of a kind that precedes a step of another, or -1.
-constexpr int first_before(const gs::plan_view& plan, gs::op kind, gs::op other) {
+constexpr int first_before(const gs::plan_view& plan, gs::op_ref kind, gs::op_ref other) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     for (std::size_t j = i; plan.steps[i].kind == kind && j < plan.steps.size(); ++j)
       if (plan.steps[j].kind == other) return int(i);

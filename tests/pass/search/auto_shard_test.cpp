@@ -19,7 +19,8 @@
 #include <utility>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P, gs::symbol;
 
 namespace {
 
@@ -42,7 +43,7 @@ class searched {
   gs::shard_choice choice;
   gs::plan_tables tables;
 
-  int count(op kind) const { return tables.view().count(kind); }
+  int count(gs::op_ref kind) const { return tables.view().count(kind); }
   int collectives() const { return tables.view().collectives(); }
   /// A letter for each dim: the first letters of the axes that shard it, or '-' for none.
   std::string layout(const gs::sharding& s) const {

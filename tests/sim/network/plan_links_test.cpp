@@ -18,7 +18,8 @@
 #include "../chips.hpp"
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -29,12 +30,12 @@ inline constexpr auto total = [](auto&, auto x) { return gs::annotate<P<none>>(g
 inline constexpr auto scatter = [](auto&, auto x) { return gs::annotate<P<"x">>(gs::sum<"AB->B">(x)); };
 /// The link loads of a plan's only collective, or of another kind in its place.
 template <auto Model>
-std::vector<gs::link_load> loads(const gs::torus_mesh& m, double received, const gs::faults& broken = {}, op kind = op::count_) {
+std::vector<gs::link_load> loads(const gs::torus_mesh& m, double received, const gs::faults& broken = {}, gs::op_ref kind = op::none) {
   gs::plan_tables plan = gs::detail::build_program<Model, gs::mesh<gs::axis<"x">>, gs::in<"AB", P<"x", none>>>();
   gs::step_record s;
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     if (gs::traits(plan.steps[i].kind).collective) s.step = std::int32_t(i);
-  if (kind != op::count_) plan.steps[std::size_t(s.step)].kind = kind;
+  if (kind != op::none) plan.steps[std::size_t(s.step)].kind = kind;
   s.bytes_received = std::int64_t(received);
   return gs::plan_links(m, broken).loads(plan.view(), {s});
 }
@@ -151,7 +152,7 @@ TEST_CASE("links: dead links that cut devices off are an error, and so are two b
 TEST_CASE("links: a slow link slows what goes over it, up to the way round") {
   const gs::torus_mesh mesh(square(4), {4, 4});
   const gs::extents e;
-  const auto times = [&](double factor, op kind, std::uint32_t axes) {
+  const auto times = [&](double factor, gs::op_ref kind, std::uint32_t axes) {
     gs::faults broken;
     broken.links = {{0, 1, factor}};  // along the last dimension
     const double whole = mesh.seconds(kind, axes, e, 1 << 20);

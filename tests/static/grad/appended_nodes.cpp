@@ -7,7 +7,8 @@
 
 // Gradients are appended in the reverse order of the program.
 namespace gs = gshard;
-using gs::in, gs::op;
+namespace op = gs::op;
+using gs::in;
 
 namespace {
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::builder, gs::fault, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::fault, gs::symbol;
 using tracing::fails, tracing::input, tracing::reads;
 
 namespace {

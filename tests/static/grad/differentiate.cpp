@@ -12,7 +12,8 @@
 
 // The structure of gradients. Programs that run check their numbers.
 namespace gs = gshard;
-using gs::builder, gs::dtype, gs::einsum, gs::fault, gs::gradients, gs::init, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::einsum, gs::fault, gs::gradients, gs::init, gs::symbol;
 using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {

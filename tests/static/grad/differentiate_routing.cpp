@@ -12,7 +12,8 @@
 
 // The operations of the gradients. Programs that run check their numbers.
 namespace gs = gshard;
-using gs::builder, gs::einsum, gs::fault, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::einsum, gs::fault, gs::symbol;
 using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {

@@ -9,7 +9,8 @@
 
 // The structure of the gradient of a scan. Programs that run check its numbers.
 namespace gs = gshard;
-using gs::builder, gs::einsum, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::einsum, gs::symbol;
 using tracing::count, tracing::has_dims, tracing::input;
 
 namespace {

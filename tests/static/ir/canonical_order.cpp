@@ -11,7 +11,8 @@
 
 // One program in two orders of its statements: its nodes are sorted in the same order, and its plans have the same cost.
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 
@@ -35,9 +36,9 @@ constexpr gs::graph two_chains() {
   return b.program;
 }
 template <bool Swapped>
-constexpr std::array<op, 4> sorted_kinds() {
+constexpr std::array<gs::op_ref, 4> sorted_kinds() {
   const gs::graph g = two_chains<Swapped>();
-  std::array<op, 4> found{};
+  std::array<gs::op_ref, 4> found{};
   std::size_t at = 0;
   for (const std::int32_t i : gs::detail::canonical_order(g)) found[at++] = g.nodes[std::size_t(i)].kind;
   return found;

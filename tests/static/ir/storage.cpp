@@ -5,7 +5,7 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 namespace {
 
@@ -13,7 +13,7 @@ namespace {
 constexpr gs::graph shared() {
   gs::graph g;
   for (int v = 0; v < 6; ++v) g.values.push_back({});
-  const auto add = [&](op kind, int operand, int result, int in_place) {
+  const auto add = [&](gs::op_ref kind, int operand, int result, int in_place) {
     gs::node n;
     n.kind = kind;
     n.inputs = n.outputs = 1;

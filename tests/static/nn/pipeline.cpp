@@ -8,7 +8,8 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::builder, gs::extent, gs::fault, gs::none, gs::op, gs::P, gs::remat_policy, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::extent, gs::fault, gs::none, gs::P, gs::remat_policy, gs::symbol;
 using tracing::fails, tracing::input;
 
 // The share of idle ticks is (S - 1) / (R M + S - 1).

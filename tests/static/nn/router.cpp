@@ -13,7 +13,8 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::fault, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::fault, gs::none, gs::P;
 using tracing::fails, tracing::input;
 using router = nn::router_options;
 

@@ -15,7 +15,8 @@
 
 namespace gs = gshard;
 namespace nn = gshard::nn;
-using gs::dtype, gs::fault, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::dtype, gs::fault, gs::none, gs::P;
 using tracing::input;
 
 namespace {
@@ -113,7 +114,7 @@ template <dtype Stored>
 constexpr const gs::plan_view& plan =
     gs::program<step<Stored>, gs::mesh<gs::axis<"data">>, gs::in<"GBTM", P<"data", none, none, none>>, gs::in<"">>::plan;
 template <dtype Stored>
-constexpr std::int64_t bytes_of(op kind) {
+constexpr std::int64_t bytes_of(gs::op_ref kind) {
   constexpr std::array devices{4};
   const gs::plan_view& p = plan<Stored>;
   return p.bytes_received(kind, p.bind({{'G', 8}, {'B', 2}, {'T', 4}, {'M', 64}, {'F', 32}}, devices));

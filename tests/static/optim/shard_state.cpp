@@ -8,7 +8,8 @@
 #include <string_view>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

@@ -45,7 +45,7 @@ inline constexpr auto model = [](auto& m, auto x, auto rate) {
 constexpr gs::plan_view plan = gs::program<model, gs::mesh<gs::axis<"x">>, gs::in<"A">, gs::in<"">>::plan;
 constexpr int decaying = [] {
   int n = 0;
-  for (const gs::node& s : plan.steps) n += s.kind == gs::op::adam && s.attr.weight_decay == 0.1;
+  for (const gs::node& s : plan.steps) n += s.kind == gs::op::adam && gs::own<gs::adam_attributes>(s).weight_decay == 0.1;
   return n;
 }();
 static_assert(plan.count(gs::op::adam) == 2 && decaying == 1);

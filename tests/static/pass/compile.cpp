@@ -10,7 +10,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::builder, gs::fault, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::fault, gs::none, gs::P, gs::symbol;
 using tracing::input;
 
 namespace {

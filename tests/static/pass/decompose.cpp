@@ -9,7 +9,8 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

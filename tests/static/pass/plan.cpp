@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/shape.hpp>
@@ -8,7 +9,8 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 
@@ -25,7 +27,7 @@ constexpr const gs::plan_view& plan = compiled::plan;
 // Counts are over the steps.
 constexpr int counted = [] {
   int n = 0;
-  for (const gs::op_traits& t : gs::op_table) n += plan.count(t.kind);
+  for (const gs::op_ref t : gs::all_operations) n += plan.count(t);
   return n;
 }();
 static_assert(counted == int(plan.steps.size()));
@@ -39,7 +41,7 @@ constexpr gs::extents sizes(std::int64_t a, std::int64_t c, int x) {
 }
 constexpr std::int64_t sum_of_kinds(const gs::extents& e) {
   std::int64_t n = 0;
-  for (const gs::op_traits& t : gs::op_table) n += plan.bytes_received(t.kind, e);
+  for (const gs::op_ref t : gs::all_operations) n += plan.bytes_received(t, e);
   return n;
 }
 static_assert(sum_of_kinds(sizes(128, 256, 4)) == plan.bytes_received(sizes(128, 256, 4)));

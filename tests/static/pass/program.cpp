@@ -10,7 +10,8 @@
 #include <type_traits>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

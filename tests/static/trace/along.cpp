@@ -12,7 +12,7 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::cumsum(input(b, "ABC"), -2, true);
   const gs::node& n = b.program.nodes.back();
-  return has_dims(y, "ABC") && n.attr.dim == 1 && n.attr.exclusive && n.rule.blocked == 0;
+  return has_dims(y, "ABC") && n.attr.dim == 1 && gs::own<gs::cumsum_attributes>(n).exclusive && n.rule.blocked == 0;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::sorted s = gs::sort(input(b, "AB"), 0);

@@ -61,7 +61,8 @@ static_assert(read({2, 1, 1}, {0, 1}, gs::mesh<gs::axis<"x">>::shape).problem ==
 static_assert(read({2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}).problem == fault::rank_mismatch);
 
 // The same with specs.
-using gs::device_order, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::device_order, gs::none, gs::P;
 using four = gs::mesh<gs::axis<"x", 4>>;
 inline constexpr auto reordered = [](auto&, auto x) { return gs::annotate<P<"x", none, device_order<0, 2, 1, 3>>>(x); };
 template <class Spec>
@@ -69,7 +70,7 @@ inline constexpr gs::plan_view plan = gs::program<reordered, four, gs::in<"AB", 
 constexpr std::int64_t received(const gs::plan_view& p) {
   return p.bytes_received(p.bind({{'A', 8}, {'B', 4}}, std::array{4}));
 }
-constexpr bool is_one(const gs::plan_view& p, op kind, std::int64_t bytes) {
+constexpr bool is_one(const gs::plan_view& p, gs::op_ref kind, std::int64_t bytes) {
   return p.count(kind) == 1 && p.collectives() == (kind != op::slice) && received(p) == bytes && soundness::is_sound(p);
 }
 static_assert(plan<P<"x", none, device_order<0, 2, 1, 3>>>.collectives() == 0);

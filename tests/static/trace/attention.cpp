@@ -13,7 +13,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::attention(input(b, "BQHD"), input(b, "BKHD"), input(b, "BKHD"), {.causal = true});
   const gs::node& n = b.program.nodes.back();
   return has_dims(y, "BQHD") && has_dims(b.result_of_last(1), "BQH") && tracing::reads(n.rule.in[1], {0, 4, 2, 3}) &&
-         n.rule.blocked == (1u << 3 | 1u << 4) && n.attr.causal && n.inputs == 3;
+         n.rule.blocked == (1u << 3 | 1u << 4) && gs::own<gs::attention_attributes>(n).causal && n.inputs == 3;
 }));
 static_assert(tracing::holds([](builder& b, auto&) {  // grouped queries
   const symbol y = gs::attention(input(b, "QHRD"), input(b, "KHD"), input(b, "KHD"), {.mask = input(b, "K")});

@@ -7,7 +7,8 @@
 #include <string_view>
 
 namespace gs = gshard;
-using gs::broadcast, gs::builder, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::broadcast, gs::builder, gs::fault, gs::in, gs::none, gs::P, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input, tracing::reads;
 
 namespace {

@@ -13,7 +13,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::builder, gs::fault, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::fault, gs::none, gs::P, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
@@ -124,7 +125,7 @@ static_assert([] {
   constexpr std::array<int, 1> devices{4};
   const auto all = gs::async_schedule(plan, plan.bind({{'G', 4}, {'S', 4096}, {'E', 8}, {'M', 64}, {'F', 128}},
                                                       gs::list_view<int>(devices.data(), devices.size())));
-  const auto step_of = [&](op kind, int k) {
+  const auto step_of = [&](gs::op_ref kind, int k) {
     std::int32_t i = 0;
     while (plan.steps[std::size_t(i)].kind != kind || k-- > 0) ++i;
     return i;
@@ -162,7 +163,7 @@ static_assert([] {
   constexpr std::array<int, 2> devices{2, 2};
   const auto all = gs::async_schedule(plan, plan.bind({{'G', 8}, {'S', 4096}, {'E', 8}, {'M', 64}, {'F', 128}},
                                                       gs::list_view<int>(devices.data(), devices.size())));
-  const auto step_of = [&](op kind, int k, auto&& counts) {
+  const auto step_of = [&](gs::op_ref kind, int k, auto&& counts) {
     std::int32_t i = 0;
     while (plan.steps[std::size_t(i)].kind != kind || !counts(plan.steps[std::size_t(i)]) || k-- > 0) ++i;
     return i;

@@ -6,7 +6,8 @@
 #include <string_view>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x", 2>>;
 
 namespace {

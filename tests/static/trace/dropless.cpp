@@ -9,7 +9,8 @@
 
 namespace gs = gshard;
 namespace route = gs::detail::route;
-using gs::builder, gs::dtype, gs::fault, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::fault, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {

@@ -7,7 +7,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::builder, gs::dtype, gs::einsum, gs::fault, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::einsum, gs::fault, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
@@ -96,7 +97,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
     return false;
   if (!has_dims(gs::mean<"abc->ca">(x), "EG")) return false;
   const gs::attributes& scale = b.program.nodes.back().attr;
-  return b.program.nodes.back().kind == op::scale && scale.factor == 1 && scale.power == -1 &&
+  return b.program.nodes.back().kind == op::scale && scale.factor == 1 && gs::own<gs::scale_attributes>(scale).power == -1 &&
          scale.dims.size() == 1 && b.program.dims[std::size_t(scale.dims[0])].letter == 'S';
 }));
 static_assert(tracing::holds([](builder& b, auto&) {

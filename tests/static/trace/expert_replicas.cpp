@@ -10,7 +10,8 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::builder, gs::dtype, gs::fault, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::fault, gs::none, gs::P, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {

@@ -7,7 +7,8 @@
 #include <limits>
 
 namespace gs = gshard;
-using gs::builder, gs::dtype, gs::fault, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::fault, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
@@ -35,8 +36,8 @@ static_assert(tracing::holds([](builder& b, auto&) {
   for (const gs::node& n : b.program.nodes)
     if (n.kind == op::top_k_gating) (first ? last : first) = &n;
   return first->attr.key != last->attr.key &&
-         first->attr.second == gs::second_expert::always &&
-         last->attr.second == gs::second_expert::random && first->inputs == 1 && last->inputs == 2;
+         gs::own<gs::gating_attributes>(*first).second == gs::second_expert::always &&
+         gs::own<gs::gating_attributes>(*last).second == gs::second_expert::random && first->inputs == 1 && last->inputs == 2;
 }));
 
 static_assert(fails(fault::rank_mismatch, "top2_gating",
@@ -109,8 +110,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
       *std::find_if(b.program.nodes.begin(), b.program.nodes.end(), [](const auto& m) { return m.kind == op::top_k_gating; });
   using which = gs::detail::route::gating_input;
   using gs::detail::route::gating_operand;
-  return n.inputs == 3 && gating_operand(n.attr, which::padding) == -1 && gating_operand(n.attr, which::scores) == 1 &&
-         gating_operand(n.attr, which::importance) == 2 && gating_operand(n.attr, which::scores, 4) == 4;
+  const auto a = gs::own<gs::gating_attributes>(n);
+  return n.inputs == 3 && gating_operand(a, which::padding) == -1 && gating_operand(a, which::scores) == 1 &&
+         gating_operand(a, which::importance) == 2 && gating_operand(a, which::scores, 4) == 4;
 }));
 // Slots for all tokens; experts choose.
 static_assert(tracing::holds([](builder& b, auto&) {

@@ -10,7 +10,8 @@
 #include "../tracing.hpp"
 
 namespace gs = gshard;
-using gs::builder, gs::dtype, gs::fault, gs::map, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::fault, gs::map, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
@@ -108,7 +109,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const gs::attributes a = b.program.nodes.back().attr;
   gs::scale_by<"BA">(input(b, "AB"), -0.5);
   const gs::attributes& by = b.program.nodes.back().attr;
-  return a.factor == 2.5 && a.dims.empty() && by.factor == 1 && by.power == -0.5 &&
+  return a.factor == 2.5 && a.dims.empty() && by.factor == 1 && gs::own<gs::scale_attributes>(by).power == -0.5 &&
          by.dims.size() == 2;
 }));
 

@@ -4,7 +4,8 @@
 #include "../tracing.hpp"
 
 namespace gs = gshard;
-using gs::builder, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::partial, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::fault, gs::in, gs::none, gs::P, gs::partial, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {

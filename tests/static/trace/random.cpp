@@ -13,7 +13,7 @@ namespace {
 static_assert(tracing::holds([](builder& b, auto&) {
   const symbol x = input(b, "AB"), y = gs::dropout(x, 0.1), z = gs::dropout(y, 0.2);
   return has_dims(z, "AB") && b.program.nodes[0].attr.key != b.program.nodes[1].attr.key &&
-         b.program.nodes[0].attr.rate == 0.1 && gs::dropout(x, 0).id == x.id &&
+         gs::own<gs::dropout_attributes>(b.program.nodes[0]).rate == 0.1 && gs::dropout(x, 0).id == x.id &&
          b.program.nodes.size() == 2;
 }));
 static_assert([] {
@@ -26,8 +26,8 @@ static_assert([] {
 static_assert(tracing::holds([](builder& b, auto& m) {
   const symbol u = gs::uniform<"AB">(m), n = gs::normal<"B">(m);
   const gs::node &first = b.program.nodes[0], &second = b.program.nodes[1];
-  return has_dims(u, "AB") && has_dims(n, "B") && first.kind == gs::op::random && first.inputs == 0 && !first.attr.normal &&
-         second.attr.normal && first.attr.key != second.attr.key && u.get().type == gs::dtype::f32;
+  return has_dims(u, "AB") && has_dims(n, "B") && first.kind == gs::op::random && first.inputs == 0 && !gs::own<gs::random_attributes>(first).normal &&
+         gs::own<gs::random_attributes>(second).normal && first.attr.key != second.attr.key && u.get().type == gs::dtype::f32;
 }));
 static_assert([] {
   builder b;

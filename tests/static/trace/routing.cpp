@@ -6,7 +6,8 @@
 
 namespace gs = gshard;
 namespace route = gs::detail::route;
-using gs::builder, gs::op, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::symbol;
 using tracing::input;
 
 namespace {

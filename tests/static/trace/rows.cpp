@@ -19,7 +19,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   const symbol y = gs::layer_norm(input(b, "BSM"), input(b, "M"), input(b, "M"), 1e-3);
   const gs::node& n = b.program.nodes.back();
   return has_dims(y, "BSM") && blocked(b) == 0 && tracing::reads(n.rule.in[1], {2}) &&
-         n.attr.epsilon == 1e-3;
+         gs::own<gs::layer_norm_attributes>(n).epsilon == 1e-3;
 }));
 static_assert(tracing::problem_of([](builder& b, auto&) {
                 gs::layer_norm(input(b, "SM"), input(b, "M"), input(b, "S"));
@@ -30,7 +30,7 @@ static_assert(fails(fault::dims_differ, "layer_norm", [](builder& b, auto&) {
 
 static_assert(tracing::holds([](builder& b, auto&) {
   return has_dims(gs::cross_entropy(input(b, "BTV"), input(b, "BT", dtype::i32), 0.1), "BT") &&
-         blocked(b) == 0 && b.program.nodes.back().attr.smoothing == 0.1;
+         blocked(b) == 0 && gs::own<gs::cross_entropy_attributes>(b.program.nodes.back()).smoothing == 0.1;
 }));
 static_assert(tracing::wrong_type("cross_entropy", 1, "f32", "i32",
                                   [](builder& b, auto&) { gs::cross_entropy(input(b, "BV"), input(b, "B")); }));

@@ -11,7 +11,8 @@
 #include <type_traits>
 
 namespace gs = gshard;
-using gs::builder, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::fault, gs::in, gs::none, gs::P, gs::symbol;
 using tracing::count, tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {

@@ -12,7 +12,8 @@
 // The communication of verbs on shards: each has its collective, with the bytes of a shard, and no other. Entering and leaving a region
 // sends nothing.
 namespace gs = gshard;
-using gs::any, gs::axes, gs::builder, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::plan_view, gs::symbol;
+namespace op = gs::op;
+using gs::any, gs::axes, gs::builder, gs::fault, gs::in, gs::none, gs::P, gs::plan_view, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
@@ -23,7 +24,7 @@ using one = gs::mesh<gs::axis<"x", 1>>;
 using grid = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 using grid_of_six = gs::mesh<gs::axis<"x", 3>, gs::axis<"y", 2>>;
 
-constexpr bool sends(const plan_view& p, std::initializer_list<op> kinds) {
+constexpr bool sends(const plan_view& p, std::initializer_list<gs::op_ref> kinds) {
   std::size_t i = 0;
   for (const gs::node& s : p.steps)
     if (gs::traits(s.kind).collective && (i >= kinds.size() || kinds.begin()[i++] != s.kind)) return false;
@@ -43,7 +44,7 @@ template <auto Model, class Mesh, class... Options>
 inline constexpr plan_view plan = gs::program<Model, Mesh, Options...>::plan;
 /// On a mesh and with a dim whose extents are bound at run time, and at compile time.
 template <auto Model, class Spec, class... More>
-constexpr bool all_send(std::initializer_list<op> kinds, std::int64_t received) {
+constexpr bool all_send(std::initializer_list<gs::op_ref> kinds, std::int64_t received) {
   constexpr plan_view late = plan<Model, line, in<"BM", Spec>, More...>, mesh_known = plan<Model, four, in<"BM", Spec>, More...>,
                       dims_known = plan<Model, line, in<"BM", Spec>, gs::extent<'B', 24>, gs::extent<'M', 16>, More...>,
                       known = plan<Model, four, in<"BM", Spec>, gs::extent<'B', 24>, gs::extent<'M', 16>, More...>;

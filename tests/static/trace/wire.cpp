@@ -8,7 +8,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::builder, gs::dtype, gs::fault, gs::in, gs::none, gs::op, gs::P, gs::symbol;
+namespace op = gs::op;
+using gs::builder, gs::dtype, gs::fault, gs::in, gs::none, gs::P, gs::symbol;
 using tracing::fails, tracing::input;
 
 namespace {
@@ -62,7 +63,7 @@ inline constexpr auto exchanges = [](auto&, auto x) { return gs::annotate<P<none
 using x_rows = in<"AB", P<"x", none>>;
 using x_columns = in<"AB", P<none, "x">>;
 using w_rows = in<"BC", P<"x", none>>;
-template <op Kind, class Plain, class Rounding>
+template <const gs::operation& Kind, class Plain, class Rounding>
 constexpr bool halves() {
   return Plain::plan.count(Kind) == 1 && Rounding::plan.count(Kind) == 1 && Plain::plan.count(op::cast) == 0 &&
          Rounding::plan.count(op::cast) == 2 && bytes_of(Plain::plan) > 0 && 2 * bytes_of(Rounding::plan) == bytes_of(Plain::plan);

@@ -35,7 +35,7 @@ inline std::string text_of_update(std::string_view name) {
 }
 
 template <class T>
-action bind(operation<op::map>, const local_step<T>& step) {
+action bind(kernel_of<op::map>, const local_step<T>& step) {
   const bound_value& y = step.out_value(0);
   const auto& extent = y.places[step.device].extent;
   std::array<const T*, sharding_rule::most_in> x{};
@@ -83,13 +83,13 @@ action bind(operation<op::map>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::scale>, const local_step<T>& step) {
+action bind(kernel_of<op::scale>, const local_step<T>& step) {
   const attributes& a = step.n.attr;
   double factor = a.factor;
-  if (a.power != 0) {
+  if (const double power = own<scale_attributes>(a).power; power != 0) {
     double over = 1;
     for (int i = 0; i < a.dims.size(); ++i) over *= double(step.plan.sizes.dim(a.dims[i]));
-    factor *= std::pow(over, a.power);
+    factor *= std::pow(over, power);
   }
   return action::elementwise(step.out_elements(), [x = step.in(0), y = step.out(), by = element_from<T>(factor)](
                                                       const run_context&, std::int64_t begin, std::int64_t end) {
@@ -99,25 +99,25 @@ action bind(operation<op::scale>, const local_step<T>& step) {
 
 /// T: the element type of the operand.
 template <class T>
-action bind(operation<op::cast>, const local_step<T>& step) {
+action bind(kernel_of<op::cast>, const local_step<T>& step) {
   const auto how = with_element(step.out_value(0).type, []<class To>(To*) {
     return kernel::conversion{&kernel::detail::convert_row<T, To>, sizeof(T), sizeof(To)};
   });
   return [how, count = step.out_elements(), x = step.in_value(0).data[step.device], y = step.out_value(0).data[step.device],
-          imaginary = step.n.attr.imaginary](const run_context&) { kernel::cast(how, x, y, count, imaginary); };
+          imaginary = own<cast_attributes>(step.n).imaginary](const run_context&) { kernel::cast(how, x, y, count, imaginary); };
 }
 
 template <class T>
-action bind(operation<op::dropout>, const local_step<T>& step) {
-  return [x = step.in(0), y = step.out(), at = step.out_place(), rate = step.n.attr.rate,
+action bind(kernel_of<op::dropout>, const local_step<T>& step) {
+  return [x = step.in(0), y = step.out(), at = step.out_place(), rate = own<dropout_attributes>(step.n).rate,
           key = std::uint32_t(step.n.attr.key)](const run_context& run) {
     kernel::dropout<T>(x, y, at, rate, random_key{run.seed, run.step, key});
   };
 }
 
 template <class T>
-action bind(operation<op::random>, const local_step<T>& step) {
-  return [y = step.out(), at = step.out_place(), normal = step.n.attr.normal,
+action bind(kernel_of<op::random>, const local_step<T>& step) {
+  return [y = step.out(), at = step.out_place(), normal = own<random_attributes>(step.n).normal,
           key = std::uint32_t(step.n.attr.key)](const run_context& run) {
     const random_key of_run{run.seed, run.step, key};
     if (normal) kernel::fill_normal<T>(y, at, 1, of_run);
@@ -126,7 +126,7 @@ action bind(operation<op::random>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::feedback>, const local_step<T>& step) {
+action bind(kernel_of<op::feedback>, const local_step<T>& step) {
   return [residual = step.out(0), g = step.in(1), sent = step.out(1), count = step.out_elements(1)](const run_context&) {
     kernel::round_with_feedback<T>(residual, g, sent, count);
   };
@@ -134,16 +134,17 @@ action bind(operation<op::feedback>, const local_step<T>& step) {
 
 /// An update checks its results. If one is not finite, it looks for the cause: first in the gradient.
 template <class T>
-action bind(operation<op::adam>, const local_step<T>& step) {
+action bind(kernel_of<op::adam>, const local_step<T>& step) {
   const std::string name = "parameter \"" + std::string(updated_name(step.n, step.plan.plan)) + "\"";
   return [p = step.out(0), m = step.out(1), v = step.out(2), g = step.in(3), rate = step.in(4), skipped = step.in_or_null(5),
-          count = step.out_elements(), a = step.n.attr, gradient = checked(step, step.in_value(3), "adam: the gradient of " + name),
+          count = step.out_elements(), a = own<adam_attributes>(step.n), checks = step.n.attr.if_not_finite != not_finite::ignore,
+          gradient = checked(step, step.in_value(3), "adam: the gradient of " + name),
           updated = checked(step, step.out_value(0), "adam: " + name + " after its update"),
           square = checked(step, step.out_value(2), "adam: the second moment of " + name)](const run_context& run) {
     if (skipped && *skipped != T(0)) return;
     const bool finite =
         kernel::adam<T>(p, g, m, v, count, double(*rate), a.beta1, a.beta2, a.epsilon, a.weight_decay, std::int64_t(run.step) + 1);
-    if (!finite && a.if_not_finite != not_finite::ignore) gradient.report(run) || updated.report(run) || square.report(run);
+    if (!finite && checks) gradient.report(run) || updated.report(run) || square.report(run);
   };
 }
 

@@ -53,7 +53,7 @@ inline std::string_view updated_name(const node& n, const plan_view& plan) {
 }
 
 template <class T>
-action bind(operation<op::check_finite>, const local_step<T>& step) {
+action bind(kernel_of<op::check_finite>, const local_step<T>& step) {
   const code_place& line = step.n.place;
   const std::string name = "check_finite \"" + std::string(step.n.attr.label) + "\"" + (line.file ? " (" + line_text(line) + ")" : "");
   return action::elementwise(step.out_elements(), [x = checked(step, step.in_value(0), name), y = step.out()](
@@ -64,7 +64,7 @@ action bind(operation<op::check_finite>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::count_not_finite>, const local_step<T>& step) {
+action bind(kernel_of<op::count_not_finite>, const local_step<T>& step) {
   return [x = step.in(0), count = step.in_elements(0), y = step.out()](const run_context&) {
     *y = T(kernel::first_not_finite(x, count) >= 0 ? 1 : 0);
   };
@@ -72,7 +72,7 @@ action bind(operation<op::count_not_finite>, const local_step<T>& step) {
 
 /// The addend of this device in the sum over all devices. Among devices with equal shards, only the first adds its shard.
 template <class T>
-action bind(operation<op::sum_of_squares>, const local_step<T>& step) {
+action bind(kernel_of<op::sum_of_squares>, const local_step<T>& step) {
   const bound_value& x = step.in_value(0);
   const auto is_equal = [](const kernel::placement& a, const kernel::placement& b) {
     return a.offset == b.offset && a.extent == b.extent;

@@ -71,14 +71,14 @@ action bind_contraction(const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::einsum>, const local_step<T>& step) {
+action bind(kernel_of<op::einsum>, const local_step<T>& step) {
   if constexpr (has_sums(dtype_of<T>)) return bind_contraction(step);
   else return bind_rearrangement(step);
 }
 
 /// One action for all devices of this process, which exchange blocks in every iteration.
 template <class T>
-action bind(operation<op::looped_einsum>, const local_step<T>& step) {
+action bind(kernel_of<op::looped_einsum>, const local_step<T>& step) {
   return [loop = std::make_shared<looped_step<T>>(step.n, step.plan)](const run_context&) { (*loop)(); };
 }
 
@@ -91,14 +91,15 @@ struct attention_place {
   kernel::attention_dropout where;  // without the batch and the key of a run
 
   template <class T>
-  explicit attention_place(const local_step<T>& step) : rate(step.n.attr.rate), key(std::uint32_t(step.n.attr.key)) {
+  explicit attention_place(const local_step<T>& step)
+      : rate(own<attention_attributes>(step.n).dropout), key(std::uint32_t(step.n.attr.key)) {
     const bound_value &q = step.in_value(0), &k = step.in_value(1);
     const kernel::placement& at = step.in_place(0);
     const int batches = k.rank() - 3, heads = batches + 1, last = q.rank() - 1;
     const bool grouped = q.rank() > k.rank();
     const auto extent = [&](int d) { return at.extent[std::size_t(d)]; };
     sizes = {q.span(step.device, 0, batches), extent(batches), k.extent(step.device, batches), extent(heads),
-             grouped ? extent(heads + 1) : 1, extent(last),    at.offset[std::size_t(batches)], step.n.attr.causal};
+             grouped ? extent(heads + 1) : 1, extent(last),    at.offset[std::size_t(batches)], own<attention_attributes>(step.n).causal};
     check_indices("attention", k.extents[std::size_t(batches)] + q.extents[std::size_t(batches)]);
     where.first_head = at.offset[std::size_t(heads)];
     where.first_repeat = grouped ? at.offset[std::size_t(heads) + 1] : 0;
@@ -122,7 +123,7 @@ struct attention_place {
 };
 
 template <class T>
-action bind(operation<op::attention>, const local_step<T>& step) {
+action bind(kernel_of<op::attention>, const local_step<T>& step) {
   return [q = step.in(0), k = step.in(1), v = step.in(2), seen_from = step.n.inputs > 3 ? step.ids(3) : nullptr, y = step.out(0),
           log_sum = step.out(1), at = attention_place(step)](const run_context& run) {
     kernel::attention<T>(q, k, v, seen_from, y, log_sum, at.sizes, at.dropout(run));
@@ -130,7 +131,7 @@ action bind(operation<op::attention>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::attention_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::attention_grad>, const local_step<T>& step) {
   return [q = step.in(0), k = step.in(1), v = step.in(2), log_sum = step.in(3), delta = step.in(4), dy = step.in(5),
           seen_from = step.n.inputs > 6 ? step.ids(6) : nullptr, dq = step.out(0), dk = step.out(1), dv = step.out(2),
           at = attention_place(step)](const run_context& run) {

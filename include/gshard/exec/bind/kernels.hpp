@@ -20,10 +20,25 @@ namespace detail {
 
 template <class Program>
 struct kernels_in {
-  static constexpr auto has = [] {
-    std::array<bool, kernel_table::size> used{};
-    for (const node& step : Program::plan.steps) used[kernel_table::index(step.kind, element_type(Program::plan, step))] = true;
-    return used;
+  struct found {
+    std::array<used_kernels, Program::plan.steps.size()> kernels{};
+    std::size_t count = 0;
+  };
+  static constexpr found all = [] {
+    found f;
+    for (const node& step : Program::plan.steps) {
+      const dtype type = kernel_type(step.kind, element_type(Program::plan, step));
+      std::size_t i = 0;
+      while (i < f.count && f.kernels[i].kind != step.kind) ++i;
+      if (i == f.count) f.kernels[f.count++].kind = step.kind;
+      f.kernels[i].types |= only(type);
+    }
+    return f;
+  }();
+  static constexpr auto used = [] {
+    std::array<used_kernels, all.count> exact{};
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] = all.kernels[i];
+    return exact;
   }();
 };
 

@@ -25,13 +25,13 @@ inline void check_indices(const char* operation, std::int64_t extent) {
 }
 
 /// Names an operation in the overloads of `bind`.
-template <op Kind>
-struct operation {};
+template <const operation& Kind>
+struct kernel_of {};
 
 /// A compute step of a plan on one device. T: the element type of its real tensors. A kernel is bound by a function
 ///
 ///     template <class T>
-///     action bind(operation<op::...>, const local_step<T>& step)
+///     action bind(kernel_of<op::...>, const local_step<T>& step)
 ///
 /// in the header of its folder: `kernel/rows/` in `exec/bind/rows.hpp`. It looks up sizes and addresses once. The action runs the kernel.
 template <class T>

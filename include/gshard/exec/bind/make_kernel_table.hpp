@@ -14,6 +14,7 @@
 #include <gshard/exec/bind/rows.hpp>
 #include <gshard/exec/bind/user_code.hpp>
 #include <gshard/exec/bind/window.hpp>
+#include <gshard/ir/all_operations.hpp>
 
 #include <array>
 #include <cstddef>
@@ -25,45 +26,49 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// The C++ type of the elements of a kernel. For data movement: words of the same size that may alias any element type and need no more
 /// alignment.
-template <op Kind, dtype Type>
+template <const operation& Kind, dtype Type>
 using kernel_element =
     std::conditional_t<traits(Kind).by_size, kernel::detail::word_of_element<std::size_t(size_of(Type))>, element_of<Type>>;
 
-[[noreturn]] inline action no_kernel(const node& step, const bound_plan&, std::size_t) {
-  throw error("executor: no kernel of this program runs a step of kind " + std::string(name(step.kind)));
-}
-
 /// Binds a step by the overload of `bind` for its operation.
-template <op Kind, dtype Type>
+template <const operation& Kind, dtype Type>
 action bind_step(const node& step, const bound_plan& all, std::size_t device) {
   const local_step<kernel_element<Kind, Type>> on_device(step, all, device);
-  if constexpr (requires { bind(operation<Kind>{}, on_device); }) return bind(operation<Kind>{}, on_device);
-  else return no_kernel(step, all, device);
+  return bind(kernel_of<Kind>{}, on_device);
 }
+template <const operation& Kind, dtype Type>
+inline constexpr bool is_bound = supports(Kind, Type) && kernel_type(Kind, Type) == Type &&
+                                 requires(const local_step<kernel_element<Kind, Type>>& step) { bind(kernel_of<Kind>{}, step); };
 
-/// The binder of an operation for an element type, if it is selected.
-template <bool Selected, op Kind, dtype Type>
-inline constexpr kernel_table::binder chosen_binder = [] {
-  if constexpr (Selected && supports(Kind, Type) && kernel_type(Kind, Type) == Type) return &bind_step<Kind, Type>;
-  else return &no_kernel;
+/// The row of an operation, with the kernels for the element types of a mask.
+template <const operation& Kind, element_set Types>
+inline constexpr kernel_row kernel_row_of = [] {
+  kernel_row row{Kind};
+  [&]<std::size_t... T>(std::index_sequence<T...>) {
+    const auto add = [&]<dtype Type>() {
+      if constexpr ((Types & only(Type)) != 0 && is_bound<Kind, Type>) row.binders[std::size_t(Type)] = &bind_step<Kind, Type>;
+    };
+    (add.template operator()<dtype(T)>(), ...);
+  }(std::make_index_sequence<std::size_t(element_types)>{});
+  return row;
 }();
 
-/// The table of the kernels k for which `Selection::has[k]`. The others are not compiled: binding them throws.
+/// The rows of the kernels in `Selection::used`, a list of operations and element types. Other kernels are not compiled.
+template <class Selection>
+inline constexpr auto kernel_rows = []<std::size_t... K>(std::index_sequence<K...>) {
+  return std::array<kernel_row, sizeof...(K)>{kernel_row_of<*Selection::used[K].kind, Selection::used[K].types>...};
+}(std::make_index_sequence<Selection::used.size()>{});
+
 template <class Selection>
 constexpr kernel_table make_kernel_table() {
-  return []<std::size_t... K>(std::index_sequence<K...>) {
-    constexpr std::size_t types = std::size_t(element_types);
-    return kernel_table{{chosen_binder<Selection::has[K], op(K / types), dtype(K % types)>...},
-                        {},
-                        GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
-  }(std::make_index_sequence<kernel_table::size>{});
+  return {{kernel_rows<Selection>.data(), kernel_rows<Selection>.size()}, {}, GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
 }
 
 /// All kernels of the library.
 struct every_kernel {
-  static constexpr auto has = [] {
-    std::array<bool, kernel_table::size> all{};
-    all.fill(true);
+  static constexpr auto used = [] {
+    std::array<used_kernels, std::size(all_operations)> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = {all_operations[i], all_elements};
     return all;
   }();
 };

@@ -22,11 +22,12 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// Throws if there are no experts.
 template <class T>
 kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
+  const auto a = own<gating_attributes>(step.n);
   const kernel::placement& gates = step.in_place(0);
-  const std::int64_t experts = gates.extent[2], choices = step.n.attr.by_experts ? experts : step.n.attr.count;
+  const std::int64_t experts = gates.extent[2], choices = a.by_experts ? experts : a.k;
   if (experts < 1) {
     const plan_view& plan = step.plan.plan;
-    throw error((step.n.attr.by_experts ? "expert_choice_gating: " : "top_k_gating: ") +
+    throw error((a.by_experts ? "expert_choice_gating: " : "top_k_gating: ") +
                 text_of(plan.dims[std::size_t(plan.at(step.n.input(0)).dims[2])]) + " has extent 0: a gating needs an expert");
   }
   return {gates.extent[0], gates.extent[1], experts, step.plan.sizes.dim(step.n.attr.dims[0]), choices};
@@ -34,25 +35,26 @@ kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
 /// The optional operand of gating, or null. `before`: the number of operands before the optional ones.
 template <class T>
 const T* gating_operand_of(const local_step<T>& step, route::gating_input which, int before = 1) {
-  const int at = route::gating_operand(step.n.attr, which, before);
+  const int at = route::gating_operand(own<gating_attributes>(step.n), which, before);
   return at < 0 ? nullptr : step.in(at);
 }
 template <class T>
 kernel::gating_rules<T> gating_rules_of(const local_step<T>& step, int before = 1) {
-  const attributes& a = step.n.attr;
+  const auto a = own<gating_attributes>(step.n);
   kernel::gating_rules<T> r;
   r.scores = gating_operand_of(step, route::gating_input::scores, before);
   r.importance = gating_operand_of(step, route::gating_input::importance, before);
   r.has_threshold = a.second == second_expert::above_threshold;
-  r.threshold = a.rate;
+  r.threshold = a.threshold;
   r.gates_as_weights = a.gates_as_weights;
   return r;
 }
 
 template <class T>
-action bind(operation<op::top_k_gating>, const local_step<T>& step) {
+action bind(kernel_of<op::top_k_gating>, const local_step<T>& step) {
+  const auto a = own<gating_attributes>(step.n);
   const T* const mask = gating_operand_of(step, route::gating_input::padding);
-  if (step.n.attr.by_experts)
+  if (a.by_experts)
     return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out(2), load = step.out(3),
             overflow = step.out(4), demand = step.out(5), s = gating_sizes_of(step), rules = gating_rules_of(step)](const run_context&) {
       kernel::expert_choice<T>(gates, mask, slot, weight, aux, load, overflow, demand, s, rules.scores);
@@ -60,15 +62,15 @@ action bind(operation<op::top_k_gating>, const local_step<T>& step) {
   return [gates = step.in(0), mask, slot = step.out_ids(0), weight = step.out(1), aux = step.out_if_read(2),
           load = step.out_if_read(3), overflow = step.out_if_read(4), demand = step.out_if_read(5), s = gating_sizes_of(step),
           rules = gating_rules_of(step), first = step.in_place(0).offset[0], key = std::uint32_t(step.n.attr.key),
-          random = step.n.attr.second == second_expert::random](const run_context& run) {
+          random = a.second == second_expert::random](const run_context& run) {
     const random_key numbers{run.seed, run.step, key};
     kernel::top_k_gating<T>(gates, mask, slot, weight, aux, load, overflow, demand, s, random, numbers, first, rules);
   };
 }
 
 template <class T>
-action bind(operation<op::top_k_gating_grad>, const local_step<T>& step) {
-  if (step.n.attr.by_experts)
+action bind(kernel_of<op::top_k_gating_grad>, const local_step<T>& step) {
+  if (own<gating_attributes>(step.n).by_experts)
     return [slot = step.ids(1), dweight = step.in(2), dgates = step.out(), s = gating_sizes_of(step)](const run_context&) {
       kernel::expert_choice_grad<T>(slot, dweight, dgates, s);
     };
@@ -91,7 +93,7 @@ kernel::expert_group_sizes expert_group_sizes_of(const local_step<T>& step, cons
 }
 
 template <class T>
-action bind(operation<op::expert_group_slots>, const local_step<T>& step) {
+action bind(kernel_of<op::expert_group_slots>, const local_step<T>& step) {
   return [slot = step.ids(0), weight = step.in(1), row = step.out_ids(0), group_slot = step.out_ids(1), group_weight = step.out(2),
           overflow = step.out(3), s = expert_group_sizes_of(step, step.out_place(0), step.out_place(1))](const run_context&) {
     kernel::expert_group_slots<T>(slot, weight, row, group_slot, group_weight, overflow, s);
@@ -99,7 +101,7 @@ action bind(operation<op::expert_group_slots>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::expert_group_slots_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::expert_group_slots_grad>, const local_step<T>& step) {
   return [slot = step.ids(0), row = step.ids(1), d = step.in(2), dweight = step.out(),
           s = expert_group_sizes_of(step, step.in_place(1), step.in_place(2))](const run_context&) {
     kernel::expert_group_slots_grad<T>(slot, row, d, dweight, s);
@@ -107,7 +109,7 @@ action bind(operation<op::expert_group_slots_grad>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::expert_rows>, const local_step<T>& step) {
+action bind(kernel_of<op::expert_rows>, const local_step<T>& step) {
   const kernel::placement &slot = step.in_place(0), &count = step.out_place(1);
   const dim_list& dims = step.n.attr.dims;
   kernel::expert_group_sizes s{{slot.extent[0], slot.extent[1], count.extent[2], step.plan.sizes.dim(dims[1]), slot.extent[2]},
@@ -126,7 +128,7 @@ kernel::grouped_sizes grouped_sizes_of(const local_step<T>& step, std::int64_t o
 }
 
 template <class T>
-action bind(operation<op::grouped_product>, const local_step<T>& step) {
+action bind(kernel_of<op::grouped_product>, const local_step<T>& step) {
   return [x = step.in(0), w = step.in(1), transposed = step.n.rule.in[1].same(route::transposed_matrices), count = step.ids(2),
           y = step.out(), s = grouped_sizes_of(step, step.out_place().extent[3]), rounds = precision_of(step.n)](const run_context&) {
     kernel::grouped_product<T>(x, w, transposed, count, y, s, rounds);
@@ -134,7 +136,7 @@ action bind(operation<op::grouped_product>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::grouped_weight_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::grouped_weight_grad>, const local_step<T>& step) {
   return [x = step.in(0), dy = step.in(1), count = step.ids(2), dw = step.out(), s = grouped_sizes_of(step, step.in_place(1).extent[3]),
           rounds = precision_of(step.n)](const run_context&) {
     kernel::grouped_weight_grad<T>(x, dy, count, dw, s, rounds);
@@ -207,21 +209,21 @@ expert_side operand_side(const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::one_hot>, const local_step<T>& step) {
+action bind(kernel_of<op::one_hot>, const local_step<T>& step) {
   return [slot = step.ids(0), weight = step.in_or_null(1), y = step.out(), r = result_side(step, 0)](const run_context&) {
     kernel::one_hot<T>(slot, weight, y, r.sizes, r.first_expert, r.experts);
   };
 }
 
 template <class T>
-action bind(operation<op::one_hot_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::one_hot_grad>, const local_step<T>& step) {
   return [d = step.in(0), slot = step.ids(1), dweight = step.out(), r = operand_side(step)](const run_context&) {
     kernel::one_hot_grad<T>(slot, d, dweight, r.sizes, r.first_expert, r.experts);
   };
 }
 
 template <class T>
-action bind(operation<op::dispatch>, const local_step<T>& step) {
+action bind(kernel_of<op::dispatch>, const local_step<T>& step) {
   return [x = step.in(0), slot = step.ids(1), weight = step.in_or_null(2), y = step.out(), r = result_side(step, 1)](const run_context&) {
     for (std::int64_t n = 0; n < r.expert_groups; ++n)
       kernel::dispatch<T>(r.slots(slot, n), r.slots(weight, n), r.tokens(x, n), r.buffers(y, n), r.sizes);
@@ -229,7 +231,7 @@ action bind(operation<op::dispatch>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::combine>, const local_step<T>& step) {
+action bind(kernel_of<op::combine>, const local_step<T>& step) {
   return [h = step.in(0), slot = step.ids(1), weight = step.in_or_null(2), y = step.out(), r = operand_side(step)](const run_context&) {
     for (std::int64_t n = 0; n < r.expert_groups; ++n)
       kernel::combine<T>(r.slots(slot, n), r.slots(weight, n), r.buffers(h, n), r.tokens(y, n), r.sizes);
@@ -237,7 +239,7 @@ action bind(operation<op::combine>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::combine_weight_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::combine_weight_grad>, const local_step<T>& step) {
   return [h = step.in(0), slot = step.ids(1), dy = step.in(2), dweight = step.out(), r = operand_side(step)](const run_context&) {
     for (std::int64_t n = 0; n < r.expert_groups; ++n)
       kernel::combine_weight_grad<T>(r.slots(slot, n), r.buffers(h, n), r.tokens(dy, n), r.slots(dweight, n), r.sizes);

@@ -23,12 +23,12 @@ namespace gshard { inline namespace v0 { namespace detail {
 template <class T>
 std::int64_t batch_of_ids(const local_step<T>& step, int ids) {
   std::int64_t batch = 1;
-  for (int d = 0; d < step.n.attr.count; ++d) batch *= step.in_value(ids).extent(step.device, d);
+  for (int d = 0; d < own<gather_attributes>(step.n).batch; ++d) batch *= step.in_value(ids).extent(step.device, d);
   return batch;
 }
 
 template <class T>
-action bind(operation<op::gather>, const local_step<T>& step) {
+action bind(kernel_of<op::gather>, const local_step<T>& step) {
   const std::int64_t batch = batch_of_ids(step, 1);
   if (batch == 0) return {};
   return [x = step.in(0), ids = step.ids(1), y = step.out(), l = step.in_line(0), batch, outer = step.in_line(0).outer / batch,
@@ -40,7 +40,7 @@ action bind(operation<op::gather>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::scatter_add>, const local_step<T>& step) {
+action bind(kernel_of<op::scatter_add>, const local_step<T>& step) {
   const std::int64_t batch = batch_of_ids(step, 0);
   if (batch == 0) return {};
   return [ids = step.ids(0), dy = step.in(1), y = step.out(), l = step.out_line(), batch, outer = step.out_line().outer / batch,
@@ -52,7 +52,7 @@ action bind(operation<op::scatter_add>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::iota>, const local_step<T>& step) {
+action bind(kernel_of<op::iota>, const local_step<T>& step) {
   check_indices("iota", step.out_line().whole);
   return [y = step.out_ids(), at = step.out_place(), along = step.n.attr.dim](const run_context&) { kernel::iota(y, at, along); };
 }
@@ -69,7 +69,7 @@ T fill_of(dtype type, double number) {
 }
 
 template <class T>
-action bind(operation<op::strided_slice>, const local_step<T>& step) {
+action bind(kernel_of<op::strided_slice>, const local_step<T>& step) {
   const kernel::window_array w = step.windows(0);
   const bound_value &x = step.in_value(0), &y = step.out_value(0);
   for (int d = 0; d < x.rank() && step.n.attr.inside; ++d) {
@@ -84,20 +84,20 @@ action bind(operation<op::strided_slice>, const local_step<T>& step) {
           fill = fill_of<T>(x.type, step.n.attr.fill)](const run_context&) { move.run(from, to, fill); };
 }
 template <class T>
-action bind(operation<op::pad>, const local_step<T>& step) {
-  return bind(operation<op::strided_slice>{}, step);
+action bind(kernel_of<op::pad>, const local_step<T>& step) {
+  return bind(kernel_of<op::strided_slice>{}, step);
 }
 template <class T>
-action bind(operation<op::reverse>, const local_step<T>& step) {
-  return bind(operation<op::strided_slice>{}, step);
+action bind(kernel_of<op::reverse>, const local_step<T>& step) {
+  return bind(kernel_of<op::strided_slice>{}, step);
 }
 template <class T>
-action bind(operation<op::roll>, const local_step<T>& step) {
-  return bind(operation<op::strided_slice>{}, step);
+action bind(kernel_of<op::roll>, const local_step<T>& step) {
+  return bind(kernel_of<op::strided_slice>{}, step);
 }
 
 template <class T>
-action bind(operation<op::permute>, const local_step<T>& step) {
+action bind(kernel_of<op::permute>, const local_step<T>& step) {
   const kernel::window_array w = step.windows(0);
   for (int d = 0; d < step.in_value(0).rank(); ++d) {
     const pair_list& pairs = w[std::size_t(d)].pairs;
@@ -107,11 +107,11 @@ action bind(operation<op::permute>, const local_step<T>& step) {
         throw error("collective_permute: the pair {" + std::to_string(p.source) + ", " + std::to_string(p.target) + "} is beyond the " +
                     std::to_string(devices) + " devices along the axis");
   }
-  return bind(operation<op::strided_slice>{}, step);
+  return bind(kernel_of<op::strided_slice>{}, step);
 }
 
 template <class T>
-action bind(operation<op::concat>, const local_step<T>& step) {
+action bind(kernel_of<op::concat>, const local_step<T>& step) {
   std::vector<std::pair<const T*, kernel::window_move<T>>> parts;
   for (int i = 0; i < step.n.inputs; ++i)
     parts.emplace_back(step.in(i), kernel::window_move<T>(step.in_place(i), step.out_place(), step.windows(i)));
@@ -123,7 +123,7 @@ action bind(operation<op::concat>, const local_step<T>& step) {
 /// Writes the state of a loop, which is the result. Without operands it writes zeros. With one, it copies the initial state. With two, the
 /// old state and the new one, it copies the new one. With three, the state, a row and an index, it writes the row at the index.
 template <class T>
-action bind(operation<op::carry>, const local_step<T>& step) {
+action bind(kernel_of<op::carry>, const local_step<T>& step) {
   if (step.n.inputs == 0)
     return [to = step.out_value(0).data[step.device], bytes = step.out_value(0).bytes(step.device)](const run_context&) {
       if (bytes > 0) std::memset(to, 0, std::size_t(bytes));
@@ -139,7 +139,7 @@ action bind(operation<op::carry>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::annotate>, const local_step<T>&) {
+action bind(kernel_of<op::annotate>, const local_step<T>&) {
   return {};
 }
 
@@ -187,7 +187,7 @@ inline void check_renamed(const node& n, const bound_plan& bound) {
 
 /// A reshape moves no data. This checks its extents.
 template <class T>
-action bind(operation<op::reshape>, const local_step<T>& step) {
+action bind(kernel_of<op::reshape>, const local_step<T>& step) {
   std::int64_t before = 1, after = 1;
   for (const std::int64_t e : step.in_value(0).extents) before *= e;
   for (const std::int64_t e : step.out_value(0).extents) after *= e;

@@ -19,13 +19,13 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 template <class T>
-action bind(operation<op::reduce>, const local_step<T>& step) {
+action bind(kernel_of<op::reduce>, const local_step<T>& step) {
   return [r = kernel::reduction_kernel<T>(step.n.attr.combine, step.in_dims(0), step.out_dims()), x = step.in(0),
           y = step.out()](const run_context&) { r.run(x, y); };
 }
 
 template <class T>
-action bind(operation<op::argmax>, const local_step<T>& step) {
+action bind(kernel_of<op::argmax>, const local_step<T>& step) {
   const int dim = step.n.attr.dim;
   check_indices("argmax", step.in_line(0).whole);
   return [k = kernel::first_equal<T>(step.in_dims(0), step.in_dims(1), step.n.rule.in[0][dim], step.in_place(0).offset[std::size_t(dim)]),
@@ -33,73 +33,78 @@ action bind(operation<op::argmax>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::softmax>, const local_step<T>& step) {
+action bind(kernel_of<op::softmax>, const local_step<T>& step) {
   return [x = step.in(0), y = step.out(), rows = step.rows(), cols = step.cols()](const run_context&) {
     kernel::softmax<T>(x, y, rows, cols);
   };
 }
 
 template <class T>
-action bind(operation<op::softmax_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::softmax_grad>, const local_step<T>& step) {
   return [y = step.in(0), dy = step.in(1), dx = step.out(), rows = step.rows(), cols = step.cols()](const run_context&) {
     kernel::softmax_grad<T>(y, dy, dx, rows, cols);
   };
 }
 
 template <class T>
-action bind(operation<op::layer_norm>, const local_step<T>& step) {
+action bind(kernel_of<op::layer_norm>, const local_step<T>& step) {
   return [x = step.in(0), gamma = step.in(1), beta = step.in(2), y = step.out(), rows = step.rows(), cols = step.cols(),
-          epsilon = T(step.n.attr.epsilon)](const run_context&) { kernel::layer_norm<T>(x, gamma, beta, y, rows, cols, epsilon); };
+          epsilon = T(own<layer_norm_attributes>(step.n).epsilon)](const run_context&) {
+    kernel::layer_norm<T>(x, gamma, beta, y, rows, cols, epsilon);
+  };
 }
 
 template <class T>
-action bind(operation<op::layer_norm_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::layer_norm_grad>, const local_step<T>& step) {
   return [x = step.in(0), gamma = step.in(1), dy = step.in(2), dx = step.out(0), dgamma = step.out(1), dbeta = step.out(2),
-          rows = step.rows(), cols = step.cols(), epsilon = T(step.n.attr.epsilon)](const run_context&) {
+          rows = step.rows(), cols = step.cols(), epsilon = T(own<layer_norm_attributes>(step.n).epsilon)](const run_context&) {
     kernel::layer_norm_grad<T>(x, gamma, dy, dx, dgamma, dbeta, rows, cols, epsilon);
   };
 }
 
 template <class T>
-action bind(operation<op::cross_entropy>, const local_step<T>& step) {
+action bind(kernel_of<op::cross_entropy>, const local_step<T>& step) {
   return [logits = step.in(0), labels = step.ids(1), loss = step.out(), rows = step.rows(), cols = step.cols(),
-          smoothing = T(step.n.attr.smoothing)](const run_context&) {
+          smoothing = T(own<cross_entropy_attributes>(step.n).smoothing)](const run_context&) {
     kernel::cross_entropy<T>(logits, labels, loss, rows, cols, smoothing);
   };
 }
 
 template <class T>
-action bind(operation<op::cross_entropy_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::cross_entropy_grad>, const local_step<T>& step) {
   return [logits = step.in(0), labels = step.ids(1), dloss = step.in(2), log_sum = step.in_or_null(3), dlogits = step.out(),
-          l = step.last_line(step.in_value(0)), smoothing = T(step.n.attr.smoothing)](const run_context&) {
+          l = step.last_line(step.in_value(0)), smoothing = T(own<cross_entropy_attributes>(step.n).smoothing)](const run_context&) {
     kernel::cross_entropy_grad<T>(logits, labels, dloss, log_sum, dlogits, l.outer, {l.first, l.n, l.whole}, smoothing);
   };
 }
 
 template <class T>
-action bind(operation<op::block_cross_entropy>, const local_step<T>& step) {
+action bind(kernel_of<op::block_cross_entropy>, const local_step<T>& step) {
   return [logits = step.in(0), labels = step.ids(1), log_sum = step.out(0), target = step.out(1), l = step.last_line(step.in_value(0)),
-          block = step.last_line(step.out_value(0)).first, smoothing = T(step.n.attr.smoothing)](const run_context&) {
+          block = step.last_line(step.out_value(0)).first,
+          smoothing = T(own<cross_entropy_attributes>(step.n).smoothing)](const run_context&) {
     kernel::block_cross_entropy<T>(logits, labels, log_sum, target, l.outer, {l.first, l.n, l.whole}, smoothing, block);
   };
 }
 
 template <class T>
-action bind(operation<op::cumsum>, const local_step<T>& step) {
-  return [x = step.in(0), carry = step.in_or_null(1), y = step.out(), l = step.in_line(0), exclusive = step.n.attr.exclusive,
-          reverse = step.n.attr.reverse](const run_context&) { kernel::cumsum<T>(x, carry, y, l.outer, l.n, l.inner, exclusive, reverse); };
+action bind(kernel_of<op::cumsum>, const local_step<T>& step) {
+  return [x = step.in(0), carry = step.in_or_null(1), y = step.out(), l = step.in_line(0),
+          a = own<cumsum_attributes>(step.n)](const run_context&) {
+    kernel::cumsum<T>(x, carry, y, l.outer, l.n, l.inner, a.exclusive, a.reverse);
+  };
 }
 
 template <class T>
-action bind(operation<op::block_sum>, const local_step<T>& step) {
+action bind(kernel_of<op::block_sum>, const local_step<T>& step) {
   return [x = step.in(0), y = step.out(), l = step.in_line(0)](const run_context&) {
     kernel::block_sum<T>(x, y, l.outer, l.n, l.inner);
   };
 }
 
 template <class T>
-action bind(operation<op::top_k>, const local_step<T>& step) {
-  const attributes& a = step.n.attr;
+action bind(kernel_of<op::top_k>, const local_step<T>& step) {
+  const auto a = own<sort_attributes>(step.n);
   const auto l = step.in_line(0);
   check_indices("sort or top_k", l.whole);
   if (a.count > l.whole) throw error("top_k: " + std::to_string(a.count) + " of " + std::to_string(l.whole) + " elements are asked for");
@@ -109,12 +114,12 @@ action bind(operation<op::top_k>, const local_step<T>& step) {
   };
 }
 template <class T>
-action bind(operation<op::sort>, const local_step<T>& step) {
-  return bind(operation<op::top_k>{}, step);
+action bind(kernel_of<op::sort>, const local_step<T>& step) {
+  return bind(kernel_of<op::top_k>{}, step);
 }
 
 template <class T>
-action bind(operation<op::scatter_along>, const local_step<T>& step) {
+action bind(kernel_of<op::scatter_along>, const local_step<T>& step) {
   return [ids = step.ids(0), dy = step.in(1), y = step.out(), from = step.in_line(0), to = step.out_line()](const run_context&) {
     kernel::scatter_along<T>(ids, dy, y, to.outer, from.n, to.inner, to.first, to.n);
   };

@@ -28,13 +28,13 @@ action bind_user_code(const local_step<Element>& step, shard_function<T> f) {
 }
 
 template <class T>
-action bind(operation<op::per_shard>, const local_step<T>& step) {
+action bind(kernel_of<op::per_shard>, const local_step<T>& step) {
   if constexpr (std::is_same_v<T, float>) return bind_user_code(step, step.n.attr.function->shards_f32);
   else return bind_user_code(step, step.n.attr.function->shards_f64);
 }
 
 template <class T>
-action bind(operation<op::custom>, const local_step<T>& step) {
+action bind(kernel_of<op::custom>, const local_step<T>& step) {
   const custom_operation& what = *step.n.attr.custom;
   return dtype_of<T> == what.element_f32 ? bind_user_code(step, what.f32) : bind_user_code(step, what.f64);
 }

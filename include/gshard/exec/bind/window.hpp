@@ -25,7 +25,7 @@ interval block_of_factor(const local_step<T>& step, int factor) {
 }
 
 template <class T>
-action bind(operation<op::convolution>, const local_step<T>& step) {
+action bind(kernel_of<op::convolution>, const local_step<T>& step) {
   const node& n = step.n;
   kernel::windowed_dims a;
   a.at = step.in_place(0);
@@ -53,13 +53,13 @@ action bind(operation<op::convolution>, const local_step<T>& step) {
 }
 
 template <class T>
-action bind(operation<op::pool>, const local_step<T>& step) {
+action bind(kernel_of<op::pool>, const local_step<T>& step) {
   return [pool = kernel::pooling(step.in_place(0), step.out_place(), step.windows(0)), what = step.n.attr.combine, x = step.in(0),
           y = step.out(0), tap = step.out_ids(1)](const run_context&) { pool.run(what, x, y, tap); };
 }
 
 template <class T>
-action bind(operation<op::pool_grad>, const local_step<T>& step) {
+action bind(kernel_of<op::pool_grad>, const local_step<T>& step) {
   kernel::window_array inverse = step.windows(0);
   for (bound_window& w : inverse) w = w.inverse();
   return [pool = kernel::pooling_grad(step.in_place(0), step.in_place(1), step.out_place(), inverse), tap = step.ids(0), dy = step.in(1),

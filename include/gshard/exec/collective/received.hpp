@@ -21,7 +21,7 @@ namespace detail {
 /// kind, with the sizes that follow from the shardings.
 class received_by_kind {
  public:
-  const received_count& operator[](op kind) const { return counts_[std::size_t(kind)]; }
+  const received_count& operator[](op_ref kind) const { return counts_[std::size_t(kind->move + 1)]; }
 
   /// Prepares for a plan of n steps.
   void resize(std::size_t n) { steps_.resize(n); }
@@ -41,8 +41,8 @@ class received_by_kind {
   void call(const node& step) {
     std::uint32_t kinds = 0;  // a bit each
     for (int t = 0; t < step.inputs; ++t) {
-      const op kind = kind_of_move(step, t);
-      if (!((kinds >> bit(kind)) & 1u)) ++counts_[std::size_t(kind)].calls;
+      const op_ref kind = kind_of_move(step, t);
+      if (!((kinds >> bit(kind)) & 1u)) ++count_of(kind).calls;
       kinds |= 1u << bit(kind);
     }
   }
@@ -51,19 +51,20 @@ class received_by_kind {
     if (!steps_[i].empty())
       for (int t = 1; t < step.inputs; ++t) {
         const std::int64_t own = std::min(bytes, steps_[i][device][std::size_t(t)]);
-        counts_[std::size_t(kind_of_move(step, t))].bytes += own;
+        count_of(kind_of_move(step, t)).bytes += own;
         bytes -= own;
       }
-    counts_[std::size_t(kind_of_move(step, 0))].bytes += bytes;
+    count_of(kind_of_move(step, 0)).bytes += bytes;
   }
 
  private:
   using shares = std::vector<std::array<std::int64_t, sharding_rule::most_in>>;  // bytes, by held device and operand
-  std::array<received_count, std::size_t(op::count_)> counts_{};
+  std::array<received_count, 1 + std::size(move_operations)> counts_{};  // by move; the first: of operations that move nothing
   std::vector<shares> steps_;
 
+  received_count& count_of(op_ref kind) { return counts_[std::size_t(kind->move + 1)]; }
   /// The number of a collective among the operations that plans add.
-  static constexpr unsigned bit(op kind) { return unsigned(kind) - unsigned(op::slice); }
+  static constexpr unsigned bit(op_ref kind) { return unsigned(kind->move); }
   static bool has_several_kinds(const node& step) {
     for (int t = 1; t < step.inputs; ++t)
       if (kind_of_move(step, t) != kind_of_move(step, 0)) return true;

@@ -31,7 +31,7 @@ struct moved_tensor {
 class step_moves {
  public:
   /// `axes`: a mask of the cluster's axes. All tensors have elements of one size.
-  step_moves(op kind, const any_cluster& on, std::uint32_t axes, std::vector<moved_tensor> tensors)
+  step_moves(op_ref kind, const any_cluster& on, std::uint32_t axes, std::vector<moved_tensor> tensors)
       : kind_(kind), on_(on), axes_(axes), tensors_(std::move(tensors)) {
     if (!traits(kind).reshards)
       throw error("executor: a plan step of kind " + std::string(name(kind)) + " cannot be run");
@@ -163,7 +163,7 @@ class step_moves {
   }
 
  private:
-  op kind_;
+  op_ref kind_;
   any_cluster on_;
   std::uint32_t axes_;
   std::vector<moved_tensor> tensors_;

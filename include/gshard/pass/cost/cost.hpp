@@ -142,18 +142,16 @@ inline constexpr std::int64_t most_price = max_tensor_bytes;
 
 /// The planner's estimate of the bytes that the busiest device receives when a collective over some axes reshards a tensor, if extents
 /// divide evenly. @see plan_view::bytes_received
-constexpr std::int64_t bytes_received(op kind, std::uint32_t axes, const value& v, const sharding& from,
+constexpr std::int64_t bytes_received(op_ref kind, std::uint32_t axes, const value& v, const sharding& from,
                                       const sharding& to, const extents& e) {
   const std::int64_t n = e.devices(axes);
   if (n <= 1) return 0;
-  switch (kind) {
-    case op::all_reduce: return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), v.type, n);
-    case op::reduce_scatter: {
-      const std::int64_t bytes = detail::saturating_product(shard_elements(v.dims, to, e) * size_of(v.type), n - 1);
-      return bytes < most_price ? bytes : most_price;
-    }
-    default: return traits(kind).collective && traits(kind).reshards ? detail::bytes_lacking(v, from, to, e) : 0;
+  if (kind == op::all_reduce) return bytes_of_sum(shard_elements(v.dims, from, e) * size_of(v.type), v.type, n);
+  if (kind == op::reduce_scatter) {
+    const std::int64_t bytes = detail::saturating_product(shard_elements(v.dims, to, e) * size_of(v.type), n - 1);
+    return bytes < most_price ? bytes : most_price;
   }
+  return kind->collective && kind->reshards ? detail::bytes_lacking(v, from, to, e) : 0;
 }
 
 }}  // namespace gshard::v0

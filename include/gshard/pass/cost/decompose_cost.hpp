@@ -81,15 +81,13 @@ class decompose_cost {
     addends.partial = std::uint8_t(sharded_.mask());
     const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost(e_);
     const std::int64_t width = shard_elements(row.dims, row.layout, e_);
-    switch (n_.kind) {
-      case op::cumsum: return e_.start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
-      case op::top_k:
-        return e_.start_bytes + width * others * n_.attr.count * (size_of(x.type) + size_of(dtype::i32)) +
+    if (n_.kind == op::cumsum)
+      return e_.start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
+    if (n_.kind == op::top_k)
+      return e_.start_bytes + width * others * own<sort_attributes>(n_).count * (size_of(x.type) + size_of(dtype::i32)) +
                2 * moved(result, x.layout.without(sharded_.mask()));
-      case op::argmax: return sum + moved(result, addends);
-      default:
-        return traits(n_.kind).line_sums * sum + operands(x.layout) + moved(result, result.rank() == x.rank() ? x.layout : row.layout);
-    }
+    if (n_.kind == op::argmax) return sum + moved(result, addends);
+    return n_.kind->line_sums * sum + operands(x.layout) + moved(result, result.rank() == x.rank() ? x.layout : row.layout);
   }
 
  private:

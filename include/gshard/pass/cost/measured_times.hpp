@@ -63,14 +63,14 @@ struct operation_time {
 /// Times that `gshard-calibrate` measures. Without an entry, the rates of the machine apply. @see machine
 struct measured_times {
   /// The number of kinds of collectives: `op` from all_gather to collective_permute.
-  static constexpr std::size_t kinds = std::size_t(op::collective_permute) - std::size_t(op::all_gather) + 1;
+  static constexpr std::size_t kinds = std::size_t(op::collective_permute.move);
 
   /// Seconds of a collective, by kind and reach of its groups. Within a node they are a function of the bytes that a device receives;
   /// otherwise of the bytes that a node receives from others.
   std::array<std::array<measured_curve, std::size_t(group_reach::count_)>, kinds> collectives{};
   /// Seconds per addition or multiplication in a product of matrices, by its smallest extent: alone, and in batches.
   measured_curve product{}, batched_product{};
-  std::array<operation_time, std::size_t(op::count_)> operations{};
+  std::array<operation_time, most_operations> operations{};  ///< by number
   double run_start = 0;  ///< seconds of a run in addition to its steps
   /// The share of a collective's time that overlaps with computing steps; below 0 if overlap slows both down.
   double hidden = 1;
@@ -78,28 +78,21 @@ struct measured_times {
   constexpr bool operator==(const measured_times&) const = default;
 
   /// The curve of a collective. Kinds without a curve use that of all_to_all: permutes, ragged exchanges and looped einsums.
-  constexpr const measured_curve& collective(op kind, group_reach reach) const {
-    const bool is_listed = kind >= op::all_gather && kind <= op::collective_permute;
-    const auto curve_of = [&](op k) -> const measured_curve& {
-      return collectives[std::size_t(k) - std::size_t(op::all_gather)][std::size_t(reach)];
+  constexpr const measured_curve& collective(op_ref kind, group_reach reach) const {
+    const bool is_listed = kind->move > 0 && kind->move <= int(kinds);
+    const auto curve_of = [&](op_ref k) -> const measured_curve& {
+      return collectives[std::size_t(k->move - 1)][std::size_t(reach)];
     };
     return is_listed && curve_of(kind).known() ? curve_of(kind) : curve_of(op::all_to_all);
   }
-  constexpr measured_curve& collective(op kind, group_reach reach) {
-    return collectives[std::size_t(kind) - std::size_t(op::all_gather)][std::size_t(reach)];
+  constexpr measured_curve& collective(op_ref kind, group_reach reach) {
+    return collectives[std::size_t(kind->move - 1)][std::size_t(reach)];
   }
   /// The curve of products in batches, otherwise the curve of single products.
   constexpr const measured_curve& products(bool batched) const { return batched && batched_product.known() ? batched_product : product; }
-  constexpr const operation_time& operation(op kind) const { return operations[std::size_t(measured_as(kind))]; }
+  constexpr const operation_time& operation(op_ref kind) const { return operations[std::size_t(measured_as(kind)->id)]; }
   /// True if the local operations of a program are measured.
   constexpr bool has_operations() const { return product.known(); }
-
-  /// Executors fuse piecewise operations, so these are measured together, as the first of them.
-  static constexpr op measured_as(op kind) {
-    std::size_t first = 0;
-    while (!op_table[first].piecewise) ++first;
-    return traits(kind).piecewise ? op(first) : kind;
-  }
 };
 
 }}  // namespace gshard::v0

@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 {
 /// `bytes_received`. A cluster (`machine`) and a torus (`torus_mesh`) are networks.
 /// @see plan_view::bytes_received, machine, torus_mesh
 template <class T>
-concept network = requires(const T& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) {
+concept network = requires(const T& on, op_ref kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) {
   { on.seconds(kind, axes, e, bytes_received) } -> std::same_as<double>;
 };
 
@@ -24,7 +24,7 @@ concept network = requires(const T& on, op kind, std::uint32_t axes, const exten
 /// @see machine
 template <class T>
 concept network_of_nodes =
-    network<T> && requires(const T& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes, std::uint32_t replicas) {
+    network<T> && requires(const T& on, op_ref kind, std::uint32_t axes, const extents& e, std::int64_t bytes, std::uint32_t replicas) {
       { on.seconds(kind, axes, e, bytes, replicas) } -> std::same_as<double>;
       { on.bytes_between_nodes(kind, axes, e, bytes, replicas) } -> std::same_as<double>;
     };
@@ -32,7 +32,7 @@ concept network_of_nodes =
 namespace detail {
 /// Seconds of a collective. Only a network of nodes uses `replicas`. A ragged exchange starts twice: counts travel first.
 template <network Network>
-constexpr double seconds_on(const Network& on, op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
+constexpr double seconds_on(const Network& on, op_ref kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                             std::uint32_t replicas) {
   const auto seconds = [&](std::int64_t bytes) {
     if constexpr (network_of_nodes<Network>) return on.seconds(kind, axes, e, bytes, replicas);

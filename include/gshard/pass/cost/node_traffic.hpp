@@ -28,7 +28,7 @@ struct nodes_of_group {
 };
 
 namespace detail {
-constexpr bool is_all_reduce(op kind) { return traits(kind).sums && traits(kind).one_call; }
+constexpr bool is_all_reduce(op_ref kind) { return traits(kind).sums && traits(kind).one_call; }
 
 /// The first member of a device's group along the axes of a mask: a device id.
 constexpr int first_of_group(int device, std::uint32_t axes, const extents& e) {
@@ -98,7 +98,7 @@ constexpr nodes_of_group group_on_nodes(std::uint32_t axes, const extents& e, li
 /// The total bytes that members of a group receive from devices on other nodes, if each member receives `bytes_received`. Gathers and
 /// reductions have two levels: a node sends one partial sum, and gets each block once. `at_once`: every member sends the same data to all
 /// others, as in small sums. Permutes are assumed to be random, other moves to be even.
-constexpr std::int64_t bytes_between_nodes(op kind, const nodes_of_group& g, std::int64_t bytes_received, bool at_once = false) {
+constexpr std::int64_t bytes_between_nodes(op_ref kind, const nodes_of_group& g, std::int64_t bytes_received, bool at_once = false) {
   if (g.nodes <= 1 || bytes_received <= 0) return 0;
   if (is_looped_product(kind)) return detail::saturating_product(g.crossings, bytes_received);
   const std::int64_t others = g.members - 1, times = traits(kind).in_rings && !at_once ? (g.nodes - 1) * g.members : g.pairs;
@@ -333,7 +333,7 @@ struct group_traffic {
     const nodes_of_group g = spread();
     if (g.nodes <= 1) return 0;
     if (is_looped_product(step.kind)) return bytes_between_nodes(step.kind, g, plan.bytes_received(step, e));
-    if (const op_traits& kind = traits(step.kind); !kind.sums) return kind.in_rings && gathers_whole_shards() ? gathered() : moved();
+    if (const operation& kind = traits(step.kind); !kind.sums) return kind.in_rings && gathers_whole_shards() ? gathered() : moved();
     std::int64_t total = 0, most = 0;
     for (int t = 0; t < step.inputs; ++t) {
       most = saturating_sum(most, shard_elements(before(t), plan.windows, e) * size_of(before(t).type));

@@ -109,10 +109,10 @@ class step_traffic {
       : step_(step), values_(values), windows_(windows), e_(e), devices_(e.devices(step.attr.axes)) {}
 
   /// The bytes of the device that receives most. `of`: only its bytes in moves of this kind.
-  constexpr std::int64_t most(op of) const {
+  constexpr std::int64_t most(op_ref of) const {
     if (devices_ <= 1) return 0;
     if (is_looped_product(step_.kind)) return of_ring(values_[std::size_t(ring_operand(step_))]);
-    const bool all = of == op::count_;
+    const bool all = of == op::none;
     if (traits(step_.kind).sums) return all || of == step_.kind ? of_sums() : 0;
     return of_moves(of, all);
   }
@@ -128,7 +128,7 @@ class step_traffic {
   constexpr const value& after(int i) const { return values_[std::size_t(step_.output(i))]; }
 
   /// Every device receives the missing part of its new shards. `all`: in all moves, not only of this kind.
-  constexpr std::int64_t of_moves(op of, bool all) const {
+  constexpr std::int64_t of_moves(op_ref of, bool all) const {
     representative_places places(windows_, e_);
     for (int i = 0; i < step_.inputs; ++i) places.add(before(i), after(i));
     std::int64_t most = 0, asked = 0;

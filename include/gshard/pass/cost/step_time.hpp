@@ -42,7 +42,7 @@ struct machine {
 
   /// Bytes that a node receives from other nodes in a collective of all groups along these axes. Along `replicas` (other axes), groups move
   /// the same data.
-  constexpr double bytes_between_nodes(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
+  constexpr double bytes_between_nodes(op_ref kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
                                        std::uint32_t replicas = 0) const {
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
     const bool at_once = detail::is_all_reduce(kind) && bytes_received <= small_sum_bytes * (g.members - 1) / g.members;
@@ -51,7 +51,8 @@ struct machine {
   }
   /// The time of a collective whose busiest device receives `bytes_received`: its start, and the longer of two transfers. A node receives
   /// bytes from other nodes, and a device receives bytes within its node. Both run at the same time, in rounds.
-  constexpr double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received, std::uint32_t replicas = 0) const {
+  constexpr double seconds(op_ref kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received,
+                           std::uint32_t replicas = 0) const {
     if (bytes_received <= 0) return 0;
     const nodes_of_group g = group_on_nodes(axes, e, node_devices);
     const std::int64_t sharers = g.nodes > 1 ? detail::members_on_node(replicas, e, node_devices) : 1;  // groups that move the same data
@@ -182,7 +183,7 @@ constexpr double seconds_of_arithmetic(const plan_view& plan, const node& step, 
 }
 
 /// Seconds of the memory traffic of a step.
-constexpr double seconds_of_memory(op kind, std::int64_t bytes, const machine& on) {
+constexpr double seconds_of_memory(op_ref kind, std::int64_t bytes, const machine& on) {
   if (bytes <= 0) return 0;
   if (bytes == uncountable) return __builtin_inf();
   const operation_time& measured = on.measured.operation(kind);

@@ -29,7 +29,7 @@ namespace detail {
 
 /// The reader for which a tensor is resharded.
 struct consumer {
-  op kind = op::annotate;
+  op_ref kind = op::annotate;
   code_place place;
   int operand = 0;
   bool may_move = true;  ///< The program allows this operand to move; otherwise strictness decides.
@@ -132,7 +132,7 @@ class plan_writer {
     const bool has_all = contained || lacks_nothing(before, after, g_.windows, g_.orders, e_);
     sharding reordered = before.layout;
     reordered.order = after.layout.order;
-    const op kind = has_all ? op::slice : reordered.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
+    const op_ref kind = has_all ? op::slice : reordered.same_layout(after.layout) ? op::collective_permute : op::all_to_all;
     const bool between_orders = before.layout.order | after.layout.order;
     const std::uint32_t axes = between_orders ? e_.known_axes : axes_of_move(before, after);
     if (has_all || sent(before).type == before.type) return add_move(kind, axes, tensor, from, to, reader);
@@ -198,7 +198,7 @@ class plan_writer {
     return to;
   }
   /// Adds a move of a tensor from one form to another. Moves of loop-invariant tensors go before the loop.
-  constexpr std::int32_t add_move(op kind, std::uint32_t axes, std::int32_t tensor, std::int32_t from, std::int32_t to,
+  constexpr std::int32_t add_move(op_ref kind, std::uint32_t axes, std::int32_t tensor, std::int32_t from, std::int32_t to,
                                   const consumer& reader) {
     node n;
     n.kind = kind;

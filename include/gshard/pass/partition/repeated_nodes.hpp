@@ -33,7 +33,7 @@ constexpr list<char> tensors_of_smaller_operands(const graph& g) {
   const node* const nodes = g.nodes.data();
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const node& n = nodes[i];
-    if (!op_table[std::size_t(n.kind)].repeatable) continue;
+    if (!traits(n.kind).repeatable) continue;
     const value& made = values[n.out[0]];
     bool as_large = false;
     for (int k = 0; k < n.inputs && !as_large; ++k) {

@@ -18,8 +18,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// Moves with equal keys can be combined. Exchanges need the same axes and element size. Sums need the same axes, collective, element type
 /// and reduction.
-constexpr std::uint32_t start_key(op kind, std::uint32_t axes, const value& v, reduction pending) {
-  return axes | (traits(kind).sums ? std::uint32_t(kind) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
+constexpr std::uint32_t start_key(op_ref kind, std::uint32_t axes, const value& v, reduction pending) {
+  return axes | (traits(kind).sums ? std::uint32_t(kind->id) << 24 | std::uint32_t(v.type) << 16 | std::uint32_t(pending) << 20
                       : std::uint32_t(size_of(v.type)) << 16);
 }
 
@@ -126,7 +126,7 @@ class collective_combiner {
   }
   constexpr bool only_moves_after(std::int32_t step) {
     for (auto k = std::int32_t(steps_.size()); --k > step;)
-      if (const op kind = at(k).kind; !traits(kind).reshards && !traits(kind).alias && !traits(kind).converts) return false;
+      if (const op_ref kind = at(k).kind; !traits(kind).reshards && !traits(kind).alias && !traits(kind).converts) return false;
     return true;
   }
   constexpr bool may_go_before(std::int32_t step, std::int32_t there) {

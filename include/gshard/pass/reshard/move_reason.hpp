@@ -46,7 +46,7 @@ constexpr move_reason reason_of(const plan_view& plan, std::size_t i) {
     }
   if (from.layout.partial & ~to.layout.partial) r.why = move_reason::kind::sum;
   else if (!from.windows.empty() || !to.windows.empty()) r.why = move_reason::kind::window;
-  else if (const op reader = r.consumer < 0 ? op::count_ : plan.steps[std::size_t(r.consumer)].kind;
+  else if (const op_ref reader = r.consumer < 0 ? op::none : plan.steps[std::size_t(r.consumer)].kind;
            r.consumer >= 0 && traits(reader).annotates)
     r.why = is_of_loop(reader) ? move_reason::kind::state : move_reason::kind::annotation;
   else if (r.consumer < 0) {

@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 {
 
 /// One step of a reshard: its kind, the axes along which data move, and the sharding that it produces.
 struct move {
-  op kind{};
+  op_ref kind{};
   std::uint8_t axes = 0;  // mask
   sharding to;
 };
@@ -28,7 +28,7 @@ struct move_list {
   std::int64_t bytes = 0;
   std::int64_t starts = 0;  // moves that communicate
 
-  constexpr void add(op kind, std::uint32_t axes, const sharding& to) {
+  constexpr void add(op_ref kind, std::uint32_t axes, const sharding& to) {
     move& m = moves.data()[count++];
     m.kind = kind;
     m.axes = std::uint8_t(axes);
@@ -118,7 +118,7 @@ class way_planner {
 
   constexpr std::uint32_t axes_in_use() const { return now_.used() | now_.partial; }
 
-  constexpr void add_step(op kind, std::uint32_t axes, const sharding& next) {
+  constexpr void add_step(op_ref kind, std::uint32_t axes, const sharding& next) {
     if (traits(kind).collective) list_.bytes += bytes_received(kind, axes, v_, now_, next, e_);
     list_.add(kind, axes, next);
     now_ = next;
@@ -186,7 +186,7 @@ class way_planner {
     if (now_.same_layout(to_)) return;
     bool coarser = true;
     for (int d = 0; d < now_.rank; ++d) coarser = coarser && (to_.axes[d].count == 0 || to_.axes[d].is_prefix_of(now_.axes[d]));
-    const op kind = coarser ? op::all_gather : is_permutation(now_, to_, e_) ? op::collective_permute : op::all_to_all;
+    const op_ref kind = coarser ? op::all_gather : is_permutation(now_, to_, e_) ? op::collective_permute : op::all_to_all;
     add_step(kind, moving_axes(now_, to_), to_);
   }
 };

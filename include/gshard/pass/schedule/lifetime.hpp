@@ -24,7 +24,7 @@ namespace detail {
 /// True if the kernel of a step may overwrite this operand with its result.
 constexpr bool may_write_over(const node& n, int operand) {
   const int may = traits(n.kind).overwrites;
-  return may == op_traits::any_of_its_dims ? n.rule.in[operand] == n.rule.out[0] : operand == may;
+  return may == operation::any_of_its_dims ? n.rule.in[operand] == n.rule.out[0] : operand == may;
 }
 
 /// New values of variables are computed in the storage of the variables, if no later step reads the old value and none may fail. Other new

@@ -176,7 +176,7 @@ constexpr void order_steps(list<value>& values, list<node>& steps, list<paramete
   for (const std::int32_t i : order) {
     const node& n = steps.data()[i];
     for (int o = 0; o < n.outputs; ++o) values.data()[n.out[o]].producer = std::int32_t(ordered.size());
-    const op_traits& kind = op_table[std::size_t(n.kind)];
+    const operation& kind = traits(n.kind);
     loops += kind.nesting;
     if (has_loops && is_of_loop(n.kind)) combiner.forget();
     if (loops == 0 && kind.collective && kind.reshards) combiner.add(n);

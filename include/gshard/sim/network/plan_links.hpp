@@ -92,7 +92,7 @@ class plan_links {
   /// The factor by which link faults slow down a collective. For all-to-alls and shifts it is the factor of the busiest link. Gathers and
   /// reductions wait for the slowest link, or go the other way around a ring. The other way takes twice as long, as on an open line. Around
   /// any other dead link, a route takes three links.
-  double slowdown(op kind, std::uint32_t axes) {
+  double slowdown(op_ref kind, std::uint32_t axes) {
     if (broken_.links.empty()) return 1;
     if (!traits(kind).in_rings) {
       const auto [at, is_new] = slowdowns_.try_emplace({is_shift(kind), axes}, 1.0);
@@ -113,7 +113,7 @@ class plan_links {
 
   /// The loads of all steps of a run together.
   std::vector<link_load> loads(const plan_view& plan, const std::vector<step_record>& steps) {
-    std::map<std::pair<op, std::uint32_t>, double> received;  // bytes that a device receives
+    std::map<std::pair<op_ref, std::uint32_t>, double> received;  // bytes that a device receives
     for (const step_record& s : steps)
       if (const node& n = plan.steps[std::size_t(s.step)]; s.bytes_received > 0)
         received[{n.kind, n.attr.axes}] += double(s.bytes_received);
@@ -146,11 +146,11 @@ class plan_links {
   torus_links links_;
   std::map<std::pair<bool, std::uint32_t>, double> slowdowns_;  // of shifts or of exchanges, by axes
 
-  static bool is_shift(op kind) { return kind == op::collective_permute || is_looped_product(kind); }
+  static bool is_shift(op_ref kind) { return kind == op::collective_permute || is_looped_product(kind); }
   bool is_dead(int link) const { return links_.exists(link) && !links_.live(link); }
 
   /// The link loads of an all_to_all or a shift in which each device receives one byte.
-  link_loads traffic(op kind, std::uint32_t axes, const faults& broken) const {
+  link_loads traffic(op_ref kind, std::uint32_t axes, const faults& broken) const {
     if (is_shift(kind)) return link_loads(mesh_, detail::shift(mesh_, axes), broken);
     return link_loads(mesh_, detail::even_exchange(mesh_, axes), broken);
   }
@@ -168,7 +168,7 @@ class plan_links {
 
   /// Adds a gather of `whole` bytes, or a reduction to `whole` bytes. A ring with a stride has other rings between its positions, with the
   /// same traffic.
-  void add_gather(const torus_group& g, op kind, double whole, std::vector<double>& bytes) const {
+  void add_gather(const torus_group& g, op_ref kind, double whole, std::vector<double>& bytes) const {
     for (int i = 0; i < g.count; ++i) {
       const torus_ring& r = g[i];
       const double piece = streamed_piece(g, i, whole);
@@ -214,7 +214,7 @@ class faulty_torus {
  public:
   faulty_torus(const torus_mesh& mesh, const faults& broken) : mesh_(mesh), links_(mesh, broken) {}
 
-  double seconds(op kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
+  double seconds(op_ref kind, std::uint32_t axes, const extents& e, std::int64_t bytes_received) const {
     return mesh_.seconds(kind, axes, e, bytes_received) * links_.slowdown(kind, axes);
   }
   bool fits(list_view<int> extents) const { return mesh_.fits(extents); }

@@ -245,21 +245,19 @@ class torus_mesh {
   /// gather or a reduce_scatter, twice that in an all_reduce, and S(n-1)/n in an all_to_all. A permute along one axis passes everything to
   /// the next device; along several axes it may be any permutation. A looped einsum passes blocks around a ring, one step after the other.
   /// @see fits, all_gather_seconds, all_to_all_seconds
-  constexpr double seconds(op kind, std::uint32_t axes, const extents&, std::int64_t bytes_received) const {
+  constexpr double seconds(op_ref kind, std::uint32_t axes, const extents&, std::int64_t bytes_received) const {
     if (bytes_received <= 0) return 0;
     const torus_group g = group(axes);
     const double received = double(bytes_received), n = g.devices(), whole = n > 1 ? received * n / (n - 1) : received;
     if (g.count == 0) return torus_.launch + received / torus_.core_bytes;
-    switch (kind) {
-      case op::all_gather: return torus_.launch + all_gather_seconds(torus_, g, whole, torus_.gather);
-      case op::reduce_scatter: return torus_.launch + reduce_scatter_seconds(torus_, g, whole, torus_.gather);
-      case op::all_reduce: return torus_.launch + all_reduce_seconds(torus_, g, whole / 2, torus_.gather);
-      case op::collective_permute:
-        return torus_.launch + ((axes & (axes - 1)) == 0 ? shift_seconds(torus_, g, received, ring_hops(axes))
-                                                         : permutation_seconds(torus_, g, received));
-      case op::looped_einsum: return torus_.launch + (n - 1) * shift_seconds(torus_, g, received / (n - 1), ring_hops(axes));
-      default: return torus_.launch + all_to_all_seconds(torus_, g, whole, torus_.exchange, torus_.ties);
-    }
+    if (kind == op::all_gather) return torus_.launch + all_gather_seconds(torus_, g, whole, torus_.gather);
+    if (kind == op::reduce_scatter) return torus_.launch + reduce_scatter_seconds(torus_, g, whole, torus_.gather);
+    if (kind == op::all_reduce) return torus_.launch + all_reduce_seconds(torus_, g, whole / 2, torus_.gather);
+    if (kind == op::looped_einsum) return torus_.launch + (n - 1) * shift_seconds(torus_, g, received / (n - 1), ring_hops(axes));
+    if (kind == op::collective_permute)
+      return torus_.launch + ((axes & (axes - 1)) == 0 ? shift_seconds(torus_, g, received, ring_hops(axes))
+                                                       : permutation_seconds(torus_, g, received));
+    return torus_.launch + all_to_all_seconds(torus_, g, whole, torus_.exchange, torus_.ties);
   }
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/pass/cost/cost.hpp>
 
 #include <array>
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 namespace {
 
@@ -38,7 +39,7 @@ static_assert(gs::shard_elements(dims, cut(0, {0}), sizes(2, 1, 8, 1)) == 1 &&
               gs::shard_elements({}, gs::sharding::replicated(0), {}) == 1);
 
 // Bytes that one device receives when a tensor of floats is resharded.
-constexpr std::int64_t received(op kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
+constexpr std::int64_t received(gs::op_ref kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
   gs::value v;
   v.dims = dims;
   return gs::bytes_received(kind, axes, v, from, to, e);
@@ -53,9 +54,9 @@ constexpr std::int64_t b = 4 << 20;  // bytes of the whole tensor
 
 // A group of one sends nothing; a slice never does.
 static_assert([] {
-  for (const gs::op_traits& t : gs::op_table)
-    if (received(t.kind, 1, cut(0, {0}), whole, sizes(64, 64, 1, 4)) != 0 ||
-        (!t.collective && received(t.kind, 1, whole, cut(0, {0}), large()) != 0))
+  for (const gs::op_ref t : gs::all_operations)
+    if (received(t, 1, cut(0, {0}), whole, sizes(64, 64, 1, 4)) != 0 ||
+        (!t->collective && received(t, 1, whole, cut(0, {0}), large()) != 0))
       return false;
   return true;
 }());

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::extent, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::extent, gs::in, gs::none, gs::P;
 
 namespace {
 
@@ -27,7 +28,7 @@ using rows = gs::program<Model, mesh, in<"AB", cut>, extent<'A', A>, extent<'B',
 
 /// True if a single collective gathers the operand of a kernel over whole lines.
 template <class Program>
-constexpr bool is_gathered(op kernel) {
+constexpr bool is_gathered(gs::op_ref kernel) {
   return soundness::is_sound(Program::plan) && Program::plan.collectives() == 1 && Program::plan.count(kernel) == 1;
 }
 

@@ -8,7 +8,8 @@
 #include <cstddef>
 
 namespace gs = gshard;
-using gs::group_reach, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::group_reach, gs::in, gs::none, gs::P;
 
 namespace {
 
@@ -34,7 +35,7 @@ static_assert(made(1, 5, 2, 4).extended(10) == 4 && made(2, 5).extended(4) == 10
 
 static_assert(gs::reach_of(4, 1) == group_reach::within_node && gs::reach_of(4, 4) == group_reach::between_nodes &&
               gs::reach_of(4, 2) == group_reach::both);
-static_assert(gs::measured_times::measured_as(op::scale) == op::map && gs::measured_times::measured_as(op::softmax) == op::softmax);
+static_assert(gs::measured_as(op::scale) == op::map && gs::measured_as(op::softmax) == op::softmax);
 
 // The two axes of a mesh of 2 nodes with 2 devices each, and both.
 constexpr gs::machine measured() {
@@ -64,7 +65,7 @@ constexpr gs::machine with_operations() {
   gs::machine m;
   m.memory_bytes = 1e30;
   m.measured.product = made(10, 4, 30, 2);
-  m.measured.operations[std::size_t(op::map)] = {.start = 5, .per_byte = 2};
+  m.measured.operations[std::size_t(op::map.id)] = {.start = 5, .per_byte = 2};
   return m;
 }
 static_assert(gs::seconds_of(matrices::plan, matrices::plan.steps[0], sizes(), with_operations()) == 3 * 2.0 * 20 * 40 * 128);

@@ -7,7 +7,7 @@
 #include <array>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 namespace {
 

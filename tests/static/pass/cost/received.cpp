@@ -11,7 +11,8 @@
 
 namespace gs = gshard;
 using communication::plan_of;
-using gs::in, gs::none, gs::op, gs::P, gs::plan_view;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P, gs::plan_view;
 
 namespace {
 

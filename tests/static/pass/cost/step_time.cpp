@@ -12,7 +12,8 @@
 #include <limits>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

@@ -14,7 +14,7 @@ namespace communication {
 namespace gs = gshard;
 
 /// True if the collectives of a plan are these, in this order.
-constexpr bool sends(const gs::plan_view& p, std::initializer_list<gs::op> kinds) {
+constexpr bool sends(const gs::plan_view& p, std::initializer_list<gs::op_ref> kinds) {
   std::size_t i = 0;
   for (const gs::node& s : p.steps)
     if (gs::traits(s.kind).collective && (i >= kinds.size() || kinds.begin()[i++] != s.kind)) return false;

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P, gs::plan_view;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P, gs::plan_view;
 using communication::plan_of, communication::sends;
 
 namespace {

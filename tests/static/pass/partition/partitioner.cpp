@@ -14,7 +14,8 @@
 
 // Each operation moves the same data as the paper's partitioner (arXiv 2006.16668 sections 3.3 and 5.3), and nothing else.
 namespace gs = gshard;
-using gs::any, gs::axes, gs::in, gs::none, gs::op, gs::P, gs::partial, gs::plan_view;
+namespace op = gs::op;
+using gs::any, gs::axes, gs::in, gs::none, gs::P, gs::partial, gs::plan_view;
 using communication::output_of, communication::plan_of, communication::sends;
 
 namespace {
@@ -22,7 +23,7 @@ namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 using mesh2 = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
-constexpr const gs::value& input_of(const plan_view& p, op kind, int i) {
+constexpr const gs::value& input_of(const plan_view& p, gs::op_ref kind, int i) {
   return p.at(std::find_if(p.steps.begin(), p.steps.end(), [&](const gs::node& s) {
                 return s.kind == kind;
               })->input(i));

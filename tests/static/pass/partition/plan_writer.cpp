@@ -5,7 +5,8 @@
 #include "communication.hpp"
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 using communication::plan_of;
 
 namespace {

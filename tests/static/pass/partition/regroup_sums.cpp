@@ -12,7 +12,8 @@
 
 // Sums of partial sums and complete tensors: partial sums are added first, so one all_reduce completes all of them.
 namespace gs = gshard;
-using gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::in, gs::none, gs::P;
 
 namespace {
 

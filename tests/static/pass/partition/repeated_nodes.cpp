@@ -8,7 +8,8 @@
 
 // If a tensor is larger than its operands, the operands are resharded, and the node runs again.
 namespace gs = gshard;
-using gs::extent, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::extent, gs::in, gs::none, gs::P;
 
 namespace {
 

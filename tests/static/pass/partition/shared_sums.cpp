@@ -8,7 +8,8 @@
 
 // Plans in which a partial sum has several readers, compared with closed forms.
 namespace gs = gshard;
-using gs::extent, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::extent, gs::in, gs::none, gs::P;
 
 namespace {
 

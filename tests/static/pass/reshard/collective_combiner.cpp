@@ -8,7 +8,8 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::combine_up_to, gs::extent, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::combine_up_to, gs::extent, gs::in, gs::none, gs::P;
 
 namespace {
 
@@ -16,13 +17,13 @@ using mesh = gs::mesh<gs::axis<"x", 2>>;
 using cut = P<none, "x">;
 using whole = P<none, none>;
 
-constexpr int tensors(const gs::plan_view& p, op kind) {
+constexpr int tensors(const gs::plan_view& p, gs::op_ref kind) {
   int n = 0;
   for (const gs::node& s : p.steps) n += s.kind == kind ? s.inputs : 0;
   return n;
 }
 template <class Program>
-constexpr bool has(op kind, int steps, int of_tensors) {
+constexpr bool has(gs::op_ref kind, int steps, int of_tensors) {
   return soundness::is_sound(Program::plan) && soundness::sends_once(Program::plan) && Program::plan.count(kind) == steps &&
          tensors(Program::plan, kind) == of_tensors;
 }

@@ -11,7 +11,8 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::move, gs::move_list, gs::op, gs::sharding;
+namespace op = gs::op;
+using gs::move, gs::move_list, gs::sharding;
 
 namespace {
 
@@ -82,10 +83,10 @@ constexpr sharding lies = [] {
   return gs::resolve(Spec::named, mesh, "", problem);
 }();
 template <class From, class To>
-constexpr bool moves(std::initializer_list<op> kinds, std::uint32_t known_axes = 0) {
+constexpr bool moves(std::initializer_list<gs::op_ref> kinds, std::uint32_t known_axes = 0) {
   const move_list list = way(lies<From>, lies<To>, sizes(4, 4, 16, known_axes));
   std::size_t i = 0;
-  for (op k : kinds)
+  for (gs::op_ref k : kinds)
     if (i >= list.count || list.moves[i++].kind != k) return false;
   return i == list.count;
 }

@@ -9,7 +9,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::P, gs::none, gs::op;
+namespace op = gs::op;
+using gs::P, gs::none;
 
 namespace {
 
@@ -27,12 +28,12 @@ struct planned {
   constexpr const gs::async_interval& operator[](std::size_t i) const { return all[i]; }
 
   /// The k-th step of a kind.
-  static constexpr int step(op kind, int k = 0) {
+  static constexpr int step(gs::op_ref kind, int k = 0) {
     for (std::size_t i = 0; i < plan.steps.size(); ++i)
       if (plan.steps[i].kind == kind && k-- == 0) return int(i);
     return -1;
   }
-  constexpr const gs::async_interval& of(op kind, int k = 0) const { return all[std::size_t(step(kind, k))]; }
+  constexpr const gs::async_interval& of(gs::op_ref kind, int k = 0) const { return all[std::size_t(step(kind, k))]; }
 };
 
 // Weights are sharded over the data axis, and gathered before each product.

@@ -5,11 +5,12 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::lifetime, gs::node, gs::op;
+namespace op = gs::op;
+using gs::lifetime, gs::node;
 
 namespace {
 
-constexpr node step(op kind, std::initializer_list<int> in, std::initializer_list<int> out,
+constexpr node step(gs::op_ref kind, std::initializer_list<int> in, std::initializer_list<int> out,
                     int in_place = 0) {
   node n;
   n.kind = kind;

@@ -8,7 +8,8 @@
 #include <cstdint>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P, gs::remat_policy;
+namespace op = gs::op;
+using gs::none, gs::P, gs::remat_policy;
 
 namespace {
 
@@ -32,9 +33,9 @@ using plan_with = planned<three_layers<Saved>>;
 template <remat_policy Saved>
 using with_sums = gs::program<three_layers<Saved>, mesh, gs::in<"GBTM", P<none, none, none, "model">>, gs::in<"">>;
 
-constexpr int repeated(const gs::plan_view& p, op kind = op::count_) {
+constexpr int repeated(const gs::plan_view& p, gs::op_ref kind = op::none) {
   int n = 0;
-  for (const gs::node& s : p.steps) n += s.place.recomputed && (kind == op::count_ || performs(s, kind));
+  for (const gs::node& s : p.steps) n += s.place.recomputed && (kind == op::none || performs(s, kind));
   return n;
 }
 /// True if each value is computed before it is read, by the step that is recorded as its producer.

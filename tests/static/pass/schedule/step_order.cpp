@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 namespace gs = gshard;
-using gs::op;
+namespace op = gs::op;
 
 namespace {
 
@@ -22,7 +22,7 @@ struct draft {
     parameters.push_back({});
     parameters[0].value = 1;
   }
-  constexpr int add(op kind, std::initializer_list<int> operands, int position) {
+  constexpr int add(gs::op_ref kind, std::initializer_list<int> operands, int position) {
     gs::node n;
     n.kind = kind;
     n.outputs = 1;

@@ -70,7 +70,7 @@ static_assert(fails(fault::gradient_of_loop, "while_loop", [](builder& b, auto&)
   gs::gradients(gs::sum(gs::repeat(input(b, ""), [w](symbol s) { return s + w; }, x)), std::array{w});
 }));
 
-constexpr gs::node step(gs::op kind) {
+constexpr gs::node step(gs::op_ref kind) {
   gs::node n;
   n.kind = kind;
   return n;
@@ -83,10 +83,10 @@ constexpr gs::lifetime from_to(int first, int last) {
 }
 // Steps: map, begin, map, begin, map, end, end, map.
 static_assert([] {
-  using gs::op;
+  namespace op = gs::op;
   gs::list<gs::node> steps;
-  for (const op kind : {op::map, op::loop_begin, op::map, op::loop_begin, op::map, op::loop_end, op::loop_end, op::map})
-    steps.push_back(step(kind));
+  const gs::op_ref kinds[]{op::map, op::loop_begin, op::map, op::loop_begin, op::map, op::loop_end, op::loop_end, op::map};
+  for (const gs::op_ref kind : kinds) steps.push_back(step(kind));
   gs::list<gs::lifetime> life{from_to(-1, 0), from_to(-1, 2), from_to(0, 4), from_to(0, 7), from_to(2, 2), from_to(2, 4), from_to(4, 4)};
   gs::detail::keep_through_loops(life, steps);
   const int last[]{0, 6, 6, 7, 2, 5, 4};

@@ -11,7 +11,8 @@
 #include <tuple>
 
 namespace gs = gshard;
-using gs::extent, gs::in, gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::extent, gs::in, gs::none, gs::P;
 
 namespace {
 

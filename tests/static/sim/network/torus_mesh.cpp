@@ -9,7 +9,8 @@
 #include <initializer_list>
 
 namespace gs = gshard;
-using gs::none, gs::op, gs::P;
+namespace op = gs::op;
+using gs::none, gs::P;
 
 namespace {
 
@@ -88,7 +89,7 @@ static_assert(all_differ(line) && all_differ(said) && all_differ(gs::torus_mesh(
 // Prices are converted from received bytes to whole tensors, with one launch each.
 constexpr gs::torus t = pod(8, 8, 2);
 constexpr gs::torus_mesh one(t);
-constexpr double seconds(op kind, std::int64_t bytes) { return one.seconds(kind, 1, {}, bytes) - t.launch; }
+constexpr double seconds(gs::op_ref kind, std::int64_t bytes) { return one.seconds(kind, 1, {}, bytes) - t.launch; }
 constexpr double V = 128 * 65536;
 constexpr std::int64_t received = 127 * 65536;
 static_assert(near(seconds(op::all_gather, received), all_gather_seconds(t, all_of(t), V, t.gather)) &&
