@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     const std::vector<float> x(7 * 4, 1.0f);  // whole, and the same on every rank
     gs::executable<program> on_ranks(ranks, sizes), simulated(gs::simulate<mesh>(ranks.size()), sizes);
     const std::vector<float> y = gs::to_global(on_ranks(x));  // collective: every rank calls it
-    if (ranks.on().leader())
+    if (ranks.backend().leader())
       std::cout << y.size() << " numbers on " << ranks.size() << " ranks; the same bits as on simulated devices: "
                 << (y == gs::to_global(simulated(x)) ? "yes" : "no") << '\n';
   }

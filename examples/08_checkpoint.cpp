@@ -27,13 +27,13 @@ int main() {
   const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
 
   const gs::parameter_store four(gs::simulate<mesh>(4), 42);  // 42: the seed of initial values
-  gs::executable<training> train(four.on(), sizes, four);
+  gs::executable<training> train(four.cluster(), sizes, four);
   for (int i = 0; i < 5; ++i) train(x, y, rate);
   gs::save(four, "08_checkpoint.safetensors", everything);
   const float without_stop = train(x, y, rate).item();
 
   const gs::parameter_store three(gs::simulate<mesh>(3), 42);
-  gs::executable<training> resumed(three.on(), sizes, three);
+  gs::executable<training> resumed(three.cluster(), sizes, three);
   gs::load(three, "08_checkpoint.safetensors", everything);
   const float after_load = resumed(x, y, rate).item();
   std::remove("08_checkpoint.safetensors");

@@ -68,7 +68,7 @@ void compare(const gs::cluster<mesh>& cluster) {
     for (std::size_t i = 0; i < serial.size(); ++i) count += u[i] != serial[i];
     return count;
   };
-  if (!cluster.on().leader()) return;
+  if (!cluster.backend().leader()) return;
   std::printf("after %d steps the mode has decayed to %.10f, exactly %.10f\n", steps, halo[0] / start[0], std::pow(factor, steps));
   std::printf("elements that differ from the serial loop: halo %zu, pad %zu\n", differing(halo), differing(pad));
 }

@@ -55,7 +55,7 @@ void run(const gs::cluster<mesh>& cluster) {
   const std::vector<double> found = gs::to_global(x);
   double error = 0;
   for (std::size_t i = 0; i < found.size(); ++i) error = std::max(error, std::abs(found[i] - known[i]));
-  if (cluster.on().leader())
+  if (cluster.backend().leader())
     std::printf("%d unknowns: %g iterations, residual %.2e, largest error %.2e\n", n * n, count.item(), residual.item(), error);
 }
 

@@ -78,7 +78,7 @@ void run(const gs::cluster<mesh>& cluster) {
     equal = equal && std::abs(found[i] - serial[i]) <= 1e-12 * height * width;
     if (std::abs(found[i]) > std::abs(found[peak])) peak = i;
   }
-  if (!cluster.on().leader()) return;
+  if (!cluster.backend().leader()) return;
   std::printf("the largest coefficient has the wave numbers %d and %d\n", int(peak) / width, int(peak) % width);
   std::printf("equal to the serial FFT to 1e-12: %s\n", equal ? "yes" : "no");
 }

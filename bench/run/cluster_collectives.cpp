@@ -39,7 +39,7 @@ class contest {
         flat_(gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.by_node = gs::node_routing::never})) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    node_ = levels_.on().nodes().node;
+    node_ = levels_.backend().nodes().node;
     nodes_ = int(std::set<int>(node_.begin(), node_.end()).size());
   }
 
@@ -90,7 +90,7 @@ class contest {
   template <class Program, class Peer>
   void compare(const std::string& what, const gs::dims& dims, double least, Peer peer) {
     const auto two = bound<Program>(levels_, dims), one = bound<Program>(flat_, dims);
-    levels_.on().reset_received();
+    levels_.backend().reset_received();
     two->run({});
     const std::int64_t most = between_nodes();
     const int rounds = least < short_exchange ? 40 * rounds_ : rounds_;  // short times vary more
@@ -113,7 +113,7 @@ class contest {
   /// The largest number of bytes that a node has received from others.
   std::int64_t between_nodes() {
     std::vector<std::int64_t> received(node_.size(), 0);  // by node
-    received[std::size_t(node_[std::size_t(rank_)])] = levels_.on().received()[0].between_nodes;
+    received[std::size_t(node_[std::size_t(rank_)])] = levels_.backend().received()[0].between_nodes;
     MPI_Allreduce(MPI_IN_PLACE, received.data(), ranks_, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     return *std::max_element(received.begin(), received.end());
   }

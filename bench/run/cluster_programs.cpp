@@ -99,7 +99,7 @@ class contest {
     std::int64_t between = 0;
     with(on, [&](const prepared& p) {
       p.prepare();
-      between = most_of_a_node(on.on().nodes().node, p.engine.between_nodes_in_run()[0]);
+      between = most_of_a_node(on.backend().nodes().node, p.engine.between_nodes_in_run()[0]);
       time = median_together(rounds_, [&] { return seconds_of(p.run); });
       compute = median_together(rounds_, [&] { return p.compute(); });
     });
@@ -244,7 +244,7 @@ double eight_experts(contest& all, const std::string& what, int nodes) {
                  });
 }
 void expert_groups(contest& all) {
-  const std::vector<int> node = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD).on().nodes().node;  // the node of each rank
+  const std::vector<int> node = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD).backend().nodes().node;  // the node of each rank
   const int nodes = int(std::set<int>(node.begin(), node.end()).size());
   if (nodes != 2 && nodes != 4) return;
   const double rows = eight_experts<1>(all, "MoE, row per expert", nodes);

@@ -82,7 +82,7 @@ struct measured_program {
   }
   static gs::dry_run_options options_on(const gs::cluster<mesh>& on) {
     gs::dry_run_options options;
-    options.overlap = !on.on().shares_memory();
+    options.overlap = !on.backend().shares_memory();
     return options;
   }
   void warm_up() const {

@@ -54,7 +54,7 @@ void fit(const gs::measured_curve& c, double& start, double& rate) {
 
 gs::hardware measured_cluster(const options& o, std::vector<summary>& spreads, std::vector<std::string>& names) {
   const auto base = gs::on_mpi<one_axis>(MPI_COMM_WORLD);
-  const gs::node_map map = base.on().nodes();
+  const gs::node_map map = base.backend().nodes();
   const int processes = base.size();
   const auto [nodes, ranks] = map.node.empty() ? std::pair(1, processes) : shape_of(map.node);
   const auto on = gs::on_mpi<cluster_mesh>(MPI_COMM_WORLD, {nodes, ranks});

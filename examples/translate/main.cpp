@@ -121,10 +121,10 @@ bucket translation_shape(const settings& s, const std::vector<bucket>& buckets, 
 void translate_text(const gs::any_cluster& on, const command_line& c, const vocabulary& words, translator& translate) {
   const std::vector<std::string> texts{nfc(c.text)};
   const std::size_t pieces = words.encode(texts.front()).size(), read = std::size_t(translate.source_length());
-  if (on.on().leader() && pieces > read)
+  if (on.backend().leader() && pieces > read)
     std::cerr << "translate: the text is truncated: it has " << pieces << " word pieces, and this model reads " << read << std::endl;
   const std::string result = translate(texts).front();
-  if (on.on().leader()) std::cout << result << '\n';
+  if (on.backend().leader()) std::cout << result << '\n';
 }
 
 /// Translates with a saved model.
@@ -166,7 +166,7 @@ std::string directory_here(std::string path) {
 
 /// Returns the exit status. If a signal has stopped the run, the status asks for a restart.
 int train(const gs::cluster<mesh>& on, const command_line& c) {
-  const bool tell = on.on().leader();
+  const bool tell = on.backend().leader();
   settings s = c.quick ? settings::quick() : settings{};
   s.seed = c.seed;
   if (c.minutes) s.minutes = *c.minutes;
@@ -251,7 +251,7 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
     }
     if (losses.is_open()) losses << training.steps() << ' ' << r.loss << ' ' << r.balance_loss << std::endl;
     more = length.share(training.steps(), clock.elapsed()) < 1;
-    on.on().broadcast(std::as_writable_bytes(std::span(&more, 1)));  // the leader's clock decides
+    on.backend().broadcast(std::as_writable_bytes(std::span(&more, 1)));  // the leader's clock decides
     if (tell) clock.show(training.steps(), r, !more);
     if (checkpoints && !checkpoints->after_step()) {
       if (tell) std::cout << "\nstopped after step " << training.steps() << std::endl;

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   {
     const auto ranks = gs::on_mpi<mesh>(MPI_COMM_WORLD, {1, 2});
     const std::vector<float> on_ranks = train(ranks);
-    if (ranks.on().leader()) {
+    if (ranks.backend().leader()) {
       char library[MPI_MAX_LIBRARY_VERSION_STRING];
       int length = 0;
       MPI_Get_library_version(library, &length);

@@ -186,9 +186,9 @@ TEST_CASE("bound memory: what is refused") {
   CHECK(complaint([&] { on_two.bind_input<0>(b); }) ==
         "program: the memory of input 0 is one array, and this process has 2 devices; bind a tensor");
   std::vector<float> all(12);
-  const gs::tensor<float, P<"x", none>> lower(on_two.engine().on(), {3, 4}, std::vector<float*>{&all[0], &all[8]});
-  gs::tensor<float, P<"x", none>> other(on_two.engine().on(), {3, 4});
-  gs::tensor<float, P<"x", none>> upper(on_two.engine().on(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
+  const gs::tensor<float, P<"x", none>> lower(on_two.engine().cluster(), {3, 4}, std::vector<float*>{&all[0], &all[8]});
+  gs::tensor<float, P<"x", none>> other(on_two.engine().cluster(), {3, 4});
+  gs::tensor<float, P<"x", none>> upper(on_two.engine().cluster(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
   on_two.bind_input<0>(lower);
   on_two.bind_input<1>(lower);  // inputs may overlap
   on_two.bind_output<0>(upper);
@@ -202,7 +202,7 @@ TEST_CASE("bound memory: what is refused") {
 TEST_CASE("bound memory: arrays of C, and calls with tensors, too") {
   gs::executable<add> run(gs::on_one_device<mesh>(), {{'A', 1}, {'B', 4}});
   float a[4] = {1, 2, 3, 4}, y[4] = {};
-  gs::tensor<float, P<"x", none>> b(run.engine().on(), {1, 4}, std::vector<float*>{a});
+  gs::tensor<float, P<"x", none>> b(run.engine().cluster(), {1, 4}, std::vector<float*>{a});
   run.bind_output<0>(y);
   CHECK(run(b, b).local_shard(0).data[3] == 8);
   CHECK(y[3] == 8);

@@ -87,7 +87,7 @@ void compare(const backends& real, const run_graph::traced& t, const run_graph::
   for (std::uint32_t i = 0; i < steps; ++i) {
     simulated.step(inputs, i);
     for (const std::unique_ptr<bound>& mpi : all) {
-      CAPTURE(mpi->on.on().shares_memory());
+      CAPTURE(mpi->on.backend().shares_memory());
       mpi->step(inputs, i);
       for (std::size_t o = 0; o < p.outputs.size(); ++o)
         CHECK(same_bits(mpi->run.output(o), simulated.run.output(o), me));
@@ -98,7 +98,7 @@ void compare(const backends& real, const run_graph::traced& t, const run_graph::
   // A gather in two levels counts as an exchange. tests/comm/reduce_mpi_test.cpp compares the bytes between nodes.
   const auto bytes = [](const gs::traffic& received) { return received.exchange_bytes + received.gather_bytes; };
   for (const std::shared_ptr<gs::mpi_backend>& b : real)
-    CHECK(bytes(b->received()[0]) == bytes(simulated.on.on().received()[std::size_t(me)]));
+    CHECK(bytes(b->received()[0]) == bytes(simulated.on.backend().received()[std::size_t(me)]));
 }
 
 }  // namespace

@@ -136,6 +136,6 @@ TEST_CASE("growth: devices receive what the plan says") {
     constexpr gs::op_ref kinds[]{op::all_to_all, op::all_reduce, op::all_gather, op::reduce_scatter, op::collective_permute};
     for (const gs::op_ref kind : kinds)
       CHECK(step.received(kind).bytes == plan.bytes_received(kind, e));
-    for (const gs::traffic& device : on.on().received()) CHECK(device.exchange_bytes + device.gather_bytes == plan.bytes_received(e));
+    for (const gs::traffic& device : on.backend().received()) CHECK(device.exchange_bytes + device.gather_bytes == plan.bytes_received(e));
   }
 }

@@ -33,7 +33,7 @@ void check(const Cluster& on) {
 
   // as on one device, in any sharding
   const gs::parameter_store alone(gs::on_one_device<mesh>(), 3);
-  gs::executable<program> reference(alone.on(), sizes, alone);
+  gs::executable<program> reference(alone.cluster(), sizes, alone);
   CHECK(gs::to_global<float>(store, "in") == gs::to_global<float>(alone, "in"));
 
   std::vector<float> data(15);

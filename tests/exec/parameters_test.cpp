@@ -33,7 +33,7 @@ struct bound_program {
                 std::vector<gs::sharding> layouts, const gs::dims& extents = dims)
       : program(run_graph::trace({}, f)),
         tables(run_graph::plan(program,
-                               {.mesh = std::vector<int>(on.on().extents().begin(), on.on().extents().end()),
+                               {.mesh = std::vector<int>(on.backend().extents().begin(), on.backend().extents().end()),
                                 .dims = extents,
                                 .layouts = std::move(layouts)})),
         run(tables.view(), gs::all_kernels, on, extents, store) {}
@@ -114,7 +114,7 @@ TEST_CASE("parameters of every element type start from their numbers, and nothin
       CAPTURE(int(what));
       const gs::parameter_store store(simulate({2}), 42);
       wanted.type = type;
-      wanted.places.assign(2, gs::detail::place(wanted, store.on().on().extents(), 0));
+      wanted.places.assign(2, gs::detail::place(wanted, store.cluster().backend().extents(), 0));
       wanted.data.assign(2, nullptr);
       gs::parameter p;
       p.name = gs::tensor_name("w");

@@ -44,9 +44,9 @@ TEST_CASE("placed_experts, mpi: the bits of simulated devices, whichever nodes t
       std::ranges::rotate(expert, expert.begin() + 1);
       const gs::expert_placement turned = gs::expert_placement::of(expert, int(test::E), experts.on());
       const gs::traffic planned = experts.planned_traffic(turned)[std::size_t(mpi_world::rank())];
-      here.on().on().reset_received();
+      here.cluster().backend().reset_received();
       experts.move(turned);
-      CHECK(here.on().on().received()[0] == planned);
+      CHECK(here.cluster().backend().received()[0] == planned);
       if (mpi_world::rank() == 1) std::swap(expert.front(), expert.back());
       const gs::expert_placement to = gs::expert_placement::of(expert, int(test::E), experts.on());
       CHECK(contains(complaint([&] { experts.move(to); }), "the placement of \"moe.expert_of\""));

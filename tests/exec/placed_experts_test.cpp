@@ -74,16 +74,16 @@ TEST_CASE("optimizer state that is sharded over another axis moves with its expe
       std::ranges::rotate(expert, expert.begin() + 5);
       const auto to = gs::expert_placement::of(expert, int(E), experts.on());
       const std::vector<gs::traffic> planned = experts.planned_traffic(to);
-      store.on().on().reset_received();
+      store.cluster().backend().reset_received();
       CHECK(experts.move(to) > 0);
-      CHECK(std::ranges::equal(planned, store.on().on().received()));
+      CHECK(std::ranges::equal(planned, store.cluster().backend().received()));
     };
     const std::vector<double> losses = train<true, true>(on, store, 6, rotate);
     REQUIRE(losses.size() == expected.size());
     for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(1e-9));
     // Devices in one row of the mesh hold other parts of a state than devices in the other row.
     const gs::detail::bound_value& moment = store.find("adam.m.moe.wi")->value;
-    CHECK(gs::detail::place(moment, on.on().extents(), 0).extent[1] < std::int64_t(M));
+    CHECK(gs::detail::place(moment, on.backend().extents(), 0).extent[1] < std::int64_t(M));
   }
 }
 

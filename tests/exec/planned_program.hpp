@@ -54,7 +54,7 @@ class executable : public gs::untyped_executable {
       for (std::size_t i = 0; i < given.size(); ++i) add_facts_of_array(facts, name(i), given[i], false);
     });
     results r;
-    for (std::size_t i = 0; i < engine().plan().outputs.size(); ++i) r.all.push_back(gs::testing::collect(on(), output(i)));
+    for (std::size_t i = 0; i < engine().plan().outputs.size(); ++i) r.all.push_back(gs::testing::collect(cluster(), output(i)));
     return r;
   }
 

@@ -81,7 +81,7 @@ inline std::string failure_of_prices(const recipe& r, std::size_t& steps) {
                              std::make_shared<devices_in_turn>(r.on.mesh, run_graph::some_nodes(p.setting)));
     gs::executor e(plan, gs::all_kernels, on, r.on.dims, gs::parameter_store(on));
     for (std::size_t i = 0; i < tables.inputs.size(); ++i) run_graph::scatter(on, e.input(i), p.sources[i]);
-    audit prices(plan, e.sizes(), on.on());
+    audit prices(plan, e.sizes(), on.backend());
     e.hook = [&](const gs::node& step, bool begins) {
       if (!begins) prices.after(step);
     };

@@ -54,7 +54,7 @@ inline std::vector<float> batch(int n) {
 inline std::string flip(const gs::any_cluster& on, const gs::detail::bound_value& v, int device, std::int64_t i, int bit) {
   for (std::size_t d = 0; d < on.devices().size(); ++d)
     if (on.devices()[d] == device) v.as<std::uint32_t>(d)[i] ^= 1u << bit;
-  return gs::detail::global_index_text(gs::detail::place(v, on.on().extents(), device), i);
+  return gs::detail::global_index_text(gs::detail::place(v, on.backend().extents(), device), i);
 }
 
 /// A flipped bit in one copy of each tensor, on each device in turn, is found and reported on every process.
@@ -68,7 +68,7 @@ inline void check_flipped_bits(const gs::any_cluster& on) {
     const gs::detail::bound_value& v = entry.value;
     CAPTURE(name);
     for (int device = 0; device < on.size(); ++device) {
-      const gs::kernel::placement at = gs::detail::place(v, on.on().extents(), device);
+      const gs::kernel::placement at = gs::detail::place(v, on.backend().extents(), device);
       const std::int64_t n = gs::kernel::element_count(at.rank, at.extent);
       if (n == 0) continue;
       for (int turn = 0; turn < 3; ++turn) {
@@ -78,7 +78,7 @@ inline void check_flipped_bits(const gs::any_cluster& on) {
         const std::string index = flip(on, v, device, i, bit);
         const std::string said = complaint([&] { gs::check_replicas(store); });
         flip(on, v, device, i, bit);
-        if (!gs::detail::has_copies(v, on.on().extents())) {
+        if (!gs::detail::has_copies(v, on.backend().extents())) {
           CHECK(said == "");
           continue;
         }

@@ -42,7 +42,7 @@ TEST_CASE("a row that several devices of a node lack crosses between nodes once,
     const gs::executable<layer_program<true>> run(on, sizes, store);
     const gs::placed_experts experts(run.engine(), "moe");
     CHECK(experts.on().nodes == expected_nodes);
-    gs::backend& devices = store.on().on();
+    gs::backend& devices = store.cluster().backend();
     devices.reset_received();
     const gs::expert_placement to = gs::expert_placement::of(hot, int(E), experts.on());
     const int lacking = to.moved_from(experts.placement());

@@ -93,7 +93,7 @@ TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads o
         CHECK(stores::wrong(other) == 0);
         CHECK(back.metadata == notes.metadata);
         CHECK(back.blobs == notes.blobs);
-        CHECK(gs::load_notes(other.on(), dir / "f").blobs == notes.blobs);
+        CHECK(gs::load_notes(other.cluster(), dir / "f").blobs == notes.blobs);
       }
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("checkpoint, mpi: if the file is damaged or does not fit, all ranks sa
   CHECK(contains(same_complaint([&] { gs::load(store, dir / "none"); }), "No such file"));
   CHECK(contains(same_complaint([&] { gs::load(store, dir / "f", everything); }),
                  "\"state:adam.m.bias\" is missing"));
-  CHECK(contains(same_complaint([&] { gs::load_notes(store.on(), dir / "damaged"); }), "is damaged"));
+  CHECK(contains(same_complaint([&] { gs::load_notes(store.cluster(), dir / "damaged"); }), "is damaged"));
   CHECK(stores::written(store) == 0);
   gs::load(store, dir / "f");
   CHECK(stores::written(store) > 0);

@@ -136,7 +136,7 @@ TEST_CASE("checkpoint: parameters alone, from files with and without the state o
     gs::load(store, dir / name);
     for (const auto& [tensor, entry] : store.entries()) {
       CAPTURE(tensor);
-      gs::parameter_store alone(store.on());
+      gs::parameter_store alone(store.cluster());
       stores::add(alone, {tensor, entry.value.type, entry.value.extents}, entry.value.layout, entry.value.positions);
       for (std::size_t i = 0; i < entry.shards.size(); ++i)
         std::memcpy(alone.find(tensor)->value.data[i], entry.value.data[i],
@@ -181,7 +181,7 @@ TEST_CASE("checkpoint: the number of finished steps goes with the state of optim
     CHECK(gs::load(found, dir / "everything", everything).metadata == std::map<std::string, std::string>{{"step", "3"}});
     CHECK(found.steps() == 4000000000u);
   }
-  CHECK(gs::load_notes(store.on(), dir / "everything").metadata == std::map<std::string, std::string>{{"step", "3"}});
+  CHECK(gs::load_notes(store.cluster(), dir / "everything").metadata == std::map<std::string, std::string>{{"step", "3"}});
 
   CHECK(complaint([&] { gs::save(store, dir / "g", {{{"gshard.steps", "3"}}, {}}); }) ==
         "checkpoint: metadata \"gshard.steps\" starts with a word that is reserved there");

@@ -80,14 +80,14 @@ TEST_CASE("pack, unpack: every element once, at its place") {
   for_random_cases([](const counted& c, std::int64_t piece_bytes) {
     std::int64_t next = 0;
     for (const gs::detail::row_range rows : gs::detail::pieces_of(c.value, piece_bytes)) {
-      const std::vector<std::vector<std::byte>> packets{gs::detail::pack(c.value, rows, c.on.on())};
-      const std::vector<std::byte> whole = gs::detail::unpack(c.value, rows, c.on.on(), packets);
+      const std::vector<std::vector<std::byte>> packets{gs::detail::pack(c.value, rows, c.on.backend())};
+      const std::vector<std::byte> whole = gs::detail::unpack(c.value, rows, c.on.backend(), packets);
       std::vector<std::int32_t> truth(whole.size() / 4), got(truth);
       std::iota(truth.begin(), truth.end(), std::int32_t(next));
       std::memcpy(got.data(), whole.data(), whole.size());
       CHECK(got == truth);
       next += std::int64_t(got.size());
-      CHECK(contains(complaint([&] { gs::detail::unpack(c.value, rows, c.on.on(), {}); }), "lack"));
+      CHECK(contains(complaint([&] { gs::detail::unpack(c.value, rows, c.on.backend(), {}); }), "lack"));
     }
     CHECK(next == c.elements);
   });

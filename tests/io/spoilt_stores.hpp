@@ -23,8 +23,8 @@ namespace gs = gshard;
 
 /// Writes a number over element i of a shard, if this process holds it.
 inline void write(const gs::parameter_store& store, const gs::detail::bound_value& v, int device, std::int64_t i, double number) {
-  for (std::size_t d = 0; d < store.on().devices().size(); ++d) {
-    if (store.on().devices()[d] != device) continue;
+  for (std::size_t d = 0; d < store.cluster().devices().size(); ++d) {
+    if (store.cluster().devices()[d] != device) continue;
     if (v.type == gs::dtype::f64) v.as<double>(d)[i] = number;
     else v.as<float>(d)[i] = float(number);
   }
@@ -44,7 +44,7 @@ void check_not_finite(const gs::any_cluster& on, const std::string& path, Exists
     CAPTURE(name);
     const gs::detail::bound_value& v = entry.value;
     for (int device = 0; device < on.size(); ++device) {
-      const gs::kernel::placement at = gs::detail::place(v, on.on().extents(), device);
+      const gs::kernel::placement at = gs::detail::place(v, on.backend().extents(), device);
       const std::int64_t n = gs::kernel::element_count(at.rank, at.extent);
       if (n == 0) continue;
       const std::int64_t i = ++turn % n;

@@ -76,8 +76,8 @@ inline gs::parameter_store::entry& add(const gs::parameter_store& store, const t
   value.extents = t.extents;
   value.layout = layout;
   value.positions = positions;
-  for (const int device : store.on().devices())
-    value.places.push_back(gs::detail::place(value, store.on().on().extents(), device));
+  for (const int device : store.cluster().devices())
+    value.places.push_back(gs::detail::place(value, store.cluster().backend().extents(), device));
   value.data.resize(value.places.size());
   gs::parameter p;
   p.name = gs::tensor_name(t.name);
@@ -95,7 +95,7 @@ inline gs::parameter_store make(const gs::any_cluster& on, const std::vector<ten
     // Every other one has its own device order.
     std::vector<int> positions;
     if (random() % 2) {
-      positions.resize(std::size_t(gs::device_count(on.on().extents())));
+      positions.resize(std::size_t(gs::device_count(on.backend().extents())));
       std::iota(positions.begin(), positions.end(), 0);
       std::shuffle(positions.begin(), positions.end(), random);
     }

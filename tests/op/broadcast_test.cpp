@@ -27,7 +27,7 @@ const std::vector<std::vector<int>> extents_of_mesh{{1, 1}, {2, 1}, {1, 3}, {2, 
 
 std::int64_t bytes_received(const auto& on) {
   std::int64_t bytes = 0;
-  for (const gs::traffic& t : on.on().received()) bytes += t.exchange_bytes + t.gather_bytes;
+  for (const gs::traffic& t : on.backend().received()) bytes += t.exchange_bytes + t.gather_bytes;
   return bytes;
 }
 
@@ -39,7 +39,7 @@ void check_lines(const std::vector<int>& extents, std::int64_t n, std::int64_t m
   const tensor<float, LikeSpec> like(on, {n, m});
   const auto x = gs::from_global<double, Spec>(on, {n}, rows);
   const auto t = gs::from_global<double, Spec>(on, {m}, columns);
-  on.on().reset_received();
+  on.backend().reset_received();
   const auto by_row = broadcast<"q,qk->qk">(x, like);
   const auto by_column = broadcast<"k,qk->qk">(t, like);
   const auto outer = broadcast<"k,q->qk">(t, x);

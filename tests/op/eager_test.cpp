@@ -101,7 +101,7 @@ TEST_CASE("results own their memory, and hold their cluster, whatever is kept") 
     }();
     CHECK(!alive.expired());
     CHECK(gs::to_global(first) == std::vector{1.0f, 3.0f, 2.0f, 4.0f});
-    CHECK(first.on().kept().size() == 2);
+    CHECK(first.cluster().kept().size() == 2);
   }
   CHECK(alive.expired());  // kept programs do not keep the cluster alive
 }

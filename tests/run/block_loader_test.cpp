@@ -105,7 +105,7 @@ TEST_CASE("block_loader: moves blocks of one mesh to the shards of another, in r
         const gs::parameter_store store = stores::make(stores::simulated(to), stores::usual(), 8);
         stores::clear(store);
         detail::block_loader loader(store, plan.tensors, blocks);
-        loader.reassign(std::vector(plan.blocks.size(), first(store.on().size())));
+        loader.reassign(std::vector(plan.blocks.size(), first(store.cluster().size())));
         CHECK(loader.read(in).empty());
         CHECK(loader.bytes_read == std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t(0)));
         CHECK(stores::written(store) == 0);

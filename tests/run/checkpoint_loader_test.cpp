@@ -16,10 +16,10 @@ TEST_CASE("checkpoint_loader: the store changes in load() alone; all bytes of th
   const gs::parameter_store saved = run_stores::make(stores::simulated({3}), 1, 7);
   CHECK(gs::checkpointer(saved, dir / "run").save());
   const gs::parameter_store store = run_stores::make(stores::simulated({2}));
-  const detail::disk_table disks(store.on().on());
-  const detail::found_steps found = detail::find_steps(store.on().on(), disks, dir / "run");
+  const detail::disk_table disks(store.cluster().backend());
+  const detail::found_steps found = detail::find_steps(store.cluster().backend(), disks, dir / "run");
   CHECK(found.finished == std::vector<detail::step_name>{{7, 0}});
-  CHECK(detail::find_steps(store.on().on(), disks, dir / "none").finished.empty());
+  CHECK(detail::find_steps(store.cluster().backend(), disks, dir / "none").finished.empty());
   detail::checkpoint_loader loader(store, disks, dir / "run");
   const gs::manifest& m = loader.read_manifest({7, 0}, std::nullopt, false);
   CHECK(loader.misfit() == "");

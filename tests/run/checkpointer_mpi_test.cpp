@@ -149,7 +149,7 @@ TEST_CASE("checkpointer, mpi: the leader's state comes to all ranks; a restore t
   {
     gs::checkpointer checkpoints(store, dir / "run");
     checkpoints.keep_state("position", [&] { return position; }, [](std::string_view) {});
-    gs::event_log events(store.on(), dir / "run");
+    gs::event_log events(store.cluster(), dir / "run");
     checkpoints.log_to(events);
     CHECK(checkpoints.save());
   }

@@ -204,7 +204,7 @@ TEST_CASE("checkpointer: states of the program, and the event log") {
     gs::checkpointer checkpoints(store, dir / "run", {.settings = {{"rate", "0.1"}}});
     checkpoints.keep_state(
         "position", [&] { return position; }, [](std::string_view) {});
-    gs::event_log events(store.on(), dir / "run");
+    gs::event_log events(store.cluster(), dir / "run");
     checkpoints.log_to(events);
     CHECK(checkpoints.save());
     const gs::manifest m = gs::detail::parse_manifest(content_of(dir / "run/latest/manifest.json"));
@@ -568,7 +568,7 @@ TEST_CASE("checkpointer: the event log of a process that is gone stays sealed") 
   const gs::parameter_store store = store_on({2}, 1, 7);
   {
     gs::checkpointer checkpoints(store, dir / "run");
-    gs::event_log events(store.on(), dir / "run");
+    gs::event_log events(store.cluster(), dir / "run");
     checkpoints.log_to(events);
     CHECK(checkpoints.save());
   }
@@ -637,7 +637,7 @@ TEST_CASE("checkpointer: an event log that is not the sealed one is reported") {
   const gs::parameter_store store = store_on({2}, 1, 1);
   for (const bool cut : {false, true}) {
     texts said;
-    gs::event_log events(store.on(), dir / "run");
+    gs::event_log events(store.cluster(), dir / "run");
     gs::checkpointer checkpoints(store, dir / "run", telling(said));
     checkpoints.log_to(events);
     checkpoints.resume();

@@ -96,7 +96,7 @@ TEST_CASE("roll back: finishes a save in flight; takes the one before a damaged 
     CHECK(names_in(dir / "run") == texts{"latest", "step-0000000001", "step-0000000002", "step-0000000003.1"});
   }
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
-  gs::event_log events(store.on(), dir / "run");
+  gs::event_log events(store.cluster(), dir / "run");
   checkpoints.log_to(events);
   CHECK(checkpoints.resume()->name == "step-0000000003.1");
   set_step(store, 4);

@@ -125,10 +125,10 @@ TEST_CASE("telemetry and event log on ranks: what one process cannot open, all r
 TEST_CASE("telemetry on ranks: a skipped batch has a mark on every rank, and an event on the leader") {
   const shared_scratch folder;
   const gs::parameter_store store(gs::on_mpi<mesh>(MPI_COMM_WORLD));
-  gs::executable<careful> train(store.on(), {{'B', 12}, {'M', 2}}, store);
+  gs::executable<careful> train(store.cluster(), {{'B', 12}, {'M', 2}}, store);
   {
-    gs::event_log log(store.on(), folder / "run");
-    gs::telemetry watch(store.on(), {.directory = folder / "run", .events = &log});
+    gs::event_log log(store.cluster(), folder / "run");
+    gs::telemetry watch(store.cluster(), {.directory = folder / "run", .events = &log});
     watch.add(train);
     for (int batch = 0; batch < 3; ++batch) {
       const auto step = watch.step(store.steps());

@@ -90,11 +90,11 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
 
 TEST_CASE("telemetry: a batch that the optimizer skipped leaves a line and an event") {
   const gs::parameter_store store(gs::simulate<two>(2));
-  gs::executable<careful> train(store.on(), {{'B', 2}, {'M', 2}}, store);
+  gs::executable<careful> train(store.cluster(), {{'B', 2}, {'M', 2}}, store);
   const scratch folder;
   {
-    gs::event_log log(store.on(), folder / "");
-    gs::telemetry watch(store.on(), {.directory = folder / "", .events = &log, .every = 3});
+    gs::event_log log(store.cluster(), folder / "");
+    gs::telemetry watch(store.cluster(), {.directory = folder / "", .events = &log, .every = 3});
     watch.add(train);
     for (int batch = 0; batch < 6; ++batch) {
       const auto step = watch.step(store.steps());

@@ -126,7 +126,7 @@ TEST_CASE("while a thread runs a program on a cluster, every verb of another thr
   std::vector<float> mine(12 * 50);
   gs::local_blocks<float, P<"data", none>> blocks(on, {12, 50}, {{mine.data(), {0, 0}, {12, 50}, {50, 1}}});
   const std::vector<std::pair<const char*, std::function<void()>>> verbs{
-      {"cluster", [&] { gs::any_cluster(mesh::shape, {std::shared_ptr<void>(), &on.on()}); }},
+      {"cluster", [&] { gs::any_cluster(mesh::shape, {std::shared_ptr<void>(), &on.backend()}); }},
       {"executable", [&] { gs::executable<training>(on, extents, store); }},
       {"call", [&] { step(data, labels, rate); }},
       {"operation", [&] { static_cast<void>(x + x); }},

@@ -115,7 +115,7 @@ int train(const options& o) {
   checkpoints.resume();
   resources held(o);
   std::ofstream losses;
-  if (cluster.on().leader() && !o.losses.empty()) losses.open(o.losses, std::ios::app);
+  if (cluster.backend().leader() && !o.losses.empty()) losses.open(o.losses, std::ios::app);
   losses.precision(9);
   std::vector<float> x(std::size_t(groups * tokens_of_group * model)), y(x.size());
   const std::vector<float> rate(1, 0.01f);

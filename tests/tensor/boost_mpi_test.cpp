@@ -43,7 +43,7 @@ TEST_CASE("boost: a cluster is the one of the communicator's MPI_Comm") {
   for (int rows = 1; rows <= world.size(); ++rows) {
     if (world.size() % rows != 0) continue;
     const std::vector<int> extents{rows, world.size() / rows};
-    compare(gs::on_mpi<plane>(world, extents).on(), gs::on_mpi<plane>(MPI_COMM_WORLD, extents).on());
+    compare(gs::on_mpi<plane>(world, extents).backend(), gs::on_mpi<plane>(MPI_COMM_WORLD, extents).backend());
   }
   CHECK(gs::on_mpi<line>(world).size() == world.size());
 }
@@ -55,7 +55,7 @@ TEST_CASE("boost: a part of the processes in another order; the communicator may
   const auto found = gs::on_mpi<line>(*part), expected = gs::on_mpi<line>(MPI_Comm(*part));
   part.reset();
   CHECK(found.devices()[0] == rank);
-  compare(found.on(), expected.on());
+  compare(found.backend(), expected.backend());
 }
 
 TEST_CASE("boost: no communicator, and one of another size") {

@@ -35,7 +35,7 @@ TEST_CASE("using a cluster that was moved from throws") {
   gs::any_cluster c = gs::simulate<one>(2);
   const gs::any_cluster moved = std::move(c);
   CHECK(moved.size() == 2);
-  CHECK_THROWS_WITH_AS(c.on(), "cluster: a tensor or cluster is used after it was moved from", gs::error);
+  CHECK_THROWS_WITH_AS(c.backend(), "cluster: a tensor or cluster is used after it was moved from", gs::error);
 }
 
 TEST_CASE("extents as equal as the number of devices allows") {

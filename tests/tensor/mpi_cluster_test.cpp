@@ -30,7 +30,7 @@ TEST_CASE("mpi: a process holds one shard, and the processes together the tensor
 
 TEST_CASE("mpi: ranks that share memory") {
   const auto on = gs::on_mpi<gs::mesh<gs::axis<"x">>>(MPI_COMM_WORLD, {}, {.shared_memory = true, .deadlines = {.warn = 20, .fail = 60}});
-  CHECK(on.on().shares_memory());
+  CHECK(on.backend().shares_memory());
   std::vector<float> whole(50 * 70);
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = float(i);
   const auto rows = gs::from_global<float, P<"x", none>>(on, {50, 70}, whole);
@@ -87,7 +87,7 @@ TEST_CASE("mpi: the axis with most traffic is placed within nodes") {
   if (ranks() != 4) return;
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD, program::plan, {{'A', 4}, {'B', 10000}}, {2, 2}, {.node_size = 2});
   CHECK(on.devices()[0] == std::vector{0, 2, 1, 3}[std::size_t(rank())]);  // ranks 0 and 1 are along x
-  CHECK(on.on().nodes().node == std::vector{0, 1, 0, 1});
+  CHECK(on.backend().nodes().node == std::vector{0, 1, 0, 1});
 }
 
 TEST_CASE("mpi: wrong extents on one rank are an error of all ranks, also with a plan") {

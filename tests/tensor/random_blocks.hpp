@@ -108,12 +108,12 @@ void check(const gs::any_cluster& on, const numbers& extents, std::uint32_t seed
   for (stored& s : mine) s.each(extents, [](float& x, std::int64_t global) { x = float(global); });
 
   gs::local_blocks<float, Spec> exchange(on, extents, blocks);
-  const auto received = [&](std::size_t i) { return on.on().received()[i].exchange_bytes; };
+  const auto received = [&](std::size_t i) { return on.backend().received()[i].exchange_bytes; };
   std::vector<held> in_blocks(devices.size(), held(std::size_t(count(extents)))), in_shard = in_blocks;
   for (std::size_t i = 0; i < mine.size(); ++i)
     mine[i].each(extents, [&](float&, std::int64_t global) { in_blocks[device_of[i]][std::size_t(global)] = 1; });
 
-  on.on().reset_received();
+  on.backend().reset_received();
   auto t = exchange.to_tensor();
   bool same = true;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -131,7 +131,7 @@ void check(const gs::any_cluster& on, const numbers& extents, std::uint32_t seed
 
   for (std::size_t i = 0; i < devices.size(); ++i)
     for (float& x : t.local_shard(i).span()) x = -2.0f - x;
-  on.on().reset_received();
+  on.backend().reset_received();
   exchange.copy_from(t);
   same = true;
   for (stored& s : mine) s.each(extents, [&](float& x, std::int64_t global) { same = same && x == -2.0f - float(global); });

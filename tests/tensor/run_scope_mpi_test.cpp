@@ -20,7 +20,7 @@ using mpi_world::rank, mpi_world::ranks;
 namespace {
 using mesh = gs::mesh<gs::axis<"x">>;
 bool last() { return rank() == ranks() - 1; }
-void call(const gs::any_cluster& on) { on.on().begin(std::vector<gs::fact>{{"the call", "of a test"}}); }
+void call(const gs::any_cluster& on) { on.backend().begin(std::vector<gs::fact>{{"the call", "of a test"}}); }
 std::string failed(const std::string& text) {
   return (last() ? "this rank" : "rank " + std::to_string(ranks() - 1)) + " failed: " + text;
 }
@@ -71,7 +71,7 @@ TEST_CASE("mpi: an exception that all ranks throw leaves the cluster as it is") 
     const auto fails = [&] {
       gs::run_scope(on).run([&] {
         call(on);
-        on.on().begin(std::vector<gs::fact>{{"the call", "fails"}}, last() ? "no disk" : "");
+        on.backend().begin(std::vector<gs::fact>{{"the call", "fails"}}, last() ? "no disk" : "");
       });
     };
     CHECK(complaint(fails).ends_with("no disk"));

@@ -38,5 +38,5 @@ TEST_CASE("untyped_tensor: a moved tensor keeps its shards, and the old one is e
   const std::byte* const first = from.shard(0);
   const gs::tensor<float, P<"x">> to = std::move(from);
   CHECK(to.shard(0) == first);
-  CHECK_THROWS_WITH_AS((void)from.on().on(), "cluster: a tensor or cluster is used after it was moved from", gs::error);
+  CHECK_THROWS_WITH_AS((void)from.cluster().backend(), "cluster: a tensor or cluster is used after it was moved from", gs::error);
 }

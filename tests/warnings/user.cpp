@@ -23,7 +23,7 @@ using my_training = gs::program<my_step, my_mesh, gs::in<"BM", gs::P<"data", gs:
 
 void train_once() {
   gs::parameter_store my_store(gs::simulate<my_mesh>(2), 1);
-  gs::executable<my_training> my_run(my_store.on(), {{'B', 4}, {'M', 3}, {'H', 2}}, my_store);
+  gs::executable<my_training> my_run(my_store.cluster(), {{'B', 4}, {'M', 3}, {'H', 2}}, my_store);
   my_run(std::vector<float>(12, 1.0f), std::vector<float>(1, 0.1f));
 }
 

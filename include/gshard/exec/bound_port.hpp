@@ -58,7 +58,7 @@ inline std::byte* writable(const std::byte* p) { return const_cast<std::byte*>(p
 
 GSHARD_INLINE bound_port bind_tensor(const any_cluster& on, const bound_value& value, const std::string& name,
                                      const untyped_tensor& memory) {
-  if (!memory.on().same_as(on)) throw error("program: the memory of " + name + " belongs to another cluster");
+  if (!memory.cluster().same_as(on)) throw error("program: the memory of " + name + " belongs to another cluster");
   if (!std::equal(memory.extents().begin(), memory.extents().end(), value.extents.begin(), value.extents.end()))
     throw error("program: the memory of " + name + " has extents " + extents_text(memory.extents()) + ", its dims make " +
                 extents_text(value.extents));

@@ -83,7 +83,7 @@ GSHARD_INLINE bool has_copies(const bound_value& v, std::span<const int> mesh) {
 inline std::vector<named_value> inputs_with_copies(const bound_plan& bound, std::uint64_t which) {
   std::vector<named_value> all;
   for (std::size_t i = 0; i < bound.plan.inputs.size(); ++i)
-    if (const bound_value& v = bound.value(bound.plan.inputs[i].value); ((which >> i) & 1u) && has_copies(v, bound.on.on().extents()))
+    if (const bound_value& v = bound.value(bound.plan.inputs[i].value); ((which >> i) & 1u) && has_copies(v, bound.on.backend().extents()))
       all.push_back({"input " + std::to_string(i), &v});
   return all;
 }
@@ -92,7 +92,7 @@ inline std::vector<named_value> inputs_with_copies(const bound_plan& bound, std:
 class copy_comparison {
  public:
   copy_comparison(const any_cluster& cluster, std::span<const named_value> tensors)
-      : on_(cluster.on()), mesh_(cluster.mesh()), tensors_(tensors) {}
+      : on_(cluster.backend()), mesh_(cluster.mesh()), tensors_(tensors) {}
 
   void run() {
     const answer found = decide([&](std::size_t d, numbers& all) {
@@ -237,22 +237,22 @@ class copy_comparison {
 GSHARD_INLINE void compare_copies(const any_cluster& cluster, std::span<const named_value> tensors) {
   std::vector<named_value> some;
   for (const named_value& t : tensors)
-    if (has_copies(*t.value, cluster.on().extents())) some.push_back(t);
+    if (has_copies(*t.value, cluster.backend().extents())) some.push_back(t);
   if (!some.empty()) copy_comparison(cluster, some).run();
 }
 
 }  // namespace detail
 
 GSHARD_INLINE void check_replicas(const parameter_store& store) {
-  const detail::thread_rule::use in_use = store.on().on().enter();
+  const detail::thread_rule::use in_use = store.cluster().backend().enter();
   std::vector<fact> facts{{"the call", "check_replicas of a store"}, {"the store", detail::store_text(store.number())}};
   std::vector<detail::named_value> tensors;
   for (const auto& [name, entry] : store.entries()) {
     tensors.push_back({"\"" + name + "\"", &entry.value});
-    facts.push_back({"tensor \"" + name + "\"", detail::layout_text(entry.value, store.on().mesh())});
+    facts.push_back({"tensor \"" + name + "\"", detail::layout_text(entry.value, store.cluster().mesh())});
   }
-  store.on().on().begin(facts);
-  detail::compare_copies(store.on(), tensors);
+  store.cluster().backend().begin(facts);
+  detail::compare_copies(store.cluster(), tensors);
 }
 
 #endif

@@ -62,21 +62,21 @@ class engine {
       : owner_(owner),
         plan_(plan),
         on_(on),
-        kernels_(kernels.at(on.on().level())),
+        kernels_(kernels.at(on.backend().level())),
         store_(std::move(store)),
         bound_(plan_, on_),
         lent_(std::move(lent)),
         problem_(std::move(problem)),
         operation_(operation),
         store_number_(store_.number()) {
-    const thread_rule::use in_use = on_.on().enter();
+    const thread_rule::use in_use = on_.backend().enter();
     std::vector<std::string> made;
     if (problem_.empty()) note([&] { bind(given); });
-    if (problem_.empty() && on_.on().processes() > 1) note([&] { hash_ = hash_of(facts()); });
-    const bool shares = on_.on().shares_memory();
+    if (problem_.empty() && on_.backend().processes() > 1) note([&] { hash_ = hash_of(facts()); });
+    const bool shares = on_.backend().shares_memory();
     if (shares) {  // share() is collective: the processes must agree on the plan first
       begin_making(operands);
-      note([&] { arena_.emplace_back(on_.on().share(memory_.size), memory_.size); });
+      note([&] { arena_.emplace_back(on_.backend().share(memory_.size), memory_.size); });
     } else {
       for (std::size_t i = 0; i < on_.devices().size() && problem_.empty(); ++i) note([&] { arena_.emplace_back(memory_.size); });
     }
@@ -96,7 +96,7 @@ class engine {
   engine& operator=(const engine&) = delete;
 
   const plan_view& plan() const { return plan_; }
-  const any_cluster& on() const { return on_; }
+  const any_cluster& cluster() const { return on_; }
   const parameter_store& store() const { return store_; }
   const extents& sizes() const { return bound_.sizes; }
   std::int64_t arena_bytes() const { return arena_.empty() ? 0 : arena_.front().size(); }
@@ -107,7 +107,7 @@ class engine {
     const kernel::use_threads sharing(owner_.threads);
     problem_ = std::move(problem);
     ++runs_;
-    traffic_.begin(on_.on());
+    traffic_.begin(on_.backend());
     loops_.begin_run();
     run_context here = context;
     here.checks = &finite_;
@@ -124,7 +124,7 @@ class engine {
     }
     const auto again = [&](const node& test) { return continues(test); };
     for (std::size_t i = 0; i < actions_.size(); i = loops_.after(i, plan_.steps[i], here.seed, again)) {
-      if (wait_watch* const waits = on_.on().waits()) {
+      if (wait_watch* const waits = on_.backend().waits()) {
         const node& step = plan_.steps[i];
         waits->at_step(std::int64_t(i), name(step.kind).data(), step.place.file, step.place.line);
       }
@@ -154,8 +154,8 @@ class engine {
       });
     }
     if (moves) move_on(actions_.size());
-    traffic_.end(on_.on());
-    if (wait_watch* const waits = on_.on().waits()) waits->at_step(-1, nullptr, nullptr, 0);
+    traffic_.end(on_.backend());
+    if (wait_watch* const waits = on_.backend().waits()) waits->at_step(-1, nullptr, nullptr, 0);
     if (problem_.empty()) check_losses(bound_, finite_);
     if (agreements_.begin == actions_.size() && compares) agree();
     else if (agreements_.begin == actions_.size()) begin_run(context, inputs);
@@ -222,7 +222,7 @@ class engine {
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
   /// Throws if any process has a problem.
-  void agree() { on_.on().agree({}, problem()); }
+  void agree() { on_.backend().agree({}, problem()); }
   /// The first error on this process, or the findings of its checks.
   std::string problem() const { return problem_.empty() ? finite_.problem() : problem_; }
 
@@ -230,20 +230,20 @@ class engine {
   void choose_overlap() {
     agree();
     overlap_.end();
-    if (overlap_.is_ready()) overlap_.choose(!on_.on().agree({}, {}, on_.on().leader() && !overlap_.pays()));
+    if (overlap_.is_ready()) overlap_.choose(!on_.backend().agree({}, {}, on_.backend().leader() && !overlap_.pays()));
   }
 
   /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
   void fail_alone() {
-    on_.on().tell_next("the run before this call failed after its last agreement: " + problem_);
+    on_.backend().tell_next("the run before this call failed after its last agreement: " + problem_);
     throw error(problem_);
   }
 
   /// Throws unless all processes bind the same plan.
   void begin_making(const collective_call& operands) {
     const auto these = [&] { return joined(facts(), operands.facts()); };
-    on_.on().begin({hash_ ^ operands.hash(), these}, problem_);
-    number_ = on_.on().calls();
+    on_.backend().begin({hash_ ^ operands.hash(), these}, problem_);
+    number_ = on_.backend().calls();
   }
   std::vector<fact> facts() const {
     const plan_facts of_plan(bound_);
@@ -263,14 +263,14 @@ class engine {
   }
   /// Throws unless all processes run the same program, step and inputs. Returns true if any process has a hook.
   bool begin_run(const run_context& context, const collective_call& inputs) {
-    if (on_.on().processes() == 1) return on_.on().begin({}, problem(), bool(owner_.hook));
+    if (on_.backend().processes() == 1) return on_.backend().begin({}, problem(), bool(owner_.hook));
     const auto these = [&] {
       const fact seed{"the seed of a run", std::to_string(context.seed)}, step{"the step of a run", std::to_string(context.step)};
       return joined({name_of_run(), seed, step}, inputs.facts());
     };
     fnv1a<std::uint64_t> h;
     h.add("run").add(number_).add(context.seed).add(std::uint64_t(context.step)).add(inputs.hash());
-    return on_.on().begin({h.value(), these}, problem(), bool(owner_.hook));
+    return on_.backend().begin({h.value(), these}, problem(), bool(owner_.hook));
   }
 
   /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by
@@ -290,14 +290,14 @@ class engine {
       const std::string what = "whether a loop continues after " + std::to_string(loops_.iterations()) + " iterations";
       return std::vector<fact>{name_of_run(), {what, answer ? "yes" : "no", line_text(test.place)}};
     };
-    on_.on().agree({std::uint64_t(answer ? 1 : 2), these}, problem());
+    on_.backend().agree({std::uint64_t(answer ? 1 : 2), these}, problem());
     return answer;
   }
 
   void bind(const dims& given) {
-    if (!store_.on().same_as(on_)) throw error("program: its parameter store belongs to another cluster");
+    if (!store_.cluster().same_as(on_)) throw error("program: its parameter store belongs to another cluster");
     bound_.bind(given);
-    schedule_ = on_.on().overlaps() ? async_schedule(plan_, sizes()) : in_turn(plan_);
+    schedule_ = on_.backend().overlaps() ? async_schedule(plan_, sizes()) : in_turn(plan_);
     lend();
     sharing_.emplace(bound_, schedule_, lent_roots_);
     memory_ = map_memory();
@@ -308,7 +308,7 @@ class engine {
     bind_steps(*sharing_);
     sharing_.reset();
     schedule_ = {};
-    if (on_.on().measures_overlap() && !early_.empty()) overlap_.measure();
+    if (on_.backend().measures_overlap() && !early_.empty()) overlap_.measure();
     agreements_ = agreement_points(plan_, [&](std::size_t i) { return !early_.starting(i).empty(); });
   }
   memory_map map_memory() const {
@@ -341,7 +341,7 @@ class engine {
   void find_everywhere() {
     std::vector<const std::byte*> mine;
     for (const bound_value& v : bound_.values) mine.push_back(v.data[0]);
-    const std::vector<const std::byte*> all = on_.on().find_shared(mine);
+    const std::vector<const std::byte*> all = on_.backend().find_shared(mine);
     for (std::size_t v = 0; v < bound_.values.size(); ++v) {
       std::vector<const std::byte*>& everywhere = bound_.values[v].everywhere;
       for (std::size_t k = v; k < all.size(); k += bound_.values.size()) everywhere.push_back(all[k]);
@@ -363,8 +363,8 @@ class engine {
   void bind_steps(const buffer_reuse& sharing) {
     using shared = shared_memory_collective;
     const auto room = std::make_shared<collective_room>();
-    std::function<bool()> advance_early = [this] { return early_.advance(on_.on()); };
-    if (!on_.on().advances_in_calls()) advance_early = nullptr;
+    std::function<bool()> advance_early = [this] { return early_.advance(on_.backend()); };
+    if (!on_.backend().advances_in_calls()) advance_early = nullptr;
     room->advance_others = advance_early;
     early_.resize(plan_.steps.size());
     received_.resize(plan_.steps.size());
@@ -441,8 +441,8 @@ class engine {
   void advancing(std::size_t i, const F& f) {
     const op_ref kind = plan_.steps[i].kind;
     const bool loops = is_looped_product(kind);
-    if (!on_.on().advances_in_calls() || (!loops && (traits(kind).collective || !early_.in_flight()))) return f();
-    auto advance = [this] { early_.advance(on_.on()); };
+    if (!on_.backend().advances_in_calls() || (!loops && (traits(kind).collective || !early_.in_flight()))) return f();
+    auto advance = [this] { early_.advance(on_.backend()); };
     if (!loops) advance();
     const kernel::use_interludes here(advance);
     f();
@@ -456,7 +456,7 @@ class engine {
   /// Adds the bytes that devices receive during f() to the counts of step i and of the run.
   template <class F>
   void counted(std::size_t i, std::vector<std::int64_t>& in_step, const F& f) {
-    const auto [busiest, bytes] = traffic_.count(on_.on(), in_step, f);
+    const auto [busiest, bytes] = traffic_.count(on_.backend(), in_step, f);
     received_.add(i, plan_.steps[i], busiest, bytes);
   }
 };
@@ -466,13 +466,13 @@ class engine {
 GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
                                  parameter_store store, std::string problem, std::string_view operation,
                                  std::vector<detail::lent_value> lent, const collective_call& operands)
-    : threads(kernel::default_threads(on.on().processes_here())),
+    : threads(kernel::default_threads(on.backend().processes_here())),
       engine_(std::make_unique<detail::engine>(*this, plan, kernels, on, given, std::move(store), std::move(problem), operation,
                                                std::move(lent), operands)) {}
 GSHARD_INLINE executor::~executor() = default;
 
 GSHARD_INLINE const plan_view& executor::plan() const { return engine_->plan(); }
-GSHARD_INLINE const any_cluster& executor::on() const { return engine_->on(); }
+GSHARD_INLINE const any_cluster& executor::cluster() const { return engine_->cluster(); }
 GSHARD_INLINE const parameter_store& executor::store() const { return engine_->store(); }
 GSHARD_INLINE const extents& executor::sizes() const { return engine_->sizes(); }
 GSHARD_INLINE std::int64_t executor::arena_bytes() const { return engine_->arena_bytes(); }
@@ -483,7 +483,7 @@ GSHARD_INLINE void executor::run(const run_context& context, std::string problem
 }
 GSHARD_INLINE void executor::use_again(const collective_call& operands) {
   const detail::thread_rule::use in_use = enter();
-  threads = kernel::default_threads(on().on().processes_here());
+  threads = kernel::default_threads(cluster().backend().processes_here());
   engine_->use_again(operands);
 }
 GSHARD_INLINE void executor::agreed_by_caller() { engine_->agreed_by_caller(); }

@@ -63,7 +63,7 @@ class executor {
   executor& operator=(const executor&) = delete;
 
   const plan_view& plan() const;
-  const any_cluster& on() const;
+  const any_cluster& cluster() const;
   const parameter_store& store() const;
   /// Extents of the plan's dims and mesh axes.
   const extents& sizes() const;
@@ -77,7 +77,7 @@ class executor {
   /// A guard for the use of the cluster by the calling thread, as `backend::enter`. On one device without MPI, where several threads may
   /// run programs, it guards this executor.
   detail::thread_rule::use enter() {
-    if (backend& b = on().on(); b.threads().is_checked()) return b.enter();
+    if (backend& b = cluster().backend(); b.threads().is_checked()) return b.enter();
     return detail::thread_rule::use(*rule_);
   }
 

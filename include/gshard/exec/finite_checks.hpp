@@ -102,7 +102,7 @@ GSHARD_INLINE std::string global_index_text(const kernel::placement& at, std::in
 }
 
 GSHARD_INLINE void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step) {
-  const thread_rule::use in_use = cluster.on().enter();
+  const thread_rule::use in_use = cluster.backend().enter();
   finite_checks checks;
   checks.begin(step);
   for (const named_value& t : tensors) {
@@ -114,7 +114,7 @@ GSHARD_INLINE void check_finite_values(const any_cluster& cluster, std::span<con
       });
     ++checks.place;
   }
-  cluster.on().agree({}, checks.problem());
+  cluster.backend().agree({}, checks.problem());
 }
 
 GSHARD_INLINE bool skips_updates(const node& step, const bound_plan& bound) {

@@ -40,10 +40,10 @@ void set_parameter(const parameter_store& store, std::string_view name, const un
 /// Throws `gshard::error`, on every process, if the store has no parameter of this name and element type, or the processes' calls differ.
 template <class T>
 std::vector<T> to_global(const parameter_store& store, std::string_view name) {
-  const detail::thread_rule::use in_use = store.on().on().enter();
+  const detail::thread_rule::use in_use = store.cluster().backend().enter();
   const detail::bound_value& from = detail::parameter_for_all(store, name, dtype_of<T>);
   std::vector<buffer> room;
-  const detail::bound_value to = detail::replicate(store.on(), from, room);
+  const detail::bound_value to = detail::replicate(store.cluster(), from, room);
   return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
 }
 
@@ -68,7 +68,7 @@ inline std::vector<fact> facts_of(const char* verb, const parameter_store& store
   std::vector<fact> facts{{"the call", verb + (" of parameter \"" + std::string(name) + "\"")},
                           {"the store", store_text(store.number())},
                           {"the element type", std::string(cpp_name(type))}};
-  if (const parameter_store::entry* const e = store.find(name)) facts.push_back({"its layout", layout_text(e->value, store.on().mesh())});
+  if (const parameter_store::entry* const e = store.find(name)) facts.push_back({"its layout", layout_text(e->value, store.cluster().mesh())});
   return facts;
 }
 
@@ -82,12 +82,12 @@ inline bound_value& parameter_of(const parameter_store& store, std::string_view 
 }
 
 GSHARD_INLINE const bound_value& parameter_for_all(const parameter_store& store, std::string_view name, dtype type) {
-  store.on().on().begin(facts_of("to_global", store, name, type), problem_of([&] { parameter_of(store, name, type); }));
+  store.cluster().backend().begin(facts_of("to_global", store, name, type), problem_of([&] { parameter_of(store, name, type); }));
   return parameter_of(store, name, type);
 }
 
 GSHARD_INLINE void set_parameter(const parameter_store& store, std::string_view name, const untyped_array& given) {
-  const thread_rule::use in_use = store.on().on().enter();
+  const thread_rule::use in_use = store.cluster().backend().enter();
   buffer room;
   std::span<const std::byte> elements;  // in row-major order
   const std::string problem = problem_of([&] {
@@ -103,7 +103,7 @@ GSHARD_INLINE void set_parameter(const parameter_store& store, std::string_view 
   };
   fnv1a<std::uint64_t> h;
   h.add(hash_of(facts_of("set_global", store, name, given.type))).add(hash_of_bytes(elements));
-  store.on().on().begin({h.value(), facts}, problem);
+  store.cluster().backend().begin({h.value(), facts}, problem);
   bound_value& to = parameter_of(store, name, given.type);
   kernel::index_array extent{};
   std::copy(to.extents.begin(), to.extents.end(), extent.begin());

@@ -55,7 +55,7 @@ class parameter_store {
   /// `seed` determines the initial values. They are the same on every mesh.
   explicit parameter_store(any_cluster on, std::uint64_t seed = 0);
 
-  const any_cluster& on() const { return state_->on; }
+  const any_cluster& cluster() const { return state_->on; }
   std::uint64_t seed() const { return state_->seed; }
 
   /// The number of finished steps: runs of programs that update parameters. Random operations of all programs on the store depend on it.
@@ -142,7 +142,7 @@ GSHARD_INLINE parameter_store::entry& parameter_store::demand(const parameter& p
   if (entry* known = find(name)) {
     if (known->value.extents != wanted.extents || known->value.type != wanted.type)
       throw error("parameter \"" + name + "\": another program on this store has it as " +
-                  detail::layout_text(known->value, on().mesh()) + ", this one as " + detail::layout_text(wanted, on().mesh()));
+                  detail::layout_text(known->value, cluster().mesh()) + ", this one as " + detail::layout_text(wanted, cluster().mesh()));
     if (!known->value.layout.same_layout(wanted.layout) || known->value.positions != wanted.positions)
       throw error("parameter \"" + name + "\": another program on this store has it in another layout; annotate it in both alike");
     if (known->is_cache != p.is_cache)

@@ -89,11 +89,11 @@ namespace detail {
 /// The number of nodes of the devices that hold a tensor's rows, `slots` rows each. 1 if the devices of a node are not successive, or if
 /// nodes have different numbers of devices.
 inline int nodes_of_rows(const any_cluster& on, const bound_value& tensor, std::int64_t slots) {
-  const std::vector<int>& node = on.on().nodes().node;
+  const std::vector<int>& node = on.backend().nodes().node;
   if (node.empty()) return 1;
   std::vector<std::vector<int>> nodes(std::size_t(tensor.extents[0] / slots));  // by block of rows: the node of each device that holds it
   for (int device = 0; device < on.size(); ++device)
-    nodes[std::size_t(place(tensor, on.on().extents(), device).offset[0] / slots)].push_back(node[std::size_t(device)]);
+    nodes[std::size_t(place(tensor, on.backend().extents(), device).offset[0] / slots)].push_back(node[std::size_t(device)]);
   std::size_t count = 1;
   for (std::size_t d = 1; d < nodes.size(); ++d) count += nodes[d] != nodes[d - 1];
   if (nodes.size() % count != 0) return 1;
@@ -121,11 +121,11 @@ GSHARD_INLINE placed_experts::placed_experts(const executor& run, std::string_vi
   for (const parameter& p : plan.parameters)
     if (p.placed_by == row) tensors_.emplace_back(p.name.view());
   if (tensors_.empty()) throw error("placed_experts: \"" + variable_ + "\" places no tensor");
-  const any_cluster& on = store_.on();
+  const any_cluster& on = store_.cluster();
   const detail::bound_value& first = entry(tensors_[0]).value;
   std::int64_t slots = 0;
   for (int device = 0; device < on.size(); ++device) {
-    const std::int64_t here = detail::place(first, on.on().extents(), device).extent[0];
+    const std::int64_t here = detail::place(first, on.backend().extents(), device).extent[0];
     if (device > 0 && here != slots)
       throw error("placed_experts: the devices have different numbers of replicas of \"" + variable_ + "\"");
     slots = here;
@@ -142,9 +142,9 @@ GSHARD_INLINE expert_placement placed_experts::placement() const {
 GSHARD_INLINE std::vector<traffic> placed_experts::planned_traffic(const expert_placement& to) const {
   if (const std::string problem = unlike(to); !problem.empty()) throw error(problem);
   const std::vector<int> before = placement().expert();
-  std::vector<traffic> all(std::size_t(store_.on().size()));
+  std::vector<traffic> all(std::size_t(store_.cluster().size()));
   for (const std::string& name : tensors_) {
-    const std::vector<traffic> of_tensor = detail::row_moves(store_.on(), entry(name).value, before, to.expert()).planned_traffic();
+    const std::vector<traffic> of_tensor = detail::row_moves(store_.cluster(), entry(name).value, before, to.expert()).planned_traffic();
     for (std::size_t d = 0; d < all.size(); ++d) {
       all[d].exchanges += of_tensor[d].exchanges;
       all[d].exchange_bytes += of_tensor[d].exchange_bytes;
@@ -155,11 +155,11 @@ GSHARD_INLINE std::vector<traffic> placed_experts::planned_traffic(const expert_
 }
 
 GSHARD_INLINE std::int64_t placed_experts::move(const expert_placement& to) const {
-  const any_cluster& on = store_.on();
-  const detail::thread_rule::use in_use = on.on().enter();
+  const any_cluster& on = store_.cluster();
+  const detail::thread_rule::use in_use = on.backend().enter();
   std::string text;
   for (const int e : to.expert()) text += std::to_string(e) + " ";
-  on.on().begin(std::vector<fact>{{"the call", "a move of the experts of \"" + variable_ + "\""},
+  on.backend().begin(std::vector<fact>{{"the call", "a move of the experts of \"" + variable_ + "\""},
                                   {"the store", detail::store_text(store_.number())},
                                   {"the placement of \"" + variable_ + "\"", text}},
                 unlike(to));

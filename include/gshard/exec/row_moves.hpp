@@ -25,7 +25,7 @@ class row_moves {
  public:
   row_moves(const any_cluster& on, const bound_value& tensor, const std::vector<int>& before, const std::vector<int>& after)
       : on_(on), tensor_(tensor), before_(before), after_(after), rows_(std::size_t(on.size())), arrived_(on.devices().size()) {
-    for (int device = 0; device < on.size(); ++device) shard_of_device_.push_back(place(tensor, on.on().extents(), device));
+    for (int device = 0; device < on.size(); ++device) shard_of_device_.push_back(place(tensor, on.backend().extents(), device));
     for (int device = 0; device < on.size(); ++device)
       for (const int e : missing(device)) rows_[std::size_t(device)].push_back(source(e, device));
   }
@@ -83,7 +83,7 @@ class row_moves {
     return true;
   }
   bool same_node(int a, int b) const {
-    const std::vector<int>& node = on_.on().nodes().node;
+    const std::vector<int>& node = on_.backend().nodes().node;
     return node.empty() || node[std::size_t(a)] == node[std::size_t(b)];
   }
   /// The experts of the new placement that a device lacks in the old one, each once.
@@ -133,11 +133,11 @@ class row_moves {
         recv[i].emplace_back(room.data(), in.size() * width);
         of_device += std::int64_t(recv[i].back().size());
       }
-      if (devices > 1) on_.on().count(i, {1, of_device, 0, 0});
+      if (devices > 1) on_.backend().count(i, {1, of_device, 0, 0});
       bytes += of_device;
     }
     for (std::size_t i = 0; i < held; ++i) parts.push_back({send[i], recv[i]});
-    if (devices > 1) on_.on().start((1u << on_.mesh().rank()) - 1, parts).finish();
+    if (devices > 1) on_.backend().start((1u << on_.mesh().rank()) - 1, parts).finish();
     for (std::size_t i = 0; i < held; ++i)
       for (std::size_t other = 0; other < devices; ++other) {
         const std::vector<int> in = rows_from(int(other), on_.devices()[i], passed_on);

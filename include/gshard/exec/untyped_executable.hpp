@@ -87,7 +87,7 @@ class untyped_executable {
   };
   const detail::bound_value& input(std::size_t i) const { return run_->input(i); }
   const detail::bound_value& output(std::size_t i) const { return run_->output(i); }
-  const any_cluster& on() const { return run_->on(); }
+  const any_cluster& cluster() const { return run_->cluster(); }
   /// The result of the last run, with this sharding: a copy, or the memory to which the output is bound if no copy is needed.
   detail::untyped_result read_output(std::size_t i, const named_sharding& spec, const any_cluster& on) const;
 
@@ -146,9 +146,9 @@ class untyped_executable {
   static std::string name_of_port(bool is_input, std::size_t i);  // "input 0"
   void set_port(bool is_input, std::size_t i, detail::bound_port port);
   /// True if an input must be the same on all processes: a complete array for a replicated input.
-  bool is_compared(const detail::bound_value& v) const { return on().on().processes() > 1 && v.layout.used() == 0; }
+  bool is_compared(const detail::bound_value& v) const { return cluster().backend().processes() > 1 && v.layout.used() == 0; }
   /// True if samples of an input must be the same on all processes: a complete array for a sharded input.
-  bool is_sampled(const detail::bound_value& v) const { return on().on().processes() > 1 && v.layout.used() != 0; }
+  bool is_sampled(const detail::bound_value& v) const { return cluster().backend().processes() > 1 && v.layout.used() != 0; }
 };
 
 #if GSHARD_HAS_BODIES
@@ -196,7 +196,7 @@ GSHARD_INLINE void untyped_executable::execute() {
 GSHARD_INLINE void untyped_executable::start() {
   std::string problem = prepare();
   if (started_) return execute_here(std::move(problem));  // throws on all processes
-  backend& b = on().on();
+  backend& b = cluster().backend();
   started_.start(b.started(), [this, problem = std::move(problem)] { execute_here(problem); }, b.any_thread());
 }
 
@@ -216,7 +216,7 @@ GSHARD_INLINE std::string untyped_executable::prepare() {
     if (rebinds_) lent = detail::lent_values(*run_, bound_inputs_, bound_outputs_);
   });
   if (!rebinds_) return problem;
-  auto made = std::make_unique<executor>(run_->plan(), *kernels_, on(), extents_, run_->store(), std::move(problem), std::string_view(),
+  auto made = std::make_unique<executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(), std::move(problem), std::string_view(),
                                          std::move(lent));
   made->replace(*run_);
   run_ = std::move(made);
@@ -275,7 +275,7 @@ GSHARD_INLINE void untyped_executable::write_bound(std::size_t i) {
 GSHARD_INLINE void untyped_executable::write_tensor(input_name at, const untyped_tensor& given) {
   const detail::bound_value& to = input(at.number);
   check_not_bound(at.number);
-  if (!given.on().same_as(on())) throw error("program: input " + std::to_string(at.number) + " belongs to another cluster");
+  if (!given.cluster().same_as(cluster())) throw error("program: input " + std::to_string(at.number) + " belongs to another cluster");
   if (!std::ranges::equal(given.extents(), to.extents))
     throw error("program: input " + std::to_string(at.number) + " has extents " + detail::extents_text(given.extents()) +
                 ", its dims make " + detail::extents_text(to.extents));
@@ -307,7 +307,7 @@ GSHARD_INLINE void untyped_executable::add_facts_of_tensor(std::vector<fact>& fa
 GSHARD_INLINE void untyped_executable::add_facts_of_array(std::vector<fact>& facts, input_name at, const detail::untyped_array& given,
                                                           bool column_major) const {
   const detail::bound_value& to = input(at.number);
-  if (on().on().processes() == 1) return;
+  if (cluster().backend().processes() == 1) return;
   const auto stride = given.layout.strides_in(to.extents, column_major);
   if (!stride) return;
   buffer room;
@@ -327,7 +327,7 @@ GSHARD_INLINE detail::untyped_result untyped_executable::read_output(std::size_t
 
 GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const untyped_tensor& memory) {
   check_not_started();
-  set_port(is_input, i, detail::bind_tensor(on(), is_input ? input(i) : output(i), name_of_port(is_input, i), memory));
+  set_port(is_input, i, detail::bind_tensor(cluster(), is_input ? input(i) : output(i), name_of_port(is_input, i), memory));
 }
 
 GSHARD_INLINE void untyped_executable::bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major,

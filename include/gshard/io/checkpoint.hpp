@@ -89,10 +89,10 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
                           {"checkpoint_options::other_seed", options.other_seed ? "true" : "false"},
                           {"checkpoint_options::allow_not_finite", options.allow_not_finite ? "true" : "false"},
                           {"the seed of the store", std::to_string(store.seed())}};
-  for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.on().mesh())});
+  for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.cluster().mesh())});
   if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
-  const std::string changed = saves ? store.on().on().changed_environment() : "";
-  store.on().on().begin(facts, changed.empty() ? changed : "checkpoint: " + changed);
+  const std::string changed = saves ? store.cluster().backend().changed_environment() : "";
+  store.cluster().backend().begin(facts, changed.empty() ? changed : "checkpoint: " + changed);
   for (const stored_tensor& t : tensors) {
     const std::string& name = t.info.name;
     if (!t.of_optimizer && (name.starts_with(state_prefix) || name.starts_with(blob_prefix)))
@@ -163,14 +163,14 @@ inline std::string misfit(const safetensors_reader& file, const std::vector<stor
 /// @see safetensors_writer for names and texts
 inline void save(const parameter_store& store, const std::string& path, const checkpoint_notes& notes,
                  const checkpoint_options& options = {}) {
-  backend& on = store.on().on();
+  backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(true, store, tensors, options);
   std::vector<detail::named_value> values;
   for (const detail::stored_tensor& t : tensors) values.push_back({"tensor " + detail::in_quotes(t.info.name), t.value});
-  if (!options.allow_not_finite) detail::check_finite_values(store.on(), values, store.steps());
-  if (options.scope == checkpoint_scope::everything) detail::compare_copies(store.on(), values);
+  if (!options.allow_not_finite) detail::check_finite_values(store.cluster(), values, store.steps());
+  if (options.scope == checkpoint_scope::everything) detail::compare_copies(store.cluster(), values);
   std::optional<safetensors_writer> file;
   detail::on_leader(on, [&] {
     std::map<std::string, std::string> metadata = notes.metadata;
@@ -222,7 +222,7 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// after the file was checked leaves the store half loaded.
 inline checkpoint_notes load(const parameter_store& store, const std::string& path,
                              const checkpoint_options& options = {}) {
-  backend& on = store.on().on();
+  backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
   const std::vector<detail::stored_tensor> tensors = detail::tensors_of(store, options.scope);
   detail::agree_on(false, store, tensors, options);
@@ -258,11 +258,11 @@ inline checkpoint_notes load(const parameter_store& store, const std::string& pa
 inline checkpoint_notes load_notes(const any_cluster& cluster, const std::string& path,
                                    const safetensors_options& options = {}) {
   checkpoint_notes notes;
-  const detail::thread_rule::use in_use = cluster.on().enter();
-  cluster.on().begin(std::vector<fact>{{"the call", "load_notes of a checkpoint"}});
-  detail::on_leader(cluster.on(), [&] { notes = detail::notes_of(safetensors_reader(path, options)); });
-  detail::share(cluster.on(), notes.metadata);
-  detail::share(cluster.on(), notes.blobs);
+  const detail::thread_rule::use in_use = cluster.backend().enter();
+  cluster.backend().begin(std::vector<fact>{{"the call", "load_notes of a checkpoint"}});
+  detail::on_leader(cluster.backend(), [&] { notes = detail::notes_of(safetensors_reader(path, options)); });
+  detail::share(cluster.backend(), notes.metadata);
+  detail::share(cluster.backend(), notes.blobs);
   return notes;
 }
 

@@ -70,11 +70,11 @@ auto on_leader(const any_cluster& cluster, F f) {
   static_assert(std::is_void_v<result> || std::is_same_v<result, std::string>,
                 "gshard: the function of on_leader returns nothing or a std::string");
   if constexpr (std::is_void_v<result>) {
-    detail::on_leader(cluster.on(), f);
+    detail::on_leader(cluster.backend(), f);
   } else {
     std::string text;
-    detail::on_leader(cluster.on(), [&] { text = f(); });
-    detail::share(cluster.on(), text);
+    detail::on_leader(cluster.backend(), [&] { text = f(); });
+    detail::share(cluster.backend(), text);
     return text;
   }
 }

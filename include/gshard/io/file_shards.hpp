@@ -57,11 +57,11 @@ struct file_shards {
 
 template <class T, class Spec>
 file_shards file_shards_of(const tensor<T, Spec>& t) {
-  const shard_table table(t.on(), t.extents(), Spec::named, sizeof(T));
+  const shard_table table(t.cluster(), t.extents(), Spec::named, sizeof(T));
   file_shards all{dtype_of<T>, {t.extents().begin(), t.extents().end()}, table.places(), {}};
   for (std::size_t i = 0; i < t.local_shards(); ++i) {
     const auto shard = t.local_shard(i);
-    all.mine.push_back({reinterpret_cast<std::byte*>(const_cast<T*>(shard.data)), shard.at, table.is_first(t.on().devices()[i])});
+    all.mine.push_back({reinterpret_cast<std::byte*>(const_cast<T*>(shard.data)), shard.at, table.is_first(t.cluster().devices()[i])});
   }
   return all;
 }
@@ -76,8 +76,8 @@ tensor<T, Spec> tensor_of_file(const any_cluster& on, const std::string& call, c
     t.emplace(on, extents);
     shards = file_shards_of(*t);
   });
-  on.on().agree(shards.facts(call), problem);
-  on.on().agree({}, problem_of([&] { read(shards); }));
+  on.backend().agree(shards.facts(call), problem);
+  on.backend().agree({}, problem_of([&] { read(shards); }));
   return std::move(*t);
 }
 

@@ -85,7 +85,7 @@ inline void save_hdf5(backend& on, const std::string& path, const std::string& d
 template <class T, class Spec>
 void save_hdf5(const std::string& path, const std::string& dataset, const tensor<T, Spec>& t) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: save_hdf5 of a partial sum; reshard it first");
-  detail::save_hdf5(t.on().on(), path, dataset, detail::file_shards_of(t));
+  detail::save_hdf5(t.cluster().backend(), path, dataset, detail::file_shards_of(t));
 }
 
 /// load_hdf5<float, P<"x", none>>(cluster, path, "u"): the tensor of a dataset, on any mesh. The dataset may be chunked, compressed or
@@ -101,17 +101,17 @@ void save_hdf5(const std::string& path, const std::string& dataset, const tensor
 template <class T, class Spec>
 tensor<T, Spec> load_hdf5(const any_cluster& on, const std::string& path, const std::string& dataset) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: load_hdf5 of a partial sum; a file has complete tensors");
-  const detail::thread_rule::use in_use = on.on().enter();
+  const detail::thread_rule::use in_use = on.backend().enter();
   const detail::hdf5_quiet quiet;
   const std::string call = "load_hdf5 of dataset " + dataset + " in " + path;
   detail::hdf5_id access;
   const std::string problem = detail::problem_of([&] {
     detail::check_dataset_name(dataset);
-    access = detail::hdf5_access(on.on());
+    access = detail::hdf5_access(on.backend());
   });
-  on.on().begin(std::vector<fact>{{"the call", call}}, problem);
-  detail::open_for_all(on.on(), call, path, [](const input_file&) {});
-  detail::hdf5_file file(on.on(), path, path, detail::hdf5_file::mode::read, access);
+  on.backend().begin(std::vector<fact>{{"the call", call}}, problem);
+  detail::open_for_all(on.backend(), call, path, [](const input_file&) {});
+  detail::hdf5_file file(on.backend(), path, path, detail::hdf5_file::mode::read, access);
   const std::vector<std::int64_t> extents = file.find(dataset, dtype_of<T>, Spec::rank);
   return detail::tensor_of_file<T, Spec>(on, call, extents, [&](const detail::file_shards& shards) { file.read(shards); });
 }

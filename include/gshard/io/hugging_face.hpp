@@ -103,7 +103,7 @@ inline std::vector<hugging_face_parameter> hugging_face_parameters(const paramet
 inline std::vector<fact> hugging_face_facts(const std::string& call, const parameter_store& store) {
   std::vector<fact> facts{{"the call", call}, {"the store", store_text(store.number())}};
   for (const auto& [name, entry] : store.saved())
-    facts.push_back({"tensor " + in_quotes(name), layout_text(entry.value, store.on().mesh())});
+    facts.push_back({"tensor " + in_quotes(name), layout_text(entry.value, store.cluster().mesh())});
   return facts;
 }
 
@@ -212,7 +212,7 @@ inline void write_rows(hugging_face_writer& file, const hugging_face_parameter& 
 /// fails, or a number out of the range of the parameter's elements, leaves it half loaded.
 /// @see hugging_face_place_of, save_hugging_face, load
 inline void load_hugging_face(const parameter_store& store, const std::string& path) {
-  backend& on = store.on().on();
+  backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
   const std::string call = "load_hugging_face of " + path;
   std::vector<detail::hugging_face_parameter> parameters;
@@ -245,7 +245,7 @@ inline void load_hugging_face(const parameter_store& store, const std::string& p
 /// has NaN or an infinity, unless `allow_not_finite` is set.
 /// @see hugging_face_place_of, load_hugging_face, save
 inline void save_hugging_face(const parameter_store& store, const std::string& directory, const hugging_face_options& options = {}) {
-  backend& on = store.on().on();
+  backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
   std::vector<detail::hugging_face_parameter> parameters;
   const std::string unplaced = detail::problem_of([&] {
@@ -262,7 +262,7 @@ inline void save_hugging_face(const parameter_store& store, const std::string& d
   if (!options.allow_not_finite) {
     std::vector<detail::named_value> values;
     for (const detail::hugging_face_parameter& p : parameters) values.push_back({"tensor " + detail::in_quotes(p.name), p.value});
-    detail::check_finite_values(store.on(), values, store.steps());
+    detail::check_finite_values(store.cluster(), values, store.steps());
   }
   std::optional<detail::hugging_face_writer> file;
   detail::on_leader(on, [&] {

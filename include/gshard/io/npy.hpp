@@ -30,10 +30,10 @@ namespace detail {
 static_assert(std::endian::native == std::endian::little, "gshard: files are written as memory holds them, little-endian");
 
 inline void save_npy(const any_cluster& on, const std::string& path, const file_shards& shards) {
-  const thread_rule::use in_use = on.on().enter();
-  on.on().begin(shards.facts("save_npy of " + path));
+  const thread_rule::use in_use = on.backend().enter();
+  on.backend().begin(shards.facts("save_npy of " + path));
   const std::string header = npy_header_text(shards.type, shards.extents);
-  shared_file file(on.on(), path, std::int64_t(header.size()) + shards.bytes());
+  shared_file file(on.backend(), path, std::int64_t(header.size()) + shards.bytes());
   const std::string problem = problem_of([&] {
     for (const file_shard& s : shards.mine)
       if (s.first)
@@ -61,7 +61,7 @@ template <class T, class Spec>
 void save_npy(const std::string& path, const tensor<T, Spec>& t) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: save_npy of a partial sum; reshard it first");
   static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: NumPy has no bfloat16: cast the tensor to float");
-  detail::save_npy(t.on(), path, detail::file_shards_of(t));
+  detail::save_npy(t.cluster(), path, detail::file_shards_of(t));
 }
 
 /// load_npy<float, P<"x">>(cluster, path): the tensor of a NumPy file, on any mesh. The file is in row-major or column-major (Fortran)
@@ -78,10 +78,10 @@ tensor<T, Spec> load_npy(const any_cluster& on, const std::string& path) {
   static_assert(!tensor<T, Spec>::is_partial, "gshard: load_npy of a partial sum; a file has complete tensors");
   static_assert(!detail::npy_descr(dtype_of<T>).empty(), "gshard: NumPy has no bfloat16: load the tensor as float");
   const std::string call = "load_npy of " + path;
-  const detail::thread_rule::use in_use = on.on().enter();
-  on.on().begin(std::vector<fact>{{"the call", call}});
+  const detail::thread_rule::use in_use = on.backend().enter();
+  on.backend().begin(std::vector<fact>{{"the call", call}});
   npy_header header;
-  const input_file file = detail::open_for_all(on.on(), call, path, [&](const input_file& opened) {
+  const input_file file = detail::open_for_all(on.backend(), call, path, [&](const input_file& opened) {
     header = read_npy_header(path, opened.size(), [&](std::int64_t at, std::span<std::byte> to) { opened.read(at, to); });
     if (header.type != dtype_of<T> || header.shape.size() != std::size_t(Spec::rank))
       throw error(path + ": has " + std::to_string(header.shape.size()) + " dims of " + std::string(cpp_name(header.type)) +

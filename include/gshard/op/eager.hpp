@@ -82,7 +82,7 @@ struct operand {
 };
 template <class Tensor>
 operand operand_of(std::string_view letters, const Tensor& t) {
-  return {letters, &t.on(), t.extents(), &t.origin()};
+  return {letters, &t.cluster(), t.extents(), &t.origin()};
 }
 
 /// Binds the letters of the operands to their extents; one letter must have one extent.
@@ -210,10 +210,10 @@ class added_extents {
  public:
   /// `seed`: for the random numbers of the run.
   added_extents(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed = 0)
-      : on_(on), extents_(std::move(extents)), seed_(seed), origin_(on.on()) {
+      : on_(on), extents_(std::move(extents)), seed_(seed), origin_(on.backend()) {
     origin_.constant = std::to_string(seed);  // processes compare it in addition to the extents
   }
-  const any_cluster& on() const { return on_; }
+  const any_cluster& cluster() const { return on_; }
   std::span<const std::int64_t> extents() const { return extents_; }
   std::int64_t extent(int d) const { return extents_[std::size_t(d)]; }
   std::uint64_t seed() const { return seed_; }
@@ -305,8 +305,8 @@ GSHARD_INLINE kept_program::kept_program(const plan_view& plan, const kernel_tab
 GSHARD_INLINE eager_call::eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation,
                                      std::span<const operand> operands)
     : on_(operands[0].on),
-      in_use_(on_->on().enter()),
-      keeps_(!on_->on().shares_memory()) {  // with shared memory, binding needs several agreements: all must bind together
+      in_use_(on_->backend().enter()),
+      keeps_(!on_->backend().shares_memory()) {  // with shared memory, binding needs several agreements: all must bind together
   if (keeps_ && are_on(*on_, operands))
     program_ = on_->kept().take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
   const operand_facts facts{operands};

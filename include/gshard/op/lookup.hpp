@@ -85,7 +85,7 @@ auto scatter_add(const tensor<T, X>& x, const tensor<I, Ids>& ids, const tensor<
 template <class T = float, class I, class Spec, std::integral Count>
 auto one_hot(const tensor<I, Spec>& ids, Count classes) {
   return detail::run_eager_with<detail::one_hot_model<T>, spec<>, float, "Z">(
-      "one_hot", detail::added_extents(ids.on(), {std::int64_t(classes)}), ids);
+      "one_hot", detail::added_extents(ids.cluster(), {std::int64_t(classes)}), ids);
 }
 /// dynamic_slice<dim, size>(x, start) on tensors: `size` elements of x along `dim`, from index `start` on. The start is an integer, or an
 /// int32 scalar, which is clamped to [0, extent - size].
@@ -97,7 +97,7 @@ auto one_hot(const tensor<I, Spec>& ids, Count classes) {
 template <int Dim, int Size, class T, class Spec, detail::start_index Index>
 auto dynamic_slice(const tensor<T, Spec>& x, const Index& start) {
   return detail::run_verb<detail::dynamic_slice_model<Dim, Size>>("dynamic_slice", x,
-                                                                  detail::start_on("dynamic_slice", x.on(), start));
+                                                                  detail::start_on("dynamic_slice", x.cluster(), start));
 }
 /// dynamic_update_slice<dim>(x, update, start) on tensors: x, with `update` in place of its elements along `dim` from index `start` on. The
 /// start is clamped as in dynamic_slice.
@@ -110,7 +110,7 @@ template <int Dim, class T, class X, class U, class Update, detail::start_index 
 auto dynamic_update_slice(const tensor<T, X>& x, const tensor<U, Update>& update, const Index& start) {
   return detail::run_verb<detail::dynamic_update_slice_model<Dim>, detail::first_letters<X::rank>,
                           detail::letters_with_own_dim<Update::rank, Dim>, "">(
-      "dynamic_update_slice", x, update, detail::start_on("dynamic_update_slice", x.on(), start));
+      "dynamic_update_slice", x, update, detail::start_on("dynamic_update_slice", x.cluster(), start));
 }
 
 }}  // namespace gshard::v0

@@ -45,7 +45,7 @@ tensor<T, spec<>> scalar_on(std::string_view operation, const any_cluster& on, N
     static_assert(are_alike, "gshard: tensors of integers are combined with integers, masks with true and false");
     if constexpr (are_alike && !std::is_same_v<T, bool>)
       if (!std::in_range<T>(number))  // begin throws; processes with another number throw in their call of the operation
-        on.on().begin({}, std::string(operation) + ": " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
+        on.backend().begin({}, std::string(operation) + ": " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
   }
   tensor<T, spec<>> t(on, {});
   for_each_local_shard(t, [&](shard_view<T> s) { *s.data = T(number); });
@@ -74,9 +74,9 @@ auto run_complete_elementwise(std::string_view operation, const tensor<T, Specs>
 template <auto Model, class A, class B>
 auto run_with_numbers(std::string_view operation, const A& a, const B& b) {
   if constexpr (std::is_arithmetic_v<A>)
-    return run_with_numbers<Model>(operation, scalar_on<typename B::value_type>(operation, b.on(), a), b);
+    return run_with_numbers<Model>(operation, scalar_on<typename B::value_type>(operation, b.cluster(), a), b);
   else if constexpr (std::is_arithmetic_v<B>)
-    return run_with_numbers<Model>(operation, a, scalar_on<typename A::value_type>(operation, a.on(), b));
+    return run_with_numbers<Model>(operation, a, scalar_on<typename A::value_type>(operation, a.cluster(), b));
   else return run_complete_elementwise<Model>(operation, a, b);
 }
 }  // namespace detail

@@ -54,7 +54,7 @@ tensor<T, To> reshard(const tensor<T, From>& t) {
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
   static_assert(!tensor<T, To>::is_partial, "gshard: reshard makes complete tensors, not partial sums");
   if constexpr (std::is_same_v<To, From>) {
-    tensor<T, To> copy(t.on(), {t.extents().begin(), t.extents().end()});
+    tensor<T, To> copy(t.cluster(), {t.extents().begin(), t.extents().end()});
     for (std::size_t i = 0; i < t.local_shards(); ++i) std::ranges::copy(t.local_shard(i).span(), copy.local_shard(i).data);
     return copy;
   } else {

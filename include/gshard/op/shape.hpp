@@ -112,7 +112,7 @@ auto merge_dims(const tensor<T, Spec>& x) {
 template <int Dim, class T, class Spec, std::integral First, std::integral Second>
 auto split_dim(const tensor<T, Spec>& x, First first, Second second) {
   return detail::run_eager_with<detail::split_dim_model<Dim>, spec<>, float, "YZ">(
-      "split_dim", detail::added_extents(x.on(), {std::int64_t(first), std::int64_t(second)}), x);
+      "split_dim", detail::added_extents(x.cluster(), {std::int64_t(first), std::int64_t(second)}), x);
 }
 /// expand_dims<1>(x) on tensors: x with a dim of extent 1 before dim 1.
 /// Shapes: [B,T] -> [B,1,T].

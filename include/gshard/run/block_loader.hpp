@@ -103,7 +103,7 @@ inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<
 class block_loader {
  public:
   block_loader(const parameter_store& store, const std::vector<saved_tensor>& tensors, std::vector<loaded_block> blocks)
-      : store_(store), on_(store.on().on()), blocks_(std::move(blocks)), data_(blocks_.size()) {
+      : store_(store), on_(store.cluster().backend()), blocks_(std::move(blocks)), data_(blocks_.size()) {
     for (const saved_tensor& t : tensors) values_.push_back(&store.find(t.name)->value);
   }
 

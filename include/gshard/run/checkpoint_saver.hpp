@@ -53,7 +53,7 @@ class checkpoint_saver {
   };
 
   checkpoint_saver(const parameter_store& store, disk_table disks, settings how)
-      : store_(store), on_(store.on().on()), disks_(std::move(disks)), settings_(std::move(how)) {}
+      : store_(store), on_(store.cluster().backend()), disks_(std::move(disks)), settings_(std::move(how)) {}
   /// Waits for the thread. A save that is not committed is lost.
   ~checkpoint_saver() {
     problem_of([&] { travelling_.finish(); });
@@ -139,7 +139,7 @@ class checkpoint_saver {
   std::uint64_t facts_hash() const {
     fnv1a<std::uint64_t> h;
     const std::vector<parameter_store::named_entry> saved = store_.saved();
-    for (const auto& [name, entry] : saved) h.add(name).add(layout_text(entry.value, store_.on().mesh()));
+    for (const auto& [name, entry] : saved) h.add(name).add(layout_text(entry.value, store_.cluster().mesh()));
     return h.add(saved.size()).value();
   }
 

@@ -68,7 +68,7 @@ class checkpointer {
   /// `gshard::error`, on every process: if options are wrong or differ; if another process has the lock; if a directory exists and cannot
   /// be listed.
   checkpointer(const parameter_store& store, std::string directory, checkpointer_options options = {})
-      : store_(store), on_(store.on().on()), path_(std::move(directory)), options_(std::move(options)) {
+      : store_(store), on_(store.cluster().backend()), path_(std::move(directory)), options_(std::move(options)) {
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
     std::error_code unknown;  // a relative path keeps its meaning if the program changes its working directory
     if (const auto absolute = std::filesystem::absolute(path_, unknown); !path_.empty() && !unknown) path_ = absolute.string();
@@ -268,7 +268,7 @@ class checkpointer {
     detail::add_to(all, options_);
     for (const auto& [name, s] : states_) all.push_back({"the name of a state", name});
     for (const auto& [name, entry] : store_.saved())
-      all.push_back({"tensor " + detail::in_quotes(name), detail::layout_text(entry.value, store_.on().mesh())});
+      all.push_back({"tensor " + detail::in_quotes(name), detail::layout_text(entry.value, store_.cluster().mesh())});
     return all;
   }
 
@@ -328,7 +328,7 @@ class checkpointer {
     m.products = products();
     m.step = store_.steps();
     m.seed = store_.seed();
-    for (int a = 0; a < store_.on().mesh().rank(); ++a) m.mesh.emplace_back(store_.on().mesh().name(a), on_.extents()[std::size_t(a)]);
+    for (int a = 0; a < store_.cluster().mesh().rank(); ++a) m.mesh.emplace_back(store_.cluster().mesh().name(a), on_.extents()[std::size_t(a)]);
     m.settings = options_.settings;
     starting_states_ = m.states;
     saver_->start(step, std::move(m), events_, obsolete(step));

@@ -61,7 +61,7 @@ class event_log {
   /// Communicates: one small message per process. Throws `gshard::error`, on every process, as above.
   event_log(const any_cluster& on, const std::string& directory, reporter report = {})
       : event_log(opened(on, directory, std::move(report))) {
-    write("start", {{"process", on.devices().front()}, {"processes", on.on().processes()}, {"host", detail::host_name()},
+    write("start", {{"process", on.devices().front()}, {"processes", on.backend().processes()}, {"host", detail::host_name()},
                     {"pid", ::getpid()}, {"version", version}});
     nlohmann::ordered_json axes = nlohmann::ordered_json::object();
     for (int a = 0; a < on.mesh().rank(); ++a) axes[std::string(on.mesh().name(a))] = on.extent(a);
@@ -94,7 +94,7 @@ class event_log {
       detail::directory::made(directory);
       made.emplace_back(detail::file_of_process(directory, "events", on.devices().front(), ".jsonl"), std::move(report));
     });
-    on.on().begin(std::vector<fact>{{"the call", "opening an event log"}}, problem);
+    on.backend().begin(std::vector<fact>{{"the call", "opening an event log"}}, problem);
     return std::move(made.front());
   }
 };

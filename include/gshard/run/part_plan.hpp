@@ -105,7 +105,7 @@ inline std::int64_t block_bytes(std::int64_t total, int devices) {
 /// Divides the tensors of a store, without caches. The result is the same on all processes. Throws `gshard::error` if a tensor is a partial
 /// sum or has windows.
 inline part_plan plan_parts(const parameter_store& store) {
-  const std::span<const int> mesh = store.on().on().extents();
+  const std::span<const int> mesh = store.cluster().backend().extents();
   const int devices = device_count(mesh);
   part_plan plan;
   std::int64_t total = 0;

@@ -75,17 +75,17 @@ class telemetry {
   explicit telemetry(const any_cluster& on, telemetry_options options = {})
       : on_(on), options_(std::move(options)), process_(on.devices().front()) {
     if (!options_.report) options_.report = detail::tell_on_stderr;
-    const detail::thread_rule::use in_use = on_.on().enter();
+    const detail::thread_rule::use in_use = on_.backend().enter();
     const straggler_rule& rule = options_.stragglers;
     if (!options_.prometheus.empty()) detail::remove_old_states(options_.prometheus);
-    on_.on().begin(std::vector<fact>{{"the call", "making telemetry"},
+    on_.backend().begin(std::vector<fact>{{"the call", "making telemetry"},
                                      {"the window for stragglers", std::to_string(rule.window) + " steps"},
                                      {"the least number of slow steps of stragglers", std::to_string(rule.least)},
                                      {"the ratio of stragglers", detail::number_text(rule.ratio)},
                                      {"the excess of stragglers", detail::number_text(rule.excess) + " s"}});
-    on_.on().agree({}, detail::problem_of([&] { open(); }));  // after all have removed old files
+    on_.backend().agree({}, detail::problem_of([&] { open(); }));  // after all have removed old files
     const std::string host = detail::host_name();
-    for (const std::vector<std::byte>& name : on_.on().gather_to_leader(std::as_bytes(std::span(host))))
+    for (const std::vector<std::byte>& name : on_.backend().gather_to_leader(std::as_bytes(std::span(host))))
       hosts_.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
     is_straggler_.resize(hosts_.size());
   }
@@ -137,7 +137,7 @@ class telemetry {
     now_.time = detail::unix_seconds();
     now_.received.assign(detail::collective_kinds().size(), 0);
     for (program& p : programs_) count(p);
-    if (now_.skipped && options_.events && on_.on().leader()) options_.events->write("skipped", {{"step", now_.step}});
+    if (now_.skipped && options_.events && on_.backend().leader()) options_.events->write("skipped", {{"step", now_.step}});
     now_.resident = resident_bytes();
     if (writer_) writer_->add(std::move(now_));
   }
@@ -202,7 +202,7 @@ class telemetry {
   std::vector<char> is_straggler_;
 
   std::int64_t waited() const {
-    const wait_watch* const waits = on_.on().waits();
+    const wait_watch* const waits = on_.backend().waits();
     return waits == nullptr ? 0 : waits->waited();
   }
   /// The resident bytes of the process; 0 if the system does not report them.
@@ -246,7 +246,7 @@ class telemetry {
     to.labels = options_.labels;
     to.labels["process"] = std::to_string(process_);
     to.report = options_.report;
-    nlohmann::ordered_json first{{"telemetry", 1}, {"process", process_}, {"processes", on_.on().processes()},
+    nlohmann::ordered_json first{{"telemetry", 1}, {"process", process_}, {"processes", on_.backend().processes()},
                                  {"host", detail::host_name()}, {"pid", ::getpid()}, {"version", version},
                                  {"time", detail::unix_seconds()}};
     for (int a = 0; a < on_.mesh().rank(); ++a) first["mesh"][std::string(on_.mesh().name(a))] = on_.extent(a);
@@ -255,12 +255,12 @@ class telemetry {
   }
 
   void find_stragglers(std::uint32_t step) {
-    const detail::thread_rule::use in_use = on_.on().enter();
-    on_.on().begin(std::vector<fact>{{"the call", "the search for stragglers"}, {"its step", std::to_string(step)}});
-    const auto all = on_.on().gather_to_leader(std::as_bytes(std::span(window_)));
+    const detail::thread_rule::use in_use = on_.backend().enter();
+    on_.backend().begin(std::vector<fact>{{"the call", "the search for stragglers"}, {"its step", std::to_string(step)}});
+    const auto all = on_.backend().gather_to_leader(std::as_bytes(std::span(window_)));
     const std::size_t steps = window_.size();
     window_.clear();
-    if (!on_.on().leader()) return;
+    if (!on_.backend().leader()) return;
     std::vector<std::vector<double>> seconds;
     for (const std::vector<std::byte>& bytes : all) {
       seconds.emplace_back(steps);
@@ -282,7 +282,7 @@ class telemetry {
       // An exception of the callback must not leave the other processes alone.
       if (options_.on_straggler)
         if (const std::string problem = detail::problem_of([&] { options_.on_straggler(s); }); !problem.empty())
-          on_.on().tell_next("the callback for stragglers: " + problem);
+          on_.backend().tell_next("the callback for stragglers: " + problem);
     }
   }
 };

@@ -138,18 +138,18 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
                                              std::int64_t width, std::string_view element, std::vector<placed_block> mine,
                                              std::string problem)
     : on_(on), width_(width), blocks_(std::move(mine)) {
-  const thread_rule::use in_use = on_.on().enter();
+  const thread_rule::use in_use = on_.backend().enter();
   if (problem.empty())
     problem = problem_of([&] {
       shards_ = shard_table(on_, extents, spec, width_);
       for (const int device : on_.devices()) devices_.push_back({shards_[device], {}, {}, {}});
     });
-  on_.on().begin(std::vector<fact>{{"the call", "an exchange with local blocks"},
+  on_.backend().begin(std::vector<fact>{{"the call", "an exchange with local blocks"},
                                    {"the extents of the array", extents_text(extents)},
                                    {"the element type of the array", std::string(element)},
                                    shards_.places()},
                  problem);
-  number_ = on_.on().calls();
+  number_ = on_.backend().calls();
   const std::vector<std::vector<owned_block>> overlapping = find_blocks();
   problem = problem_of([&] {
     for (std::size_t i = 0; i < devices_.size(); ++i)
@@ -157,7 +157,7 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
         throw error("local blocks do not tile the array " + extents_text(extents) + ": " + fault);
     for (std::size_t i = 0; i < devices_.size(); ++i) find_messages(i, overlapping[i]);
   });
-  on_.on().agree({}, problem);
+  on_.backend().agree({}, problem);
 }
 
 /// Sends sent(i, m) from device i of this process to device m of the cluster, and receives received(i, m) from there.
@@ -173,7 +173,7 @@ void block_exchange::exchange_lists(Sent sent, Received received) const {
     }
     parts.push_back({send[i], recv[i]});
   }
-  on_.on().exchange(all_axes(), parts);
+  on_.backend().exchange(all_axes(), parts);
 }
 
 /// For every device of this process: the intersections of its shard with the blocks of all devices.
@@ -281,8 +281,8 @@ GSHARD_INLINE std::int64_t block_exchange::bytes_received(bool to_shards, std::s
 }
 
 GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* const> shards, const std::string& problem) {
-  const thread_rule::use in_use = on_.on().enter();
-  on_.on().begin(std::vector<fact>{{"the call", "an exchange with the local blocks of call " + std::to_string(number_)},
+  const thread_rule::use in_use = on_.backend().enter();
+  on_.backend().begin(std::vector<fact>{{"the call", "an exchange with the local blocks of call " + std::to_string(number_)},
                                    {"the direction of the exchange", to_shards ? "from blocks to shards" : "from shards to blocks"}},
                  problem);
   const auto copy = [this](const piece& p, const strided& from, const strided& to) {
@@ -314,9 +314,9 @@ GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* con
     parts.push_back({all.sent, all.received});
   }
   const bool alone = shards_.devices() == 1;
-  pending_exchange others = alone ? pending_exchange() : on_.on().start(all_axes(), parts);
+  pending_exchange others = alone ? pending_exchange() : on_.backend().start(all_axes(), parts);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    if (!alone) on_.on().count(i, {1, bytes_received(to_shards, i), 0, 0});
+    if (!alone) on_.backend().count(i, {1, bytes_received(to_shards, i), 0, 0});
     for (const piece& p : devices_[i].own) {
       const strided block = in_block(p), shard = in_shard(p, shards[i], devices_[i].shard);
       copy(p, to_shards ? block : shard, to_shards ? shard : block);

@@ -40,20 +40,20 @@ class any_cluster {
  public:
   /// Collective. Throws `gshard::error`, on every process, if the mesh's extents are not the backend's, or if the processes have
   /// different axes (names or order).
-  any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on);
+  any_cluster(const mesh_shape& mesh, std::shared_ptr<gshard::backend> on);
 
   const mesh_shape& mesh() const { return mesh_; }
   /// Throws `gshard::error` if this handle, or the tensor that it belongs to, was moved from.
-  backend& on() const {
+  gshard::backend& backend() const {
     if (!backend_) throw error("cluster: a tensor or cluster is used after it was moved from");
     return *backend_;
   }
   /// The number of devices along an axis.
-  int extent(int axis) const { return on().extents()[std::size_t(axis)]; }
+  int extent(int axis) const { return backend().extents()[std::size_t(axis)]; }
   /// The number of devices.
-  int size() const { return device_count(on().extents()); }
+  int size() const { return device_count(backend().extents()); }
   /// The devices whose shards this process holds: one under MPI, all under simulation.
-  std::span<const int> devices() const { return on().devices(); }
+  std::span<const int> devices() const { return backend().devices(); }
 
   bool same_as(const any_cluster& other) const { return backend_ == other.backend_; }
 
@@ -65,7 +65,7 @@ class any_cluster {
  private:
   struct owned;
   mesh_shape mesh_;
-  std::shared_ptr<backend> backend_;
+  std::shared_ptr<gshard::backend> backend_;
   detail::lru_cache* kept_ = nullptr;
 
   void check_extents() const;
@@ -74,8 +74,8 @@ class any_cluster {
 #if GSHARD_HAS_BODIES
 
 struct any_cluster::owned {
-  explicit owned(std::shared_ptr<backend> b) : on(std::move(b)) {}
-  std::shared_ptr<backend> on;
+  explicit owned(std::shared_ptr<gshard::backend> b) : on(std::move(b)) {}
+  std::shared_ptr<gshard::backend> on;
   detail::lru_cache kept;  // destroyed before the backend, which it may use
 };
 
@@ -112,9 +112,9 @@ GSHARD_INLINE std::vector<int> detail::extents_on(const mesh_shape& mesh, int de
   return balanced_extents(devices, std::span(mesh.extents.data(), std::size_t(mesh.count)));
 }
 
-GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<backend> on) : mesh_(mesh) {
+GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<gshard::backend> on) : mesh_(mesh) {
   const auto all = std::make_shared<owned>(std::move(on));
-  backend_ = std::shared_ptr<backend>(all, all->on.get());
+  backend_ = std::shared_ptr<gshard::backend>(all, all->on.get());
   kept_ = &all->kept;
   std::string axes;
   for (int a = 0; a < mesh_.rank(); ++a) axes.append(a ? " x " : "").append(mesh_.name(a));
@@ -124,7 +124,7 @@ GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<b
 
 GSHARD_INLINE any_cluster any_cluster::unowned() const {
   any_cluster here = *this;
-  here.backend_ = std::shared_ptr<backend>(std::shared_ptr<void>(), backend_.get());
+  here.backend_ = std::shared_ptr<gshard::backend>(std::shared_ptr<void>(), backend_.get());
   return here;
 }
 
@@ -144,7 +144,7 @@ GSHARD_INLINE void any_cluster::check_extents() const {
 template <class Mesh>
 class cluster : public any_cluster {
  public:
-  explicit cluster(std::shared_ptr<backend> on) : any_cluster(Mesh::shape, std::move(on)) {}
+  explicit cluster(std::shared_ptr<gshard::backend> on) : any_cluster(Mesh::shape, std::move(on)) {}
 };
 
 /// The extents of a mesh on `devices` devices: static extents stay, the others are as equal as possible.

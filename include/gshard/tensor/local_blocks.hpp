@@ -87,7 +87,7 @@ class local_blocks {
     return {on_, extents_, Spec::named, sizeof(T), cpp_name(dtype_of<value_type>), std::move(mine), std::move(problem)};
   }
   std::string problem_of(const tensor_type& t) const {
-    if (!t.on().same_as(on_)) return "local blocks: the tensor belongs to another cluster";
+    if (!t.cluster().same_as(on_)) return "local blocks: the tensor belongs to another cluster";
     if (!std::ranges::equal(t.extents(), extents_))
       return "local blocks: the tensor has the extents " + detail::extents_text(t.extents()) + ", the array of the blocks " +
              detail::extents_text(extents_);
@@ -129,7 +129,7 @@ void to_local_blocks(const tensor<T, Spec>& t, const std::vector<local_block<U>>
   static_assert(holds<std::is_same_v<U, T>, expected_type<T>, actual_type<U>>,
                 "gshard: to_local_blocks writes to blocks that have the tensor's element type and are not const");
   if constexpr (std::is_same_v<U, T>)
-    local_blocks<T, Spec>(t.on(), {t.extents().begin(), t.extents().end()}, blocks).copy_from(t);
+    local_blocks<T, Spec>(t.cluster(), {t.extents().begin(), t.extents().end()}, blocks).copy_from(t);
 }
 template <class T, class Spec, class U>
 void to_local_blocks(const tensor<T, Spec>& t, std::initializer_list<local_block<U>> blocks) {

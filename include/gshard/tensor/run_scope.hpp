@@ -87,7 +87,7 @@ struct run_scope::living {
 };
 
 GSHARD_INLINE run_scope::run_scope(any_cluster on) : on_(std::move(on)), exceptions_(std::uncaught_exceptions()) {
-  if (wait_watch* const waits = on_.on().waits()) number_ = waits->open_scope();
+  if (wait_watch* const waits = on_.backend().waits()) number_ = waits->open_scope();
   const std::scoped_lock lock(all().mutex);
   if (all().scopes.empty()) all().before = std::set_terminate(terminate);
   all().scopes.push_back(this);
@@ -100,7 +100,7 @@ GSHARD_INLINE run_scope::~run_scope() {
     std::erase(all().scopes, this);
     if (all().scopes.empty() && std::get_terminate() == terminate) std::set_terminate(all().before);
   }
-  if (wait_watch* const waits = on_.on().waits()) waits->close_scope(number_);
+  if (wait_watch* const waits = on_.backend().waits()) waits->close_scope(number_);
 }
 
 GSHARD_INLINE void run_scope::fail(const std::string& text) {
@@ -115,7 +115,7 @@ GSHARD_INLINE run_scope::living& run_scope::all() {
 
 GSHARD_INLINE void run_scope::tell(const std::string& text) {
   has_failed_ = true;
-  if (wait_watch* const waits = on_.on().waits()) waits->fail(number_, text);
+  if (wait_watch* const waits = on_.backend().waits()) waits->fail(number_, text);
 }
 
 GSHARD_INLINE void run_scope::fail_once(const std::string& text, bool is_abort) noexcept {

@@ -49,7 +49,7 @@ class shard_table {
 GSHARD_INLINE shard_table::shard_table(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& spec,
                                        std::int64_t width) {
   check_extents(extents, spec, width);
-  const std::span<const int> mesh = on.on().extents();
+  const std::span<const int> mesh = on.backend().extents();
   const sharding layout = resolve_on(spec, on.mesh());
   const device_positions position(spec, on);
   for (int device = 0; device < on.size(); ++device) {

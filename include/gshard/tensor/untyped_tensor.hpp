@@ -31,7 +31,7 @@ namespace gshard { inline namespace v0 {
 /// @see tensor
 class untyped_tensor {
  public:
-  const any_cluster& on() const { return cluster_; }
+  const any_cluster& cluster() const { return cluster_; }
   dtype type() const { return type_; }
   std::span<const std::int64_t> extents() const { return extents_; }
   std::int64_t extent(int d) const { return extents_[std::size_t(d)]; }
@@ -45,7 +45,7 @@ class untyped_tensor {
   /// assigns these shards to devices.
   const sharding& layout() const { return layout_; }
 
-  /// The number of shards of this process, one per device of on().devices().
+  /// The number of shards of this process, one per device of cluster().devices().
   std::size_t local_shards() const { return memory_.size(); }
   /// The bytes of a shard, contiguous and row-major, and its placement in the global tensor.
   std::byte* shard(std::size_t i) { return memory_[i].data(); }
@@ -132,7 +132,7 @@ GSHARD_INLINE untyped_tensor::untyped_tensor(any_cluster on, std::vector<std::in
       extents_(std::move(extents)),
       type_(type),
       layout_(detail::resolve_on(spec, cluster_.mesh())),
-      origin_(cluster_.on()) {
+      origin_(cluster_.backend()) {
   const std::int64_t width = size_of(type);
   detail::check_extents(extents_, spec, width);
   const std::span<const int> devices = cluster_.devices();
@@ -141,7 +141,7 @@ GSHARD_INLINE untyped_tensor::untyped_tensor(any_cluster on, std::vector<std::in
                 " local devices");
   const detail::device_positions position(spec, cluster_);
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    places_.push_back(gshard::place(extents_, layout_, cluster_.on().extents(), position(devices[i])));
+    places_.push_back(gshard::place(extents_, layout_, cluster_.backend().extents(), position(devices[i])));
     const std::int64_t bytes = kernel::element_count(places_.back().rank, places_.back().extent) * width;
     if (lent && (*lent)[i] != nullptr) memory_.emplace_back((*lent)[i], bytes);
     else memory_.emplace_back(bytes);

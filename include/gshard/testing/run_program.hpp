@@ -217,7 +217,7 @@ GSHARD_INLINE plan_tables plan(const traced& t, const setting& s) {
 GSHARD_INLINE void scatter(const any_cluster& on, const detail::bound_value& to, const array& whole) {
   gshard::detail::require(std::int64_t(whole.size()) == detail::element_count_of(to), "an array has another size than its tensor");
   for (std::size_t i = 0; i < to.data.size(); ++i) {
-    const device_group group(on.on().extents(), to.layout.partial, on.devices()[i]);
+    const device_group group(on.backend().extents(), to.layout.partial, on.devices()[i]);
     const double unit = is_real(to.type) ? 0.25 : 1;
     detail::with_element(to.type, [&]<class T>(T*) {
       kernel::for_each_element(to.places[i], [&](std::size_t global, std::size_t local) {
@@ -230,13 +230,13 @@ GSHARD_INLINE void scatter(const any_cluster& on, const detail::bound_value& to,
 
 GSHARD_INLINE array collect(const any_cluster& on, const detail::bound_value& from) {
   const auto size = std::size_t(detail::element_count_of(from));
-  const auto addends = std::size_t(device_group(on.on().extents(), from.layout.partial, 0).size());
+  const auto addends = std::size_t(device_group(on.backend().extents(), from.layout.partial, 0).size());
   std::vector<array> parts(addends, array(size));
   std::vector<std::vector<char>> known(addends, std::vector<char>(size, 0));
   bool copies_agree = true, complete = true;
   for (std::size_t i = 0; i < from.data.size(); ++i) {
     const auto k =
-        std::size_t(device_group(on.on().extents(), from.layout.partial, on.devices()[i]).member());
+        std::size_t(device_group(on.backend().extents(), from.layout.partial, on.devices()[i]).member());
     detail::with_element(from.type, [&]<class T>(T*) {
       kernel::for_each_element(from.places[i], [&](std::size_t global, std::size_t local) {
         const auto v = gshard::kernel::detail::converted<double>(from.as<T>(i)[local]);

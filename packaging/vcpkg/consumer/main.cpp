@@ -27,15 +27,15 @@ int main(int argc, char** argv) {
     const gs::dims sizes{{'B', 3}, {'M', 5}, {'H', 4}};
     const std::vector<float> x(3 * 5, 1.0f);
     const gs::parameter_store ranks(gs::on_mpi<mesh>(MPI_COMM_WORLD), 1);       // 1 and 2: seeds of initial values
-    const gs::parameter_store simulated(gs::simulate<mesh>(ranks.on().size()), 2);
-    gs::executable<program> on_ranks(ranks.on(), sizes, ranks), on_simulated(simulated.on(), sizes, simulated);
+    const gs::parameter_store simulated(gs::simulate<mesh>(ranks.cluster().size()), 2);
+    gs::executable<program> on_ranks(ranks.cluster(), sizes, ranks), on_simulated(simulated.cluster(), sizes, simulated);
     const std::vector<float> expected = gs::to_global(on_ranks(x));
     const bool differed = gs::to_global(on_simulated(x)) != expected;
     gs::save(ranks, "consumer.safetensors");
     gs::load(simulated, "consumer.safetensors");
-    right = differed && gs::to_global(on_simulated(x)) == expected && ranks.on().size() == (argc > 1 ? std::atoi(argv[1]) : 1);
-    if (ranks.on().on().leader())
-      std::cout << ranks.on().size() << " ranks, gshard " << gs::version << ": " << (right ? "the same bits" : "WRONG") << '\n';
+    right = differed && gs::to_global(on_simulated(x)) == expected && ranks.cluster().size() == (argc > 1 ? std::atoi(argv[1]) : 1);
+    if (ranks.cluster().backend().leader())
+      std::cout << ranks.cluster().size() << " ranks, gshard " << gs::version << ": " << (right ? "the same bits" : "WRONG") << '\n';
   }
   MPI_Finalize();
   return right ? 0 : 1;

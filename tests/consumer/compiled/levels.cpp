@@ -68,8 +68,8 @@ int main(int argc, char** argv) {
     } catch (const gs::error& e) {
       error = e.what();
     }
-    if (on.on().devices()[0] == 0)
-      std::printf("level %d, bits %016llx, %s\n", int(on.on().level()), static_cast<unsigned long long>(bits), error.c_str());
+    if (on.backend().devices()[0] == 0)
+      std::printf("level %d, bits %016llx, %s\n", int(on.backend().level()), static_cast<unsigned long long>(bits), error.c_str());
   }
 #if GSHARD_HAS_MPI
   MPI_Finalize();

@@ -68,13 +68,13 @@ int main() {
 #if defined(PARTS) && EXPECTED_MPI
   const boost::mpi::environment mpi;
   const gs::parameter_store store(gs::on_mpi<mesh>(boost::mpi::communicator()), 1);
-  gs::executable<program> on_ranks(store.on(), {{'B', 3}, {'M', 5}, {'H', 4}}, store);
+  gs::executable<program> on_ranks(store.cluster(), {{'B', 3}, {'M', 5}, {'H', 4}}, store);
   gs::save(store, "consumer.safetensors");
   const auto y = on_ranks(x);
   if (gs::as_xtensor(y.local_shard(0))(0, 0) != 5.0f) return 1;
 #if defined(WITH_HDF5)
   gs::save_hdf5("consumer.h5", "y", y);
-  if (gs::to_global(gs::load_hdf5<float, P<none, "x">>(store.on(), "consumer.h5", "y")) != gs::to_global(y)) return 1;
+  if (gs::to_global(gs::load_hdf5<float, P<none, "x">>(store.cluster(), "consumer.h5", "y")) != gs::to_global(y)) return 1;
 #endif
 #endif
 }

@@ -28,7 +28,7 @@ gs::detail::bound_value vector_on(const gs::any_cluster& on, numbers& memory, bo
   v.layout = gs::sharding::replicated(1);
   v.layout.partial = partial ? 1 : 0;
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    v.places.push_back(gs::detail::place(v, on.on().extents(), int(i)));
+    v.places.push_back(gs::detail::place(v, on.backend().extents(), int(i)));
     v.data.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
   }
   return v;

@@ -19,7 +19,7 @@ TEST_CASE("a value in any sharding is the same on every device when replicated")
     x.layout = layout;
     std::vector<gs::buffer> memory, room;
     for (const int device : on.devices()) {
-      const gs::kernel::placement at = gs::place(x.extents, layout, on.on().extents(), device);
+      const gs::kernel::placement at = gs::place(x.extents, layout, on.backend().extents(), device);
       auto* const data = reinterpret_cast<std::int32_t*>(memory.emplace_back(at.extent[0] * at.extent[1] * 4).data());
       for (std::int64_t i = 0; i < at.extent[0]; ++i)
         for (std::int64_t j = 0; j < at.extent[1]; ++j)

@@ -74,7 +74,7 @@ device_outcome run(const gs::plan_tables& p, const run_graph::setting& s, const 
     for (std::size_t d = 0; d < on.devices().size(); ++d)
       for (std::size_t o = 0; o < p.outputs.size(); ++o)
         r.bits.emplace_back(e.output(o).data[d], e.output(o).data[d] + e.output(o).bytes(d));
-    r.received = on.on().received()[device];
+    r.received = on.backend().received()[device];
   });
   return r;
 }
@@ -115,7 +115,7 @@ TEST_CASE("shared steps: every layout to every layout, alone and together, to th
         bool same = true;
         for (std::size_t d = 0; d < n; ++d) {
           same =
-              same && got[d].problem.empty() && got[d].received == simulated.on().received()[d] && got[d].bits.size() == p.outputs.size();
+              same && got[d].problem.empty() && got[d].received == simulated.backend().received()[d] && got[d].bits.size() == p.outputs.size();
           for (std::size_t o = 0; same && o < p.outputs.size(); ++o) same = got[d].bits[o] == expected.bits[d * p.outputs.size() + o];
           moved += got[d].received.exchanges > 0 || got[d].received.gathers > 0;
         }

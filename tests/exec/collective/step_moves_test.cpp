@@ -26,7 +26,7 @@ gs::detail::bound_value matrix(const gs::any_cluster& on, int cut, std::vector<s
   if (cut >= 0) v.layout[cut].push_back(0);
   memory.resize(on.devices().size());
   for (std::size_t i = 0; i < on.devices().size(); ++i) {
-    v.places.push_back(gs::detail::place(v, on.on().extents(), on.devices()[i]));
+    v.places.push_back(gs::detail::place(v, on.backend().extents(), on.devices()[i]));
     memory[i].resize(std::size_t(v.elements(i)));
     gs::kernel::for_each_element(v.places[i], [&](std::size_t global, std::size_t local) { memory[i][local] = float(global); });
     v.data.push_back(reinterpret_cast<std::byte*>(memory[i].data()));

@@ -68,13 +68,13 @@ struct bound_plan {
       b.windows.push_back(v.windows[d] ? held_window{sizes.dim(w.over), w.bind(sizes)} : held_window{});
     }
     if (v.layout.order) b.positions = positions_in(v.layout.order);
-    for (const int device : on.devices()) b.places.push_back(place(b, on.on().extents(), device));
+    for (const int device : on.devices()) b.places.push_back(place(b, on.backend().extents(), device));
     b.data.assign(on.devices().size(), nullptr);
     return b;
   }
   /// The position of each device of the cluster in one of the plan's device orders. Coordinates along other axes do not change.
   std::vector<int> positions_in(int order) const {
-    const std::span<const int> mesh = on.on().extents();
+    const std::span<const int> mesh = on.backend().extents();
     const device_orders orders{plan.orders, int(sizes.devices(sizes.known_axes))};
     std::vector<int> positions;
     for (int device = 0; device < device_count(mesh); ++device) {

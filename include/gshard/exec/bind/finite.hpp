@@ -77,7 +77,7 @@ action bind(kernel_of<op::sum_of_squares>, const local_step<T>& step) {
   const auto is_equal = [](const kernel::placement& a, const kernel::placement& b) {
     return a.offset == b.offset && a.extent == b.extent;
   };
-  const std::span<const int> mesh = step.plan.on.on().extents();
+  const std::span<const int> mesh = step.plan.on.backend().extents();
   const int own = step.plan.on.devices()[step.device];
   bool adds = true;
   for (int device = 0; device < own && adds; ++device) adds = !is_equal(place(x, mesh, device), x.places[step.device]);

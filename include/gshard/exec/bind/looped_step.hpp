@@ -107,7 +107,7 @@ class looped_step {
 
   static bool bf16_travels(const node& step, const bound_plan& all) {
     const value& ring = all.plan.at(ring_operand(step));
-    return sent(ring).type != ring.type && device_group(all.on.on().extents(), step.attr.axes, 0).size() > 1;
+    return sent(ring).type != ring.type && device_group(all.on.backend().extents(), step.attr.axes, 0).size() > 1;
   }
   std::int64_t bytes_on_wire(const turn& t) const {
     return rounds_ ? t.bytes / std::int64_t(sizeof(T)) * std::int64_t(sizeof(bf16)) : t.bytes;
@@ -126,7 +126,7 @@ class looped_step {
   void prepare(std::size_t i) {
     part& p = parts_[i];
     const bound_value& moving = *tensors_[travels_];
-    const device_group group(on_.on().extents(), axes_, on_.devices()[i]);
+    const device_group group(on_.backend().extents(), axes_, on_.devices()[i]);
     const auto members = std::size_t(group.size()), me = std::size_t(group.member());
     p.turns.resize(members);
     std::int64_t most = 0;
@@ -134,7 +134,7 @@ class looped_step {
     std::int64_t elements = 0;
     for (std::size_t t = 0; t < members; ++t) {
       const std::size_t whose = (me + t + (sums_ ? 1 : 0)) % members;
-      elements += make_turn(i, p.turns[t], place(moving, on_.on().extents(), group.device(int(whose))), written);
+      elements += make_turn(i, p.turns[t], place(moving, on_.backend().extents(), group.device(int(whose))), written);
       most = std::max(most, p.turns[t].bytes);
     }
     p.clears = !sums_ && elements < tensors_[2]->elements(i);
@@ -206,9 +206,9 @@ class looped_step {
       const std::int64_t received = bytes_on_wire(p.turns[t + 1]);
       p.send[p.before] = {rounds_ ? p.wire[sent].data() : block(i, t), std::size_t(bytes_on_wire(p.turns[t]))};
       p.recv[p.after] = {rounds_ || sums_ ? p.wire[1 - sent].data() : block(i, t + 1), std::size_t(received)};
-      on_.on().count(i, {1, received, 0, 0});
+      on_.backend().count(i, {1, received, 0, 0});
     }
-    return on_.on().start(axes_, exchange_);
+    return on_.backend().start(axes_, exchange_);
   }
 
   void add_received(std::size_t i, std::size_t t) {

@@ -89,7 +89,7 @@ class all_reduce_step {
 
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
   bool is_alone() const { return moves_.tensors().size() == 1; }
-  backend& on() const { return moves_.on().on(); }
+  backend& on() const { return moves_.cluster().backend(); }
   std::byte* packed(std::size_t i) { return room_->packed[i].data(); }
   std::byte* result(std::size_t i) { return is_alone() ? tensor(0).out.data[i] : packed(i); }
   /// The elements that the group of a held device sums.

@@ -153,7 +153,7 @@ class collective_step {
 
   std::int64_t width() const { return moves_.width(); }
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
-  backend& on() const { return moves_.on().on(); }
+  backend& on() const { return moves_.cluster().backend(); }
   template <class F>
   void each(F f) {
     for (std::size_t i = 0; i < parts_.size(); ++i) f(i);

@@ -138,7 +138,7 @@ class ragged_exchange {
 
   static constexpr std::size_t row_dim = 2, last_dim = 3, expert_dim = 2;
 
-  backend& on() const { return moves_.on().on(); }
+  backend& on() const { return moves_.cluster().backend(); }
   const moved_tensor& rows() const { return moves_.tensors()[0]; }
 
   void prepare(std::size_t i) {
@@ -152,7 +152,7 @@ class ragged_exchange {
     p.send.resize(n);
     p.recv.resize(n);
     // The pieces of the counts determine the blocks, because a device without columns of rows also has counts.
-    const step_moves counts(op::ragged_all_to_all, moves_.on(), moves_.axes(), {*moves_.row_counts()});
+    const step_moves counts(op::ragged_all_to_all, moves_.cluster(), moves_.axes(), {*moves_.row_counts()});
     counts.for_each_origin(members, [&](std::size_t from, std::size_t to, const std::vector<piece>& both) {
       if (from == me && to == me) {
         p.kept = blocks_of(i, both, false);

@@ -26,12 +26,12 @@ GSHARD_INLINE bound_value replicate(const any_cluster& on, const bound_value& fr
   to.layout = sharding::replicated(to.rank());
   to.positions.clear();
   for (std::size_t i = 0; i < to.places.size(); ++i) {
-    to.places[i] = place(to.extents, to.layout, on.on().extents(), on.devices()[i]);
+    to.places[i] = place(to.extents, to.layout, on.backend().extents(), on.devices()[i]);
     to.data[i] = room.emplace_back(to.bytes(i)).data();
   }
   // With a device order, replicas of a shard may be on any devices of the mesh.
   const op_ref how = from.positions.empty() ? op::all_gather : op::all_to_all;
-  const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.on().extents().size()) - 1u;
+  const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.backend().extents().size()) - 1u;
   collective_step(step_moves(how, on, axes, {{from, to}}), std::make_shared<collective_room>())();
   return to;
 }

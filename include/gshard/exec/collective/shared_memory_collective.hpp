@@ -36,7 +36,7 @@ class shared_memory_collective {
 
   shared_memory_collective(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
     const device_group group = moves_.group(0);
-    order_ = node_group(moves_.on().on(), moves_.axes(), moves_.on().devices()[0]).order();
+    order_ = node_group(moves_.cluster().backend(), moves_.axes(), moves_.cluster().devices()[0]).order();
     members_ = std::size_t(group.size());
     me_ = std::size_t(group.member());
     for (int m = 0; m < group.size(); ++m) device_.push_back(std::size_t(group.device(m)));
@@ -46,7 +46,7 @@ class shared_memory_collective {
   }
 
   void operator()() {
-    backend& on = moves_.on().on();
+    backend& on = moves_.cluster().backend();
     on.barrier(moves_.axes());
     if (moves_.all_reduces()) all_reduce();
     else if (moves_.reduce_scatters()) reduce_scatter();
@@ -164,7 +164,7 @@ class shared_memory_collective {
     for (const range& r : ranges_[me_])
       combine(r.elements, [&](std::size_t m) { return before(r.tensor, m) + r.begin * moves_.width(); },
               tensor(r.tensor).out.data[0] + r.begin * moves_.width());
-    moves_.on().on().barrier(moves_.axes());
+    moves_.cluster().backend().barrier(moves_.axes());
     for (std::size_t k = 1; k < members_; ++k) {
       const std::size_t m = (me_ + k) % members_;
       for (const range& r : ranges_[m])

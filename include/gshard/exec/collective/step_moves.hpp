@@ -53,7 +53,7 @@ class step_moves {
   bool gathers() const { return kind_ == op::all_gather; }
   bool all_reduces() const { return kind_ == op::all_reduce; }
   bool reduce_scatters() const { return kind_ == op::reduce_scatter; }
-  const any_cluster& on() const { return on_; }
+  const any_cluster& cluster() const { return on_; }
   std::uint32_t axes() const { return axes_; }
   std::span<const moved_tensor> tensors() const { return tensors_; }
   std::int64_t width() const { return size_of(tensors_[0].in.type); }
@@ -75,15 +75,15 @@ class step_moves {
   /// True if no data move between devices. All processes compute the same answer, and none calls the backend.
   bool stays() const { return stays_; }
 
-  device_group group(std::size_t i) const { return device_group(on_.on().extents(), axes_, on_.devices()[i]); }
-  kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.on().extents(), device); }
+  device_group group(std::size_t i) const { return device_group(on_.backend().extents(), axes_, on_.devices()[i]); }
+  kernel::placement place_of(const bound_value& v, int device) const { return place(v, on_.backend().extents(), device); }
 
   /// The shares of groups of replicas in a sum. Small sums have no shares, because they are gathered at once.
   replica_shares shares() const {
     const bool small = all_reduces() && most_ * width() * group(0).size() <= small_sum_bytes;
     if (!has_levels() || may_hop() || small) return {};
     const std::uint32_t replicas = replica_axes();
-    return replicas == 0 ? replica_shares() : replica_shares(on_.on(), axes_, replicas);
+    return replicas == 0 ? replica_shares() : replica_shares(on_.backend(), axes_, replicas);
   }
 
   /// The pieces of its new shards that a held device already has.
@@ -97,7 +97,7 @@ class step_moves {
   /// Calls f(from, to, pieces) if member `to` of a group receives pieces from member `from`, or keeps them (from == to).
   template <class F>
   void for_each_origin(const device_group& members, F f) const {
-    const std::vector<int>& nodes = on_.on().nodes().node;
+    const std::vector<int>& nodes = on_.backend().nodes().node;
     std::vector<int> node(std::size_t(members.size()), 0);
     for (std::size_t m = 0; m < node.size() && !nodes.empty(); ++m) node[m] = nodes[std::size_t(members.device(int(m)))];
     for (std::size_t t = 0; t < tensors_.size(); ++t)
@@ -180,7 +180,7 @@ class step_moves {
   }
 
   bool has_levels() const {
-    const node_map& nodes = on_.on().nodes();
+    const node_map& nodes = on_.backend().nodes();
     return hop_ == hop::only && !stays_ && !nodes.node.empty() && nodes.levels;
   }
   bool may_hop() const { return has_levels() && !all_reduces() && !reduce_scatters() && !row_counts_; }
@@ -188,7 +188,7 @@ class step_moves {
   std::uint32_t replica_axes() const {
     replicas_of_step replicas(all_reduces() || reduce_scatters());
     for (const moved_tensor& t : tensors_) replicas.add(t.in.layout, t.out.layout);
-    const std::span<const int> mesh = on_.on().extents();
+    const std::span<const int> mesh = on_.backend().extents();
     std::uint32_t many = 0;
     for (std::size_t a = 0; a < mesh.size(); ++a)
       if (mesh[a] > 1) many |= 1u << a;
@@ -197,7 +197,7 @@ class step_moves {
   /// The bytes that nodes receive from others if equal elements are sent once. Adds up all groups that are part of a held device's group
   /// along `wide`.
   std::int64_t bytes_between_nodes(std::uint32_t wide) const {
-    const backend& on = on_.on();
+    const backend& on = on_.backend();
     const step_moves moves = as_exchange(hop::first);
     std::vector<char> counted(std::size_t(device_count(on.extents())), 0);
     std::int64_t bytes = 0;
@@ -227,7 +227,7 @@ class step_moves {
     return !equal(from, before) && both.size() == 1 && both[0].elements == elements;
   }
   bool nothing_moves() const {
-    const std::span<const int> mesh = on_.on().extents();
+    const std::span<const int> mesh = on_.backend().extents();
     for (int device = 0; device < device_count(mesh); ++device) {
       const device_group members(mesh, axes_, device);
       bool moves = false;

@@ -84,7 +84,7 @@ class buffer_reuse {
   bool stays(const node& n) const {
     if (!traits(n.kind).reshards) return false;
     const std::uint32_t axes = all_.axes.mask(n.attr.axes);
-    if (traits(n.kind).collective && device_group(all_.on.on().extents(), axes, 0).size() > 1) return false;
+    if (traits(n.kind).collective && device_group(all_.on.backend().extents(), axes, 0).size() > 1) return false;
     for (int o = 0; o < n.outputs; ++o) {
       const bound_value &before = value(n.input(o)), &after = value(n.output(o));
       for (std::size_t d = 0; d < before.places.size(); ++d)
