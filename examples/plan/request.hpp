@@ -168,7 +168,7 @@ planned make_plan(const request& r, const Observer& observer = gs::no_observer) 
   gs::compile_options options;
   options.uneven = true;
   options.loop_bytes = r.loop_above;
-  options.keep_pending_outputs = r.output ? r.output->layout.partial != 0 : r.keep_partial;
+  options.partial_outputs = r.output ? r.output->layout.partial != 0 : r.keep_partial;
   planned p;
   p.tables = gs::compile(b.program, r.mesh, options, observer);
   if (p.tables.problem.what == gs::fault::sum_not_pending) p.tables.problem.subject = gs::tensor_name(text_of(*r.output, r.mesh));

@@ -148,13 +148,13 @@ TEST_CASE("sums, differences and multiples of complete tensors and of partial su
 TEST_CASE("outputs may keep their sums pending") {
   every_sharding(
       trace({{"AB"}, {"BC"}}, [](const scope&, given x) { return symbols{einsum<"ab,bc->ac">(x[0], x[1])}; }),
-      {.dims = sizes, .options = {.known = {}, .keep_pending_outputs = true}});
+      {.dims = sizes, .options = {.known = {}, .partial_outputs = true}});
   every_sharding(
       trace({{"AB"}, {"AB"}},
             [](const scope&, given x) {
               return symbols{x[0] + x[1], 2 * x[0]};
             }),
-      {.dims = sizes, .pending_sources = true, .options = {.known = {}, .keep_pending_outputs = true}});
+      {.dims = sizes, .pending_sources = true, .options = {.known = {}, .partial_outputs = true}});
 }
 
 TEST_CASE("means divide by whole extents") {

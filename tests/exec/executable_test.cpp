@@ -33,7 +33,7 @@ inline constexpr auto affine = [](auto& m, auto x, auto ids, auto rate) {
 };
 using rows = in<"AB", P<none, "x">>;
 using program = gs::program<affine, mesh, rows, in<"A", void, std::int32_t>, in<"">>;
-using pending = gs::program<affine, mesh, rows, in<"A", void, std::int32_t>, in<"">, gs::pending_outputs>;
+using pending = gs::program<affine, mesh, rows, in<"A", void, std::int32_t>, in<"">, gs::partial_outputs>;
 
 inline constexpr auto drop = [](auto&, auto x) { return gs::dropout(x, 0.5); };
 using dropping = gs::program<drop, mesh, in<"A", P<"x">>>;

@@ -166,7 +166,7 @@ inline prepared prepare(const place& on, const std::vector<input>& inputs, const
   }
   for (std::size_t i = inputs.size(); i < t.free.size(); ++i) p.setting.layouts.push_back(t.graph.at(t.free[i]).layout);
   p.setting.options.uneven = true;
-  p.setting.options.keep_pending_outputs = on.keep_pending;
+  p.setting.options.partial_outputs = on.keep_pending;
   for (const char d : on.known_dims)
     if (on.dims.find(d) >= 0) p.setting.options.known.set(d, on.dims.find(d));
   return p;

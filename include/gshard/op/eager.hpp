@@ -199,7 +199,7 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
   if constexpr (sizeof...(Letters) < sizeof...(T)) {
     return run_eager<Model, ExtraSpec, first_letters<Specs::rank>...>(operation, operands...);
   } else if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
-    using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., pending_sums>;
+    using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., partial_sums>;
     return run_operation<compiled>(operation, std::array{operand_of(Letters.view(), operands)...},
                                    std::array<const untyped_tensor*, sizeof...(T)>{&operands...});
   }
@@ -232,7 +232,7 @@ auto run_eager_with(std::string_view operation, const added_extents& added, cons
   require_complete<tensor<T, Specs>...>();
   if constexpr (in_mesh_order<Specs..., ExtraSpec>()) {
     using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<first_letters<Specs::rank>, Specs, T>...,
-                             element<Element>, pending_sums>;
+                             element<Element>, partial_sums>;
     return run_operation<compiled>(operation,
                                    std::array{operand_of(Added.view(), added), operand_of(first_letters<Specs::rank>.view(), operands)...},
                                    std::array<const untyped_tensor*, sizeof...(T)>{&operands...}, added.seed());

@@ -29,9 +29,9 @@ namespace gshard { inline namespace v0 {
 struct compile_options {
   /// Compile-time extents, by letter.
   gshard::dims known{};
-  /// Outputs may be partial sums. Unless `only_sums_stay_pending`, they may also be partial maxima, minima and products.
-  bool keep_pending_outputs = false;
-  bool only_sums_stay_pending = false;
+  /// Outputs may be partial sums. Unless `only_partial_sums`, they may also be partial maxima, minima and products.
+  bool partial_outputs = false;
+  bool only_partial_sums = false;
   /// Known extents need not be multiples of the static extents of the axes that shard them.
   bool uneven = false;
   /// Which implicit reshards are allowed.
@@ -173,8 +173,8 @@ constexpr plan_tables compile(Graph& g, const mesh_shape& mesh, const compile_op
   extents assumed;
   if (!g.problem) assumed = detail::planned_extents(g, mesh, options);  // decompose has added tensors
   if (!g.problem) {
-    const partition_options how{options.implicit_moves, options.keep_pending_outputs, options.loop_bytes, options.combine_bytes,
-                                        options.only_sums_stay_pending};
+    const partition_options how{options.implicit_moves, options.partial_outputs, options.loop_bytes, options.combine_bytes,
+                                        options.only_partial_sums};
     detail::partitioned parts = detail::partition(g, mesh, assumed, how);
     if (!g.remats.empty()) detail::rematerialize(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs, g.remats);
     p.lifetimes = detail::lifetimes(parts.values, parts.steps, parts.parameters, parts.inputs, parts.outputs);

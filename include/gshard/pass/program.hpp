@@ -56,10 +56,10 @@ struct dense_one_hot {};
 /// @see bf16_unit_in_use, kernel::gemm_bf16
 struct bf16_products {};
 /// Outputs may be partial sums, which are then part of their sharding.
-struct pending_outputs {};
+struct partial_outputs {};
 namespace detail {
 /// Outputs become tensors: they may be partial sums, but no other partial results, which a spec cannot state.
-struct pending_sums {};
+struct partial_sums {};
 }  // namespace detail
 /// An implicit gather of an operand is a compile-time error, except in gradients. The program allows one by `annotate` or `may_move`.
 struct visible {};
@@ -113,8 +113,8 @@ template <std::int64_t Bytes>
 constexpr void apply(program_options& o, combine_up_to<Bytes>) {
   o.compile.combine_bytes = Bytes;
 }
-constexpr void apply(program_options& o, pending_outputs) { o.compile.keep_pending_outputs = true; }
-constexpr void apply(program_options& o, pending_sums) { o.compile.keep_pending_outputs = o.compile.only_sums_stay_pending = true; }
+constexpr void apply(program_options& o, partial_outputs) { o.compile.partial_outputs = true; }
+constexpr void apply(program_options& o, partial_sums) { o.compile.partial_outputs = o.compile.only_partial_sums = true; }
 template <fixed_string L, class S, class T, class O>
 constexpr void apply(program_options&, in<L, S, T, O>) {}
 
@@ -328,7 +328,7 @@ struct plan_draft {
 
 /// A model, written over global tensors, compiled for a mesh: `program<moe_layer, mesh, in<"GSM", P<"expert", none, none>>>`. `Model` is a
 /// captureless callable `(parameter_scope&, symbol...) -> symbol | std::tuple<symbol...>`. The options are its inputs in order, and maybe
-/// `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `pending_outputs`, `dense_one_hot`, `bf16_products`, `loop_above<bytes>`,
+/// `element<T>`, `extent<'E', 16>`, `visible`, `strict`, `partial_outputs`, `dense_one_hot`, `bf16_products`, `loop_above<bytes>`,
 /// `combine_up_to<bytes>`. `plan` is a constant: a static_assert can check the work and the communication of a device.
 /// Compile time: every fault of the model, its specs and its equations, as one message with the wrong words next to it.
 template <auto Model, class Mesh, class... Options>

@@ -69,7 +69,7 @@ class random_program {
     }
     for (std::size_t i = 0; i < next_.size(); ++i) m_.update(variables_[i], next_[i]);
     gs::compile_options options;
-    options.keep_pending_outputs = !train && pick(2);
+    options.partial_outputs = !train && pick(2);
     return gs::compile(b_.program, b_.mesh, options);
   }
 

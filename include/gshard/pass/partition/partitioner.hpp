@@ -26,13 +26,13 @@ struct partition_options {
   /// Which implicit reshards are allowed.
   strictness implicit = strictness::automatic;
   /// Outputs may be partial sums.
-  bool keep_partial_outputs = false;
+  bool partial_outputs = false;
   /// Einsums are looped if a gathered operand or a scattered result has more bytes than this.
   std::int64_t loop_bytes = 0;
   /// The most bytes per device of combined moves; 0: none are combined.
   std::int64_t combine_bytes = 0;
   /// Partial maxima, minima and products of outputs are completed: the spec of a tensor cannot state them.
-  bool only_sums_stay_partial = false;
+  bool only_partial_sums = false;
 };
 
 namespace detail {
@@ -51,7 +51,7 @@ struct partitioned {
 struct partial_permissions {
   list<char> needs_complete, may_stay_partial;
 
-  constexpr partial_permissions(const graph& g, const list<char>& live, bool keep_partial_outputs, const list<char>& products,
+  constexpr partial_permissions(const graph& g, const list<char>& live, bool partial_outputs, const list<char>& products,
                                 const list<char>& completed)
       : needs_complete(g.values.size(), 0), may_stay_partial(g.values.size(), 0) {
     const node* const nodes = g.nodes.data();
@@ -60,8 +60,8 @@ struct partial_permissions {
     for (std::size_t i = 0; i < live.size(); ++i)
       if (const node& n = nodes[i]; is_live[i] && !is_linear(n))
         for (int k = n.attr.defers_sums ? 2 : 0; k < n.inputs; ++k) complete[n.in[k]] = 1;  // a state and its next value may be partial
-    for (const port& p : g.outputs) (keep_partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
-    for (std::size_t i = 0; i < live.size() && keep_partial_outputs; ++i)
+    for (const port& p : g.outputs) (partial_outputs ? may_stay_partial : needs_complete)[std::size_t(p.value)] = 1;
+    for (std::size_t i = 0; i < live.size() && partial_outputs; ++i)
       for (int k = 0; is_live[i] && k < nodes[i].inputs; ++k) may_stay_partial[std::size_t(nodes[i].in[k])] = 0;
     for (std::size_t v = 0; v < products.size(); ++v)
       if (products[v]) may_stay_partial[v] = 1;
@@ -94,7 +94,7 @@ class partitioner {
       : g_(g),
         options_(options),
         live_(nodes_that_run(g)),
-        permissions_(g, live_, options.keep_partial_outputs, stays_partial, completed),
+        permissions_(g, live_, options.partial_outputs, stays_partial, completed),
         plan_(g, mesh, e, options.implicit, options.combine_bytes),
         planning_{g, e, mesh.count, plan_.cache, permissions_.needs_complete, permissions_.may_stay_partial},
         shared_(planning_, plan_.cache, live_) {}
@@ -143,8 +143,8 @@ class partitioner {
   /// The form of an output: as it was computed, and complete unless it may stay partial.
   constexpr std::int32_t output(std::int32_t tensor) {
     sharding layout = plan_.cache.first_layout(tensor);
-    const bool may_stay = !options_.only_sums_stay_partial || layout.pending == reduction::sum;
-    if (!options_.keep_partial_outputs || !may_stay) layout.partial = 0;
+    const bool may_stay = !options_.only_partial_sums || layout.pending == reduction::sum;
+    if (!options_.partial_outputs || !may_stay) layout.partial = 0;
     consumer reader = producer_of(tensor);
     reader.may_move = options_.implicit != strictness::strict;
     return plan_.get_or_reshard(tensor, layout, reader);

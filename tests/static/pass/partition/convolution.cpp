@@ -16,7 +16,7 @@ using taps =
     gs::program<long_taps, gs::mesh<gs::axis<"x", 2>>, in<"BXI", P<none, "x", none>>, in<"BKO", P<none, "x", none>>, gs::extent<'X', Long>,
                 gs::extent<'K', 8>, gs::extent<'B', 64>, gs::extent<'I', 64>, gs::extent<'O', 64>, Options...>;
 static_assert(taps<16>::plan.count(op::all_reduce) == 1 && taps<16>::plan.collectives() == 1 && soundness::is_sound(taps<16>::plan));
-static_assert(taps<16, gs::pending_outputs>::plan.collectives() == 0);
+static_assert(taps<16, gs::partial_outputs>::plan.collectives() == 0);
 static_assert(taps<20>::plan.count(op::collective_permute) == 1 && taps<20>::plan.count(op::all_reduce) == 1 &&
               taps<20>::plan.collectives() == 2 && soundness::is_sound(taps<20>::plan));
 

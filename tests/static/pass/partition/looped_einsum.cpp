@@ -46,7 +46,7 @@ static_assert(sends(sums_plan<scattered_on, gs::loop_above<0>>, {op::looped_eins
               gs::ring_carries_sum(sums_plan<scattered, gs::loop_above<0>>.steps[0]));
 // Not a sum that stays pending, or that should be replicated.
 static_assert(sends(sums_plan<matmul, gs::loop_above<0>>, {op::all_reduce}));
-static_assert(sends(sums_plan<matmul, gs::loop_above<0>, gs::pending_outputs>, {}));
+static_assert(sends(sums_plan<matmul, gs::loop_above<0>, gs::partial_outputs>, {}));
 // A contracted index is gathered in a ring only if devices hold different parts of the result: replicas need equal bits.
 static_assert(sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<none, "x">>, gs::extent<'A', 8>, gs::extent<'B', 64>,
                             gs::extent<'C', 4096>, gs::loop_above<0>>,

@@ -122,11 +122,11 @@ static_assert(sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in
 static_assert(
     sends(plan_of<add, mesh, in<"AB", P<none, none, partial<"x">>>, in<"AB", P<none, none, partial<"x">>>>,
           {op::all_reduce}));
-// Outputs are complete, unless the program has pending_outputs.
+// Outputs are complete, unless the program has partial_outputs.
 static_assert(
-    sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::pending_outputs>, {}));
+    sends(plan_of<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>, gs::partial_outputs>, {}));
 static_assert(output_of(gs::program<matmul, mesh, in<"AB", P<none, "x">>, in<"BC", P<"x", none>>,
-                                    gs::pending_outputs>::plan)
+                                    gs::partial_outputs>::plan)
                   .layout.partial == 1);
 static_assert(output_of(contracted::plan).layout.partial == 0);
 
