@@ -7,17 +7,16 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"data", 2>, gs::axis<"model", 2>>;
 
 // Two layers. Only the hidden dim of the first weight is annotated: the rows of wo follow.
 inline constexpr auto mlp = [](auto& m, auto x) {
-  auto wi = m.param("wi", "MH", P<none, "model">{}, gs::init::constant(0.5));
+  auto wi = m.param("wi", "M,H@model", gs::init::constant(0.5));
   auto wo = m.param("wo", "HM", gs::init::constant(0.25));
   auto h = gs::relu(gs::einsum<"BM,MH->BH">(x, wi));
   return gs::einsum<"BH,HM->BM">(h, wo);
 };
-using program = gs::program<mlp, mesh, gs::in<"BM", P<"data", none>>>;
+using program = gs::program<mlp, mesh, gs::in<"B@data,M">>;
 
 // The contracted dim H is sharded over "model": one sum, and nothing else is sent.
 static_assert(program::plan.collectives() == 1 && program::plan.count(gs::op::all_reduce) == 1);

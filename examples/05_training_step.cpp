@@ -8,7 +8,7 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"data">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {
@@ -20,7 +20,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-using training = gs::program<training_step, mesh, in<"BM", P<"data", none>>, in<"BO", P<"data", none>>, in<"">>;
+using training = gs::program<training_step, mesh, in<"B@data,M">, in<"B@data,O">, in<"">>;
 
 // The batch is sharded: one all_reduce per parameter, and one for the loss.
 static_assert(training::plan.count(op::all_reduce) == 3 && training::plan.collectives() == 3);

@@ -8,21 +8,21 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 // x: groups, tokens, model. wg gives each token a weight per expert; the best two experts of a token are used.
 inline constexpr auto layer = [](auto& m, auto x) {
   auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
-  auto wi = m.param("wi", "EMH", P<"expert", none, none>{}, gs::init::fan_in("M"));
-  auto wo = m.param("wo", "EHM", P<"expert", none, none>{}, gs::init::fan_in("H"));
+  auto wi = m.param("wi", "E@expert,M,H", gs::init::fan_in("M"));
+  auto wo = m.param("wo", "E@expert,H,M", gs::init::fan_in("H"));
   auto route = gs::top2_gating(gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg)), gs::capacity{2.0});
   auto expert_input = gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x);
   auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(expert_input, wi));
   auto expert_output = gs::einsum<"EGCH,EHM->GECM">(h, wo);
   return std::tuple{gs::einsum<"GSEC,GECM->GSM">(route.combine, expert_output), gs::sum<"GE->E">(route.load)};
 };
-using program = gs::program<layer, mesh, in<"GSM", P<"expert", none, none>>>;
+using program = gs::program<layer, mesh, in<"G@expert,S,M">>;
 static_assert(program::plan.count(op::all_to_all) == 2);
 static_assert(program::plan.count(op::all_reduce) == 1);  // the load, a few numbers
 static_assert(program::plan.collectives() == 3);

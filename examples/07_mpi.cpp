@@ -8,13 +8,13 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"data">>;
 
 inline constexpr auto dense = [](auto& m, auto x) {
   return gs::relu(gs::einsum<"BM,MH->BH">(x, m.param("w", "MH", gs::init::normal(1))));
 };
-using program = gs::program<dense, mesh, in<"BM", P<"data", none>>>;
+using program = gs::program<dense, mesh, in<"B@data,M">>;
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"data">>;
 
 inline constexpr auto model = [](auto& m, auto x) { return gs::einsum<"BM,MO->BO">(x, m.param("w", "MO", gs::init::fan_in("M"))); };
@@ -18,7 +18,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-using training = gs::program<training_step, mesh, in<"BM", P<"data", none>>, in<"BO", P<"data", none>>, in<"">>;
+using training = gs::program<training_step, mesh, in<"B@data,M">, in<"B@data,O">, in<"">>;
 
 int main() {
   const gs::dims sizes{{'B', 12}, {'M', 4}, {'O', 2}};

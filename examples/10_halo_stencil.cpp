@@ -8,7 +8,7 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
 
 // u + 0.2 * (sum of the four neighbors - 4 u)
@@ -16,7 +16,7 @@ inline constexpr auto heat_step = [](auto&, auto u) {
   auto neighbors = gs::roll(u, 0, 1) + gs::roll(u, 0, -1) + gs::roll(u, 1, 1) + gs::roll(u, 1, -1);
   return 0.2 * u + 0.2 * neighbors;
 };
-using heat = gs::program<heat_step, mesh, in<"XY", P<"x", "y">>>;
+using heat = gs::program<heat_step, mesh, in<"X@x,Y@y">>;
 static_assert(heat::plan.count(op::all_gather) == 0 && heat::plan.count(op::all_reduce) == 0);
 
 int main() {

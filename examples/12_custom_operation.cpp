@@ -10,7 +10,7 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"x">>;
 
 // y[b, n] = sum over m of (x[b, m] - c[n, m])^2
@@ -48,11 +48,11 @@ inline constexpr auto training_step = [](auto& m, auto points, auto rate) {
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-using training = gs::program<training_step, mesh, in<"BM", P<none, "x">>, in<"">>;
+using training = gs::program<training_step, mesh, in<"B,M@x">, in<"">>;
 
 // M is sharded, as the points are: the distances are a partial sum, completed by one all_reduce.
 inline constexpr auto distances = [](auto&, auto x, auto c) { return gs::custom<squared_distance>(x, c); };
-using sharded = gs::program<distances, mesh, in<"BM", P<none, "x">>, in<"NM", P<none, "x">>>;
+using sharded = gs::program<distances, mesh, in<"B,M@x">, in<"N,M@x">>;
 static_assert(sharded::plan.count(op::all_reduce) == 1 && sharded::plan.collectives() == 1);
 
 int main() {

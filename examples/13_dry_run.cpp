@@ -9,11 +9,11 @@
 #include <string>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using cores = gs::mesh<gs::axis<"expert">>;
 
 inline constexpr auto layer = [](auto& m, auto x, auto mask) { return gs::nn::moe<"expert">(m, x, mask).y; };
-using program = gs::program<layer, cores, in<"GSM", P<"expert", none, none>>, in<"GS", P<"expert", none>>>;
+using program = gs::program<layer, cores, in<"G@expert,S,M">, in<"G@expert,S">>;
 
 int main() {
   const gs::hardware pod = gs::parse_hardware("tpu-v3:32x32");  // 1024 chips of two cores

@@ -7,16 +7,16 @@
 #include <string_view>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"data", 2>, gs::axis<"model", 4>>;
 
 inline constexpr auto model = [](auto& m, auto x) {
-  auto w = m.param("w", "MH", P<none, "model">{}, gs::init::fan_in("M"));
+  auto w = m.param("w", "M,H@model", gs::init::fan_in("M"));
   return gs::softmax(gs::einsum<"BM,MH->BH">(x, w));
 };
 
 int main() {
-  using input = in<"BM", P<"data", none>>;
+  using input = in<"B@data,M">;
   gs::graph program = gs::trace<model, mesh, input>();
   const auto print = [](std::string_view pass, const gs::plan_view& now) {
     std::cout << "after " << pass << ": " << gs::describe(now);

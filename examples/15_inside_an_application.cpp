@@ -15,8 +15,8 @@ using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"rows">>;
 
 // gshard computes y = A x, with A, x and y sharded by rows.
-inline constexpr auto multiply = [](auto&, auto a, auto x) { return gs::annotate<P<"rows">>(gs::einsum<"IJ,J->I">(a, x)); };
-using matvec = gs::program<multiply, mesh, in<"IJ", P<"rows", none>, double>, in<"J", P<"rows">, double>>;
+inline constexpr auto multiply = [](auto&, auto a, auto x) { return gs::annotate<"I@rows">(gs::einsum<"IJ,J->I">(a, x)); };
+using matvec = gs::program<multiply, mesh, in<"I@rows,J", double>, in<"J@rows", double>>;
 static_assert(matvec::plan.count(gs::op::all_gather) == 1 && matvec::plan.collectives() == 1);  // one all_gather, of x
 
 /// The largest eigenvalue of A(i, j) = min(i, j) + 1, by the power method on the processes of `comm`.
@@ -37,7 +37,7 @@ double largest_eigenvalue(MPI_Comm comm, int n) {
   gs::tensor<double, P<"rows">> x_shards(cluster, {n}), y_shards(cluster, {n});
   gs::local_blocks<double, P<"rows">> x_blocks(cluster, {n}, {gs::local_block(x, {first})});
   gs::local_blocks<double, P<"rows">> y_blocks(cluster, {n}, {gs::local_block(y, {first})});
-  gs::executable<matvec> run(cluster, {{'I', n}, {'J', n}});
+  gs::executable<matvec> run(cluster, a_shards, x_shards);  // has their extents
   run.bind_input<0>(a_shards);
   run.bind_input<1>(x_shards);
   run.bind_output<0>(y_shards);

@@ -14,7 +14,7 @@ namespace gs = gshard;
 namespace op = gs::op;
 using gs::in, gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"x">>;
-using plate = in<"XY", P<"x", none>, double>;
+using plate = in<"X@x,Y", double>;
 
 // u / 2 + (the sum of the four neighbors) / 8; beyond the plate it is 0.
 inline constexpr auto stencil = [](auto u, auto up, auto down, auto left, auto right) {

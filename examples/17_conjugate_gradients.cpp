@@ -13,9 +13,9 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"x">, gs::axis<"y">>;
-using grid = in<"XY", P<"x", "y">, double>;
+using grid = in<"X@x,Y@y", double>;
 
 // (A u)(i, j) = 4 u(i, j) - (the sum of the four neighbors), which are 0 beyond the grid.
 inline constexpr auto times_a = [](auto u) {
@@ -39,7 +39,7 @@ inline constexpr auto solve = [](auto&, auto b, auto tolerance) {
   return std::tuple(x, gs::map<[](auto v) { return gs::sqrt(v); }>(dot(residual, residual)), count);
 };
 using operator_a = gs::program<apply, mesh, grid>;
-using solver = gs::program<solve, mesh, grid, in<"", P<>, double>>;
+using solver = gs::program<solve, mesh, grid, in<"", double>>;
 static_assert(solver::plan.count(op::all_gather) == 0);  // only borders and sums of scalars are sent
 
 void run(const gs::cluster<mesh>& cluster) {

@@ -17,7 +17,7 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"x">>;
 
 // Transforms n complex numbers at data[0], data[stride], ...
@@ -53,7 +53,7 @@ struct fft_along {
 inline constexpr auto transform_2d = [](auto&, auto x) { return gs::custom<fft_along<0>>(gs::custom<fft_along<1>>(x)); };
 // The planner knows the extents. It would gather a matrix of a few kilobytes instead, in one step of lower latency.
 constexpr int height = 240, width = 336;
-using fft = gs::program<transform_2d, mesh, in<"XY", P<"x", none>, std::complex<double>>, gs::extent<'X', height>, gs::extent<'Y', width>>;
+using fft = gs::program<transform_2d, mesh, in<"X@x,Y", std::complex<double>>, gs::extent<'X', height>, gs::extent<'Y', width>>;
 static_assert(fft::plan.count(op::all_to_all) == 1 && fft::plan.collectives() == 1);
 
 void run(const gs::cluster<mesh>& cluster) {

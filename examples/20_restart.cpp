@@ -12,19 +12,19 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using mesh = gs::mesh<gs::axis<"data">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto y, auto rate) {
-  auto w1 = m.param("w1", "MH", P<none, "data">{}, gs::init::fan_in("M"));
-  auto w2 = m.param("w2", "HO", P<"data", none>{}, gs::init::fan_in("H"));
+  auto w1 = m.param("w1", "M,H@data", gs::init::fan_in("M"));
+  auto w2 = m.param("w2", "H@data,O", gs::init::fan_in("H"));
   auto h = gs::map<[](auto v) { return gs::tanh(v); }>(gs::einsum<"BM,MH->BH">(x, w1));
   auto error = gs::einsum<"BH,HO->BO">(h, w2) - y;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-using training = gs::program<training_step, mesh, in<"BM", P<"data", none>, double>, in<"BO", P<"data", none>, double>, in<"", P<>, double>,
+using training = gs::program<training_step, mesh, in<"B@data,M", double>, in<"B@data,O", double>, in<"", double>,
                              gs::element<double>>;  // the element type of the parameters
 
 constexpr const char* file = "20_restart.safetensors";

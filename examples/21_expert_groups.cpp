@@ -11,7 +11,6 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
 
 constexpr int number_of_experts = 32, experts_per_token = 8;
@@ -24,8 +23,7 @@ inline constexpr auto layer = [](auto& m, auto x, auto mask) {
 };
 // Token groups are sharded over "node" last, so that one all_to_all over "node" moves rows between nodes.
 template <int Groups>
-using program = gs::program<layer<Groups>, mesh, gs::in<"GSM", P<gs::axes<"expert", "node">, none, none>>,
-                            gs::in<"GS", P<gs::axes<"expert", "node">, none>>>;
+using program = gs::program<layer<Groups>, mesh, gs::in<"G@expert@node,S,M">, gs::in<"G@expert@node,S">>;
 using flat = program<1>;
 using grouped = program<4>;
 static_assert(flat::plan.count(op::all_to_all) == 2 && grouped::plan.count(op::all_to_all) == 4);  // one per axis each way

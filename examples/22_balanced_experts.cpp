@@ -14,7 +14,6 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 // A layer whose routing is an input, so that a workload of a benchmark can set it. With `Replicas`, its experts may move.
@@ -24,12 +23,12 @@ inline constexpr auto training_step = [](auto& m, auto x, auto logits, auto rate
   gs::symbol wi = x, wo = x;
   if constexpr (Replicas) {
     auto expert_of = gs::replicas_of_experts(m, "R", "E");
-    wi = gs::replica_param(m, expert_of, "wi", "RMF", P<"expert", none, none>{}, gs::init::fan_in("M"));
-    wo = gs::replica_param(m, expert_of, "wo", "RFM", P<"expert", none, none>{}, gs::init::fan_in("F"));
+    wi = gs::replica_param(m, expert_of, "wi", "R@expert,M,F", gs::init::fan_in("M"));
+    wo = gs::replica_param(m, expert_of, "wo", "R@expert,F,M", gs::init::fan_in("F"));
     route = gs::send_to_replicas(route, expert_of);
   } else {
-    wi = m.param("wi", "EMF", P<"expert", none, none>{}, gs::init::fan_in("M"));
-    wo = m.param("wo", "EFM", P<"expert", none, none>{}, gs::init::fan_in("F"));
+    wi = m.param("wi", "E@expert,M,F", gs::init::fan_in("M"));
+    wo = m.param("wo", "E@expert,F,M", gs::init::fan_in("F"));
   }
   auto in = gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x);
   auto out = gs::einsum<"EGCF,EFM->GECM">(gs::relu(gs::einsum<"EGCM,EMF->EGCF">(in, wi)), wo);
@@ -39,8 +38,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto logits, auto rate
   return std::tuple{loss, gs::sum<"GE->E">(route.demand)};
 };
 template <bool Replicas>
-using program = gs::program<training_step<Replicas>, mesh, gs::in<"GSM", P<"expert", none, none>>,
-                            gs::in<"GSE", P<"expert", none, none>>, gs::in<"">>;
+using program = gs::program<training_step<Replicas>, mesh, gs::in<"G@expert,S,M">, gs::in<"G@expert,S,E">, gs::in<"">>;
 // Gradients are summed over replicas: one more all_reduce for each of the two weights.
 static_assert(program<true>::plan.count(op::all_reduce) == program<false>::plan.count(op::all_reduce) + 2);
 static_assert(program<true>::plan.count(op::all_to_all) == program<false>::plan.count(op::all_to_all));

@@ -11,7 +11,6 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 template <gs::nn::balance Balance>
@@ -35,8 +34,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
   return std::tuple{loss, gs::nn::measure_balance(demand, overflow).busiest};
 };
 template <gs::nn::balance Balance>
-using program = gs::program<training_step<Balance>, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>,
-                            gs::in<"">>;
+using program = gs::program<training_step<Balance>, mesh, gs::in<"G@expert,S,M">, gs::in<"G@expert,S">, gs::in<"">>;
 using biased = program<gs::nn::balance::bias>;
 using without = program<gs::nn::balance::off>;
 // As for top2_gating: tokens to the experts and back, and the gradients of their results. Nothing is gathered.

@@ -10,7 +10,6 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {
@@ -21,7 +20,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
   gs::adam{}.minimize(m, loss, rate);
   return std::tuple{loss, r.load};
 };
-using program = gs::program<training_step, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+using program = gs::program<training_step, mesh, gs::in<"G@expert,S,M">, gs::in<"G@expert,S">, gs::in<"">>;
 // As with token choice: two exchanges forward and one in the gradients, and no dense one-hot tensor.
 static_assert(program::plan.count(op::all_to_all) == 3 && program::plan.count(op::all_gather) == 0);
 static_assert(program::plan.count(op::one_hot) == 0);

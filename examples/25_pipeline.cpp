@@ -9,7 +9,7 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::extent, gs::none, gs::P;
+using gs::extent;
 using mesh = gs::mesh<gs::axis<"stage">>;
 
 constexpr int stages = 4, microbatches = 8, rounds = 2;
@@ -21,7 +21,7 @@ inline constexpr auto layer = [](auto y, auto w) { return y + gs::relu(gs::einsu
 
 // Layer r * stages + s is w[r, s]. A microbatch passes the stages twice.
 inline constexpr auto pipelined = [](auto& m, auto x, auto target, auto rate) {
-  const auto w = m.param("w", "RSFF", P<none, "stage", none, none>{}, gs::init::fan_in("F"));
+  const auto w = m.param("w", "R,S@stage,F,F", gs::init::fan_in("F"));
   const auto y = gs::nn::pipeline(m, schedule, layer, x, w);
   const auto loss = gs::mean((y - target) * (y - target));
   gs::adam{}.minimize(m, loss, rate);
@@ -39,7 +39,7 @@ inline constexpr auto sequential = [](auto& m, auto x, auto target, auto rate) {
   return loss;
 };
 template <auto Model>
-using step = gs::program<Model, mesh, gs::in<"MBF", P<none, none, none>>, gs::in<"MBF", P<none, none, none>>, gs::in<"">,
+using step = gs::program<Model, mesh, gs::in<"M,B,F">, gs::in<"M,B,F">, gs::in<"">,
                          extent<'M', microbatches>, extent<'S', stages>, extent<'R', rounds>>;
 
 // The plan has one tick of the loop, and one tick of its gradient, for any number of microbatches. A tick has one permute. The results of

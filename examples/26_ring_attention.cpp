@@ -11,7 +11,7 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::in, gs::none, gs::P;
+using gs::in;
 using ring = gs::mesh<gs::axis<"seq", 4>>;
 using one = gs::mesh<gs::axis<"seq", 1>>;
 
@@ -23,8 +23,8 @@ inline constexpr auto gradients = [](auto& m, auto q, auto k, auto v) {
   return std::tuple{d[0], d[1], d[2]};
 };
 
-using sharded = in<"BTHD", P<none, "seq", none, none>>;
-using replicated = in<"BTHD", P<none, none, none, none>>;
+using sharded = in<"B,T@seq,H,D">;
+using replicated = in<"B,T,H,D">;
 using forward = gs::program<around, ring, sharded, sharded, sharded>;
 using training = gs::program<gradients, ring, sharded, sharded, sharded>;
 using on_one_device = gs::program<attend, one, replicated, replicated, replicated>;

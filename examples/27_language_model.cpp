@@ -40,8 +40,8 @@ inline constexpr auto devices = gs::axes<"data", "expert">;
 using sequences = in<"GBT", P<devices, none, none>, std::int32_t>;
 using training = gs::program<training_step, mesh, sequences, sequences, in<"">>;
 using tokens = in<"GB", P<devices, none>, std::int32_t>;
-using decoding = gs::program<decoding_step, mesh, tokens, in<"", void, std::int32_t>>;
-using beams = gs::program<beam_step, mesh, tokens, in<"", void, std::int32_t>, tokens>;
+using decoding = gs::program<decoding_step, mesh, tokens, in<"", std::int32_t>>;
+using beams = gs::program<beam_step, mesh, tokens, in<"", std::int32_t>, tokens>;
 
 // Tokens go to the experts and back, also in the gradients. Nothing is gathered. Decoding sends nothing else.
 static_assert(training::plan.count(op::all_to_all) == 4 && training::plan.count(op::all_gather) == 0);

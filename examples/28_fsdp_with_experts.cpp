@@ -9,23 +9,21 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::axes, gs::none, gs::P;
 
 using mesh = gs::mesh<gs::axis<"data", 2>, gs::axis<"expert", 2>, gs::axis<"tensor", 2>>;
 
 // A dense feed-forward layer, then experts. F is sharded over "tensor". Fsdp: the M of every weight is also sharded over "data".
 template <bool Fsdp>
 inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
-  const auto weight = [&](const char* name, const char* letters, auto by_data, auto whole) {
-    if constexpr (Fsdp) return m.param(name, letters, by_data, gs::init::fan_in("M"));
-    else return m.param(name, letters, whole, gs::init::fan_in("M"));
+  const auto weight = [&](const char* name, const char* by_data, const char* whole) {
+    return m.param(name, Fsdp ? by_data : whole, gs::init::fan_in("M"));
   };
-  auto wi = weight("wi", "MF", P<"data", "tensor">{}, P<none, "tensor">{});
-  auto wo = weight("wo", "FM", P<"tensor", "data">{}, P<"tensor", none>{});
+  auto wi = weight("wi", "M@data,F@tensor", "M,F@tensor");
+  auto wo = weight("wo", "F@tensor,M@data", "F@tensor,M");
   auto y = x + gs::einsum<"GSF,FM->GSM">(gs::relu(gs::einsum<"GSM,MF->GSF">(x, wi)), wo);
 
-  auto experts_in = weight("experts/wi", "EMF", P<"expert", "data", "tensor">{}, P<"expert", none, "tensor">{});
-  auto experts_out = weight("experts/wo", "EFM", P<"expert", "tensor", "data">{}, P<"expert", "tensor", none>{});
+  auto experts_in = weight("experts/wi", "E@expert,M@data,F@tensor", "E@expert,M,F@tensor");
+  auto experts_out = weight("experts/wo", "E@expert,F@tensor,M@data", "E@expert,F@tensor,M");
   auto gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(y, m.param("wg", "ME", gs::init::fan_in("M"))));
   auto route = gs::top_k_gating(gates, {.k = 2, .slots = {2}});
   auto in = gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, y);
@@ -35,7 +33,7 @@ inline constexpr auto train = [](auto& m, auto x, auto target, auto rate) {
   gs::adam{}.minimize(m, loss, rate);
   return loss;
 };
-using tokens = gs::in<"GSM", P<axes<"data", "expert">, none, none>>;
+using tokens = gs::in<"G@data@expert,S,M">;
 template <bool Fsdp>
 using step = gs::program<train<Fsdp>, mesh, tokens, tokens, gs::in<"">, gs::extent<'G', 8>, gs::extent<'S', 256>, gs::extent<'M', 128>,
                          gs::extent<'F', 512>, gs::extent<'E', 8>, gs::combine_up_to<0>>;

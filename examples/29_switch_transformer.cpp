@@ -10,7 +10,6 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 constexpr int G = 4, S = 64, M = 16, E = 8;
@@ -35,8 +34,8 @@ inline constexpr auto training_step = [](auto& m, auto x, auto target, auto mask
   gs::adam{}.minimize(m, m.objective(loss, Balanced ? 0.01 * E * E : 0), rate);
   return std::tuple{loss, refused, busiest};
 };
-using tokens = gs::in<"GSM", P<"expert", none, none>>;
-using mask_of_tokens = gs::in<"GS", P<"expert", none>>;
+using tokens = gs::in<"G@expert,S,M">;
+using mask_of_tokens = gs::in<"G@expert,S">;
 using forward = gs::program<model, mesh, tokens, mask_of_tokens>;
 template <bool Balanced>
 using training = gs::program<training_step<Balanced>, mesh, tokens, tokens, mask_of_tokens, gs::in<"">>;

@@ -11,7 +11,6 @@
 
 namespace gs = gshard;
 namespace op = gs::op;
-using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 template <bool Dropless>
@@ -29,7 +28,7 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
   return std::tuple{loss, r.overflow};
 };
 template <bool Dropless>
-using program = gs::program<training_step<Dropless>, mesh, gs::in<"GSM", P<"expert", none, none>>, gs::in<"GS", P<"expert", none>>, gs::in<"">>;
+using program = gs::program<training_step<Dropless>, mesh, gs::in<"G@expert,S,M">, gs::in<"G@expert,S">, gs::in<"">>;
 // Two exchanges forward, and one in the gradients, as with slots. The number of used rows is sent first, then only those rows.
 static_assert(program<true>::plan.count(op::ragged_all_to_all) == 3 && program<false>::plan.count(op::all_to_all) == 3);
 static_assert(program<true>::plan.collectives() == program<false>::plan.collectives());

@@ -4,6 +4,17 @@
 option(GSHARD_TESTS_APART "Compile every test source alone" OFF)
 mark_as_advanced(GSHARD_TESTS_APART)
 
+# Writes a generated source, unless it is the same. Not file(CONFIGURE), which replaces "@data@" of "B@data@model,M".
+function(gshard_write_source source content)
+  set(before)
+  if(EXISTS "${source}")
+    file(READ "${source}" before)
+  endif()
+  if(NOT before STREQUAL content)
+    file(WRITE "${source}" "${content}")
+  endif()
+endfunction()
+
 # gshard_together(<variable> <unit> <source>...): sets the variable to one generated source that compiles these. It includes their headers,
 # and then each source in its own namespace, where its includes have no effect.
 function(gshard_together variable unit)
@@ -29,7 +40,7 @@ function(gshard_together variable unit)
   list(REMOVE_DUPLICATES headers)
   list(JOIN headers "" headers)
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/together/${unit}.cpp")
-  file(CONFIGURE OUTPUT "${generated}" CONTENT "${headers}${bodies}" @ONLY)
+  gshard_write_source("${generated}" "${headers}${bodies}")
   set(${variable} "${generated}" PARENT_SCOPE)
 endfunction()
 
@@ -90,7 +101,7 @@ function(gshard_programs_together target)
       string(SUBSTRING "${tail}" ${end} -1 tail)
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
       set(source "${CMAKE_CURRENT_BINARY_DIR}/functions/${name}.cpp")
-      file(CONFIGURE OUTPUT "${source}" CONTENT "${head}${body}  return 0;\n${tail}" @ONLY)
+      gshard_write_source("${source}" "${head}${body}  return 0;\n${tail}")
       set(arguments)
       if(body MATCHES "^int run_it\\(int argc")
         set(arguments "argc, argv")

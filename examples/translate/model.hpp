@@ -74,7 +74,7 @@ using training_program = gs::program<training_step, mesh, cut_by_group<"GBS", st
 using encoding_program = gs::program<encoding, mesh, cut_by_group<"GBS", std::int32_t>>;
 using one_per_row = gs::in<"GB", P<"expert", none>, std::int32_t>;
 using next_token_program =
-    gs::program<next_token, mesh, cut_by_group<"GBS", std::int32_t>, one_per_row, gs::in<"", void, std::int32_t>, one_per_row>;
+    gs::program<next_token, mesh, cut_by_group<"GBS", std::int32_t>, one_per_row, gs::in<"", std::int32_t>, one_per_row>;
 static_assert(next_token_program::plan.count(gs::op::all_to_all) == 2 && next_token_program::plan.collectives() == 2);
 
 }  // namespace translate

@@ -23,6 +23,7 @@
 #include <gshard/trace/assignment.hpp>
 #include <gshard/trace/attention.hpp>
 #include <gshard/trace/broadcast.hpp>
+#include <gshard/trace/call_on_shards.hpp>
 #include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/chunks.hpp>
 #include <gshard/trace/complex.hpp>
@@ -39,7 +40,6 @@
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/per_shard.hpp>
 #include <gshard/trace/random.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>

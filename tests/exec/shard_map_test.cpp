@@ -5,11 +5,11 @@
 
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/ir/all_operations.hpp>
+#include <gshard/trace/call_on_shards.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/embedding.hpp>
 #include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/per_shard.hpp>
 #include <gshard/trace/reduce.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
@@ -289,7 +289,7 @@ TEST_CASE("functions of shards in the middle of a region, and the number of the 
     const run_graph::traced t = run_graph::trace({{"BM"}}, [&](const gs::parameter_scope&, given x) {
       const symbol y = per_shard<"x", P<"x", none>>([&](symbol s) {
         const symbol moved = gs::shift<"x">(s, 1);
-        return gs::shift<"x">(per_shard<doubled, P<"x", none, none>>(annotate<P<"x", none, none>>(moved)), -1);
+        return gs::shift<"x">(gs::call_on_shards<doubled, P<"x", none, none>>(annotate<P<"x", none, none>>(moved)), -1);
       }, annotate<P<"x", none>>(x[0]));
       const symbol number = per_shard<"x", P<"x", none>>([](symbol s) {
         return 0.0 * s + cast(gs::device_index<"x">(s), s.get().type);

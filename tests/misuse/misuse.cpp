@@ -65,7 +65,7 @@ inline constexpr auto trained = [](auto& m, auto x, auto rate) {
   return loss;
 };
 template <auto F>
-inline constexpr auto on_shards = [](auto&, auto x) { return gs::annotate<P<none, none>>(gs::per_shard<F, "BM", P<"x", none>>(x)); };
+inline constexpr auto on_shards = [](auto&, auto x) { return gs::annotate<P<none, none>>(gs::call_on_shards<F, "B@x,M">(x)); };
 constexpr auto twice_of = [](auto x, auto y) { for (std::int64_t i = 0; i < y.size(); ++i) y.data[i] = 2 * x.data[i]; };
 constexpr auto three_of = [](auto x, auto y) { for (std::int64_t i = 0; i < y.size(); ++i) y.data[i] = 3 * x.data[i]; };
 

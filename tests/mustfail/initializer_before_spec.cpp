@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The partition spec of a parameter is after its initial values. Other members of a scope are called wrongly as well.
-// expect: gshard: m.param\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes
+// expect: gshard: m.param\(name, "M@data,H", init::zeros\(\)\) takes
 // expect: gshard: m.scope\(name\)
 // expect: gshard: m.state\(prefix, parameter\)
 // expect: gshard: m.loss\(term\)

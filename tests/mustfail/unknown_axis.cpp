@@ -4,6 +4,7 @@
 // expect: unknown_axis<.*"exprt"
 // expect: mesh_axes<.*"data".*"expert"
 // expect: in_tensor<.*"layer.wi"
+// expect: at_line<20>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

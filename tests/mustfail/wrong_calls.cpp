@@ -59,9 +59,9 @@
 // expect: gshard: grouped_product\(routing, x, w\) takes the result of send_rows and two tensors of a program
 // expect: gshard: add_to_rows\(routing, x, bias\) takes the result of send_rows and two tensors of a program
 // expect: gshard: combine_rows\(routing, h\) takes the result of send_rows and a tensor of a program
-// expect: gshard: expert_param\(m, routing, name, letters, P<none>\{\}, init::zeros\(\)\) takes the first argument of the mo
-// expect: gshard: m.variable\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes two texts, maybe a spec, an
-// expect: gshard: m.cache\(name, letters, P<"data", none>\{\}, init::zeros\(\)\) takes two texts, maybe a spec, an
+// expect: gshard: expert_param\(m, routing, name, "MF", init::zeros\(\)\) takes the first argument of the mo
+// expect: gshard: m.variable\(name, "M@data,H", init::zeros\(\)\) takes two texts, maybe a spec, an
+// expect: gshard: m.cache\(name, "M@data,H", init::zeros\(\)\) takes two texts, maybe a spec, an
 // expect: gshard: m.update\(variable, next\) takes a variable and its next value, a tensor of a program
 // expect: gshard: m.updated\(variable\) takes a variable or a parameter of the program
 // expect: gshard: gradients\(loss, list\) takes a scalar and a list of tensors of a program, as trainable\(m\)
@@ -75,7 +75,7 @@
 // expect: gshard: halo<"x", 1, 1>\(t, dim, border::zeros\) takes an axis, two widths, a tensor of a program, a dim and a
 // expect: gshard: device_index<"x">\(t\) takes a mesh axis and one tensor of a program
 // expect: gshard: per_shard<"x", P<"x", none>>\(body, x, \.\.\.\) takes an axis, specs, a function, and tensors of a progra
-// expect: gshard: per_shard<f, "BM", P<"data", none>>\(x, \.\.\.\) takes a function, dims, a spec, and tensors of a program
+// expect: gshard: call_on_shards<f, "B@data,M">\(x, \.\.\.\) takes a function, dims with their mesh axes, and tensors of a program
 #include <gshard/plan.hpp>
 
 #include <vector>
@@ -164,7 +164,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(halo<"d", 1, 1>(shards));
   use(device_index("d"));
   use(per_shard<"d">([](auto v) { return v; }, cut));
-  use(per_shard<copy, P<"d", none>>(copy));
+  use(call_on_shards<copy, P<"d", none>>(copy));
 #else
   use(softmax(a));
   use(layer_norm(a, bias, bias));
@@ -229,7 +229,7 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(halo<"d", 1, 1>(shards, 1));
   use(device_index<"d">(shards));
   use(per_shard<"d", P<"d", none>>([](auto v) { return v; }, cut));
-  use(per_shard<copy, P<"d", none>>(cut));
+  use(call_on_shards<copy, P<"d", none>>(cut));
 #endif
   return a;
 };

@@ -8,7 +8,7 @@
 // expect: gshard: nn::update_bias\(m, demand, rate\) takes the first argument of the model, a tensor of a program and a numb
 // expect: gshard: nn::measure_balance\(demand, overflow\) takes two tensors of a program, results of nn::moe
 // expect: gshard: replicas_of_experts\(m, "R", "E"\) takes the first argument of the model and the letters of two dims
-// expect: gshard: replica_param\(m, expert_of, name, letters, P<none>\{\}, init::zeros\(\)\) takes the first argument of
+// expect: gshard: replica_param\(m, expert_of, name, "R@expert,M,F", init::zeros\(\)\) takes the first argument of
 // expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
 // expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
 #include <gshard/nn/moe.hpp>
@@ -31,7 +31,7 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   const auto gating = gs::top_k_gating(x);
   const auto expert_of = gs::replicas_of_experts(m.scope("other"), "R", "E");
   use(gs::replicas_of_experts(m, "R"));
-  use(gs::replica_param(m, expert_of, "w", "RM", gs::init::zeros()));
+  use(gs::replica_param(m, "w", "RM", gs::init::zeros()));
   use(gs::send_to_replicas(expert_of, gating).combine);
   use(gs::send_to_replicas(gating, expert_of, 2).combine);
   use(nn::measure_balance(layer.demand, layer.overflow).busiest);
@@ -44,7 +44,7 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   nn::update_bias(m, layer.demand, 0.1);
   use(nn::measure_balance(layer.demand, layer.overflow).busiest);
   const auto expert_of = gs::replicas_of_experts(m.scope("other"), "R", "E");
-  use(gs::replica_param(m.scope("other"), expert_of, "w", "RM", gs::P<gs::none, gs::none>{}, gs::init::zeros()));
+  use(gs::replica_param(m.scope("other"), expert_of, "w", "R,M", gs::init::zeros()));
   use(gs::send_to_replicas(nn::route(m.scope("last"), x, mask), expert_of, gs::capacity{2}).combine);
 #endif
   return layer.y;

@@ -15,7 +15,8 @@ TEST_CASE("checkpoint_saver: what is saved is the store at the start, not what i
   const scratch dir;
   const gs::parameter_store store = run_stores::make(stores::simulated({2}), 1, 7);
   {
-    detail::checkpoint_saver saver(store, detail::disk_table(store.cluster().backend()), {dir / "run", false, {}, [](const std::string&) {}});
+    const detail::disk_table disks(store.cluster().backend());
+    detail::checkpoint_saver saver(store, disks, {dir / "run", false, {}, [](const std::string&) {}});
     gs::manifest m;
     m.step = 7;
     saver.start({7, 0}, m, nullptr, {});

@@ -68,7 +68,8 @@ inline std::vector<fact> facts_of(const char* verb, const parameter_store& store
   std::vector<fact> facts{{"the call", verb + (" of parameter \"" + std::string(name) + "\"")},
                           {"the store", store_text(store.number())},
                           {"the element type", std::string(cpp_name(type))}};
-  if (const parameter_store::entry* const e = store.find(name)) facts.push_back({"its layout", layout_text(e->value, store.cluster().mesh())});
+  if (const parameter_store::entry* const e = store.find(name))
+    facts.push_back({"its layout", layout_text(e->value, store.cluster().mesh())});
   return facts;
 }
 

@@ -160,8 +160,8 @@ GSHARD_INLINE std::int64_t placed_experts::move(const expert_placement& to) cons
   std::string text;
   for (const int e : to.expert()) text += std::to_string(e) + " ";
   on.backend().begin(std::vector<fact>{{"the call", "a move of the experts of \"" + variable_ + "\""},
-                                  {"the store", detail::store_text(store_.number())},
-                                  {"the placement of \"" + variable_ + "\"", text}},
+                                       {"the store", detail::store_text(store_.number())},
+                                       {"the placement of \"" + variable_ + "\"", text}},
                 unlike(to));
   const std::vector<int> before = placement().expert();
   std::int64_t bytes = 0;

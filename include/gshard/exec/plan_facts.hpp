@@ -165,7 +165,7 @@ class plan_facts {
     entries(", windows", step.rule.windows);
     if (step.in_place) s.append(", in place ").append(std::to_string(step.in_place));
     const pointwise* const f = step.attr.function;
-    // The functions of per_shard and custom are not called on samples. They are compared by their names and the line that calls them.
+    // The functions of call_on_shards and custom are not called on samples. They are compared by their names and the line that calls them.
     if (step.attr.custom || (f && !f->f64 && f->own < 0)) s.append(", function at ").append(place);
     if (f && f->own >= 0) s.append(", function ").append(std::to_string(f->own));
     facts.push_back({number, std::move(s), place});

@@ -216,8 +216,8 @@ GSHARD_INLINE std::string untyped_executable::prepare() {
     if (rebinds_) lent = detail::lent_values(*run_, bound_inputs_, bound_outputs_);
   });
   if (!rebinds_) return problem;
-  auto made = std::make_unique<executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(), std::move(problem), std::string_view(),
-                                         std::move(lent));
+  auto made = std::make_unique<executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(), std::move(problem),
+                                         std::string_view(), std::move(lent));
   made->replace(*run_);
   run_ = std::move(made);
   rebinds_ = false;

@@ -89,7 +89,8 @@ inline void agree_on(bool saves, const parameter_store& store, const std::vector
                           {"checkpoint_options::other_seed", options.other_seed ? "true" : "false"},
                           {"checkpoint_options::allow_not_finite", options.allow_not_finite ? "true" : "false"},
                           {"the seed of the store", std::to_string(store.seed())}};
-  for (const stored_tensor& t : tensors) facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.cluster().mesh())});
+  for (const stored_tensor& t : tensors)
+    facts.push_back({"tensor " + in_quotes(t.info.name), layout_text(*t.value, store.cluster().mesh())});
   if (saves) facts.push_back({"the number of finished steps", std::to_string(store.steps())});
   const std::string changed = saves ? store.cluster().backend().changed_environment() : "";
   store.cluster().backend().begin(facts, changed.empty() ? changed : "checkpoint: " + changed);

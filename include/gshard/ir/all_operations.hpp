@@ -12,7 +12,7 @@ inline constexpr op_ref all_operations[]{
     op::layer_norm_grad, op::cross_entropy, op::cross_entropy_grad, op::block_cross_entropy, op::attention, op::attention_grad,
     op::cumsum, op::block_sum, op::sort, op::top_k, op::scatter_along, op::gather, op::scatter_add, op::iota, op::check_finite,
     op::count_not_finite, op::sum_of_squares, op::reshape, op::annotate, op::strided_slice, op::pad, op::reverse, op::roll,
-    op::permute, op::concat, op::convolution, op::pool, op::pool_grad, op::per_shard, op::custom, op::dropout, op::random,
+    op::permute, op::concat, op::convolution, op::pool, op::pool_grad, op::call_on_shards, op::custom, op::dropout, op::random,
     op::top_k_gating, op::top_k_gating_grad, op::expert_group_slots, op::expert_group_slots_grad, op::expert_rows,
     op::grouped_product, op::grouped_weight_grad, op::one_hot, op::one_hot_grad, op::dispatch, op::combine,
     op::combine_weight_grad, op::feedback, op::adam, op::carry, op::loop_begin, op::loop_test, op::loop_end, op::slice,

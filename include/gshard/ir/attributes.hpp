@@ -133,7 +133,7 @@ struct attributes {
   bool inside = false;           ///< strided_slice: the windows must not read outside the operand. gather: no id is outside.
   double fill = 0;               ///< strided_slice, pad, roll: the result where the windows read nothing.
   double factor = 1;             ///< scale: x * factor * (product of the extents of `dims`)^power.
-  const pointwise* function = nullptr;            ///< map, per_shard.
+  const pointwise* function = nullptr;            ///< map, call_on_shards.
   const custom_operation* custom = nullptr;       ///< custom.
   const char* label = nullptr;                    ///< In errors: the name of the tensor of a check_finite; the verb of a reshape.
   packed_attributes own{};                        ///< Those of one operation alone. @see own

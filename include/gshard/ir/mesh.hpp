@@ -54,6 +54,8 @@ template <fixed_string Name, int Extent = dynamic>
 struct axis {
   static_assert(Name.view().size() > 0, "gshard: a mesh axis needs a name");
   static_assert(axis_name::fits(Name.view()), "gshard: the name of a mesh axis has at most 23 characters");
+  static_assert(Name.view().find_first_of(",@?+ ") == std::string_view::npos,
+                "gshard: the name of a mesh axis has no comma, '@', '?', '+' or space, which separate axes in texts such as \"B@data,M\"");
   static_assert(Extent == dynamic || Extent > 0, "gshard: the extent of a mesh axis is positive, or left out");
   static constexpr std::string_view name = Name.view();
   static constexpr int extent = Extent;

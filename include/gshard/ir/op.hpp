@@ -173,7 +173,8 @@ inline constexpr operation pool{.id = 35, .name = "pool", .windowed = 1};
 inline constexpr operation pool_grad{.id = 36, .name = "pool_grad", .windowed = 2};
 
 // operations of the user
-inline constexpr operation per_shard{.id = 37, .name = "per_shard", .follows_result = true, .declares_result = true, .user_code = true};
+inline constexpr operation call_on_shards{.id = 37, .name = "call_on_shards", .follows_result = true, .declares_result = true,
+    .user_code = true};
 inline constexpr operation custom{.id = 38, .name = "custom", .elements = all_elements, .user_code = true};
 
 // random

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Partition specs: P<"data", none> names the mesh axes that shard each dim of a tensor.
+// Partition specs: P<"data", none> names the mesh axes that shard each dim of a tensor. P<"B@data,M"> is the same spec as text.
 
 #include <gshard/base/fixed_string.hpp>
-#include <gshard/base/list_view.hpp>
+#include <gshard/ir/dims_text.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/sharding.hpp>
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -35,10 +34,11 @@ struct on_devices {
   static constexpr int list[sizeof...(Devices)]{Devices...};
 };
 
-/// One entry of `P<...>` as a value. String literals, `none`, `any`, `axes<...>`, `partial<...>` and `device_order<...>` convert to it.
+/// One entry of `P<...>` as a value. String literals, `none`, `any`, `axes<...>`, `partial<...>` and `device_order<...>` convert to it. A
+/// literal is the name of a mesh axis, or the text of a complete spec. @see dims_text
 struct label {
-  enum class kind { shard, replicated, any, partial, order };
-  static constexpr std::size_t longest = 23, most = 4;
+  enum class kind { shard, replicated, any, partial, order, text };
+  static constexpr std::size_t longest = 23, most = 4, longest_text = most * longest;
 
   kind what = kind::shard;
   std::size_t count = 0;
@@ -47,8 +47,9 @@ struct label {
 
   template <std::size_t N>
   consteval label(const char (&axis)[N]) {
-    static_assert(N - 1 <= longest, "gshard: the name of a mesh axis has at most 23 characters");
-    add({axis, N - 1});
+    static_assert(N - 1 <= longest_text, "gshard: the text of a spec has at most 92 characters");
+    if (N - 1 > longest || dims_text::names_shardings({axis, N - 1})) set_text({axis, N - 1});
+    else add({axis, N - 1});
   }
   template <std::size_t N>
   constexpr explicit label(const fixed_string<N>& axis) {
@@ -62,8 +63,15 @@ struct label {
   }
   constexpr std::string_view axis(std::size_t i) const { return {text[i], length[i]}; }
 
+  constexpr void set_text(std::string_view whole) {
+    what = kind::text;
+    count = whole.size();
+    for (std::size_t i = 0; i < count; ++i) text[i / longest][i % longest] = whole[i];
+  }
+  constexpr char character(std::size_t i) const { return text[i / longest][i % longest]; }
+
   // For an order: one character per device, which holds the number of the device.
-  static constexpr std::size_t most_devices = most * longest;
+  static constexpr std::size_t most_devices = longest_text;
   constexpr void add_device(int device) {
     text[count / longest][count % longest] = char(device);
     ++count;
@@ -102,7 +110,7 @@ constexpr auto entry_of_devices(std::index_sequence<I...>) {
 template <label L>
 constexpr auto entry_of() {
   if constexpr (L.what == label::kind::order) return entry_of_devices<L>(std::make_index_sequence<L.count>{});
-  else if constexpr (L.what == label::kind::replicated) return replicated{};
+  else if constexpr (L.what == label::kind::replicated || L.what == label::kind::text) return replicated{};  // spec_from refuses texts
   else if constexpr (L.what == label::kind::any) return unconstrained{};
   else if constexpr (L.what == label::kind::partial) return entry_of_axes<L, pending>(std::make_index_sequence<L.count>{});
   else return entry_of_axes<L, shard>(std::make_index_sequence<L.count>{});
@@ -125,26 +133,6 @@ inline constexpr label partial = detail::make_label<Axes...>(label::kind::partia
 /// programs take it: operations on tensors outside of them (`reshard`, `einsum`, ...) use the mesh's order.
 template <int... Devices>
 inline constexpr label device_order = detail::make_order<Devices...>();
-
-/// A sharding by axis names, before it is resolved on a mesh.
-struct named_sharding {
-  struct item {
-    axis_name axis;
-    int dim = 0;  // -1: partial sum
-  };
-  static constexpr int most = max_rank * int(label::most);
-  std::array<item, most> items{};
-  int count = 0;
-  int rank = 0;
-  unsigned open = 0;
-  list_view<int> order{};  // device order; empty: the mesh's own
-
-  constexpr void add(std::string_view axis, int dim) {
-    items[std::size_t(count)].axis = axis_name(axis);
-    items[std::size_t(count)].dim = dim;
-    ++count;
-  }
-};
 
 namespace detail {
 template <fixed_string... Axes>
@@ -180,15 +168,59 @@ struct spec {
 };
 
 namespace detail {
+template <class T>
+inline constexpr bool is_spec = false;
+template <class... Entries>
+inline constexpr bool is_spec<spec<Entries...>> = true;
+
+/// The spec that a text states.
+template <fixed_string Text>
+struct spec_of_text {
+  static constexpr dims_text parsed{Text.view()};
+
+  template <int Dim, std::size_t... I>
+  static constexpr auto entry(std::index_sequence<I...>) {
+    if constexpr (Dim < 0) return pending<word<parsed.axis(Dim, I).size()>(parsed.axis(Dim, I))...>{};
+    else if constexpr (((parsed.sharding.open >> Dim) & 1u) != 0) return unconstrained{};
+    else if constexpr (sizeof...(I) == 0) return replicated{};
+    else return shard<word<parsed.axis(Dim, I).size()>(parsed.axis(Dim, I))...>{};
+  }
+  template <int Dim>
+  using entry_at = decltype(entry<Dim>(std::make_index_sequence<parsed.axes(Dim)>{}));
+  template <std::size_t... Dims>
+  static constexpr auto all(std::index_sequence<Dims...>) {
+    if constexpr (parsed.axes(-1) > 0) return spec<entry_at<int(Dims)>..., entry_at<-1>>{};
+    else return spec<entry_at<int(Dims)>...>{};
+  }
+  using type = decltype(all(std::make_index_sequence<std::size_t(parsed.sharding.rank)>{}));
+};
+template <label L, std::size_t... I>
+constexpr auto text_of_label(std::index_sequence<I...>) {
+  constexpr char text[]{L.character(I)..., '\0'};
+  return word<sizeof...(I)>({text, sizeof...(I)});
+}
+
 // A class, because g++ 12 crashes on an alias straight to spec if a generic lambda uses `axes<...>`.
 template <label... Labels>
 struct spec_from {
+  static_assert(((Labels.what != label::kind::text) && ...),
+                "gshard: a spec is one text, P<\"B@data,M\">, or a list of entries, whose axes have at most 23 characters: "
+                "P<\"data\", none>");
   using type = spec<decltype(entry_of<Labels>())...>;
+};
+template <label L>
+  requires(L.what == label::kind::text)
+struct spec_from<L> {
+  using text = spec_of_text<text_of_label<L>(std::make_index_sequence<L.count>{})>;
+  static_assert(text::parsed.is_valid() && text::parsed.is_sharded,
+                "gshard: the text of a spec has commas between dims, and mesh axes of at most 23 characters: P<\"G@expert,S,M\">");
+  using type = typename text::type;
 };
 }  // namespace detail
 
 /// The partition spec of a tensor, one entry per dim: an axis name, `none`, `any` or `axes<...>`. `partial<...>` or `device_order<...>` may
-/// follow.
+/// follow. Or the text of the complete spec: `P<"G@expert,S,M">` is `P<"expert", none, none>`.
+/// @see dims_text
 template <label... Labels>
 using P = typename detail::spec_from<Labels...>::type;
 

@@ -83,7 +83,8 @@ template <distributed_tensor Condition, class A, class B>
   requires(detail::combined<A, B>)
 auto select(const Condition& condition, const A& a, const B& b) {
   if constexpr (std::is_arithmetic_v<A>) return select(condition, detail::scalar_on<typename B::value_type>("select", b.cluster(), a), b);
-  else if constexpr (std::is_arithmetic_v<B>) return select(condition, a, detail::scalar_on<typename A::value_type>("select", a.cluster(), b));
+  else if constexpr (std::is_arithmetic_v<B>)
+    return select(condition, a, detail::scalar_on<typename A::value_type>("select", a.cluster(), b));
   else return detail::run_complete_elementwise<detail::select_model>("select", condition, a, b);
 }
 /// logical_and(a, b) on tensors: true where both masks (bool) are true.

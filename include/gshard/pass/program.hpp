@@ -33,15 +33,60 @@ namespace gshard { inline namespace v0 {
 /// The order of an input's dims in memory, innermost last, or innermost first as in Fortran, LAPACK and Eigen's default.
 struct row_major {};
 struct column_major {};
-/// An input of a program: its dims by letter, its partition spec, its element type, its memory order. Einsums read a column-major input in
-/// its order, without a copy; other verbs take a transposed copy. As a tensor, a column-major input has its dims in the opposite order.
-template <fixed_string Letters, class Spec = void, class T = float, class Order = row_major>
-struct in {
+namespace detail {
+/// The options of an input, in any order: a spec, an element type, a memory order.
+template <class... Options>
+struct input_options {
+  using layout = void;
+  using element = float;
+  using order = row_major;
+  static constexpr int specs = 0, elements = 0, orders = 0;
+};
+template <class... Entries, class... Rest>
+struct input_options<spec<Entries...>, Rest...> : input_options<Rest...> {
+  using layout = spec<Entries...>;
+  static constexpr int specs = 1 + input_options<Rest...>::specs;
+};
+template <class Order, class... Rest>
+  requires(std::is_same_v<Order, row_major> || std::is_same_v<Order, column_major>)
+struct input_options<Order, Rest...> : input_options<Rest...> {
+  using order = Order;
+  static constexpr int orders = 1 + input_options<Rest...>::orders;
+};
+template <class... Rest>
+struct input_options<void, Rest...> : input_options<Rest...> {};
+template <class T, class... Rest>
+struct input_options<T, Rest...> : input_options<Rest...> {
   using element = T;
-  using layout = Spec;
-  static constexpr std::string_view letters = Letters.view();
-  static constexpr bool is_column_major = std::is_same_v<Order, column_major>;
-  static_assert(is_column_major || std::is_same_v<Order, row_major>, "gshard: the memory order of an input is row_major or column_major");
+  static constexpr int elements = 1 + input_options<Rest...>::elements;
+};
+
+template <fixed_string Dims>
+constexpr auto layout_of_text() {
+  constexpr dims_text text{Dims.view()};
+  if constexpr (text.is_sharded && text.is_valid()) return typename spec_of_text<Dims>::type{};
+}
+}  // namespace detail
+
+/// An input of a program: its dims and sharding as text, its element type and its memory order. `in<"GSM">` leaves the sharding to
+/// propagation, `in<"G@expert,S,M", std::int32_t>` states it. So does a spec: `in<"GSM", P<"expert", none, none>>`. The default type is
+/// float. Einsums read a column-major input in its order, without a copy; other verbs take a transposed copy. As a tensor, a column-major
+/// input has its dims in the opposite order.
+/// @see dims_text
+template <fixed_string Dims, class... Options>
+struct in {
+ private:
+  using options = detail::input_options<Options...>;
+  using stated = decltype(detail::layout_of_text<Dims>());
+
+ public:
+  using element = typename options::element;
+  using layout = std::conditional_t<std::is_void_v<stated>, typename options::layout, stated>;
+  static constexpr dims_text text{Dims.view()};
+  static constexpr std::string_view letters = text.has_letters() ? text.letters.view() : Dims.view();
+  static constexpr bool is_column_major = std::is_same_v<typename options::order, column_major>;
+  static constexpr bool is_sharded_twice = !std::is_void_v<stated> && !std::is_void_v<typename options::layout>;
+  static constexpr bool repeats_options = options::specs > 1 || options::elements > 1 || options::orders > 1;
 };
 /// The element type of the parameters; the default is float.
 template <class T>
@@ -81,8 +126,8 @@ namespace detail {
 
 template <class T>
 inline constexpr bool is_input = false;
-template <fixed_string L, class S, class T, class O>
-inline constexpr bool is_input<in<L, S, T, O>> = true;
+template <fixed_string Dims, class... Options>
+inline constexpr bool is_input<in<Dims, Options...>> = true;
 
 struct program_options {
   trace_options trace;
@@ -115,8 +160,8 @@ constexpr void apply(program_options& o, combine_up_to<Bytes>) {
 }
 constexpr void apply(program_options& o, partial_outputs) { o.compile.partial_outputs = true; }
 constexpr void apply(program_options& o, partial_sums) { o.compile.partial_outputs = o.compile.only_partial_sums = true; }
-template <fixed_string L, class S, class T, class O>
-constexpr void apply(program_options&, in<L, S, T, O>) {}
+template <fixed_string Dims, class... Options>
+constexpr void apply(program_options&, in<Dims, Options...>) {}
 
 template <class T>
 concept program_option = requires(program_options& o) { apply(o, T{}); };
@@ -125,6 +170,8 @@ template <class Input>
 constexpr symbol add_input(builder& b) {
   const tensor_name name(Input::letters);
   const dim_list dims = b.dims_of(Input::letters, name.view());
+  if (Input::is_sharded_twice) b.fail(fault::sharded_twice, name.view());
+  if (Input::repeats_options) b.fail(fault::option_of_input_twice, name.view());
   constexpr bool reversed = Input::is_column_major;
   symbol s{&b, b.add_value(reversed ? dims.reversed() : dims, dtype_of<typename Input::element>)};
   if constexpr (!std::is_void_v<typename Input::layout>) {

@@ -328,7 +328,8 @@ class checkpointer {
     m.products = products();
     m.step = store_.steps();
     m.seed = store_.seed();
-    for (int a = 0; a < store_.cluster().mesh().rank(); ++a) m.mesh.emplace_back(store_.cluster().mesh().name(a), on_.extents()[std::size_t(a)]);
+    const mesh_shape& mesh = store_.cluster().mesh();
+    for (int a = 0; a < mesh.rank(); ++a) m.mesh.emplace_back(mesh.name(a), on_.extents()[std::size_t(a)]);
     m.settings = options_.settings;
     starting_states_ = m.states;
     saver_->start(step, std::move(m), events_, obsolete(step));

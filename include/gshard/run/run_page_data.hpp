@@ -199,9 +199,9 @@ class run_page_data {
   /// The end of each start: "finish", "stop", "not_finite", "abort", "no word", or nothing for the last one, which may still run.
   std::vector<std::string> ends_of(const std::vector<const start_history*>& starts) const {
     constexpr double rounding = .001;  // of times in telemetry
-    std::vector<double> times, heard;  // of the starts, and of their last telemetry
+    std::vector<double> start_times, heard;  // of the starts, and of their last telemetry
     for (const start_history* s : starts) {
-      times.push_back(s->time);
+      start_times.push_back(s->time);
       heard.push_back(std::max(s->time, s->ended) - rounding);
     }
     const auto next_after = [](const std::vector<double>& all, double time) {
@@ -209,9 +209,9 @@ class run_page_data {
     };
     std::map<int, std::vector<double>> begins;  // by process: a log may begin before the telemetry of its start
     for (const event_history& e : run_.events) {
-      std::vector<double>& all = begins.try_emplace(e.process, times).first->second;
-      const std::size_t i = next_after(times, e.time);
-      if (e.event == "start" && i < times.size() && (i == 0 || e.time > heard[i - 1])) all[i] = e.time;
+      std::vector<double>& all = begins.try_emplace(e.process, start_times).first->second;
+      const std::size_t i = next_after(start_times, e.time);
+      if (e.event == "start" && i < start_times.size() && (i == 0 || e.time > heard[i - 1])) all[i] = e.time;
     }
     std::vector<std::string> ends(starts.size());
     struct state {

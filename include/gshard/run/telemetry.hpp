@@ -79,10 +79,10 @@ class telemetry {
     const straggler_rule& rule = options_.stragglers;
     if (!options_.prometheus.empty()) detail::remove_old_states(options_.prometheus);
     on_.backend().begin(std::vector<fact>{{"the call", "making telemetry"},
-                                     {"the window for stragglers", std::to_string(rule.window) + " steps"},
-                                     {"the least number of slow steps of stragglers", std::to_string(rule.least)},
-                                     {"the ratio of stragglers", detail::number_text(rule.ratio)},
-                                     {"the excess of stragglers", detail::number_text(rule.excess) + " s"}});
+                                          {"the window for stragglers", std::to_string(rule.window) + " steps"},
+                                          {"the least number of slow steps of stragglers", std::to_string(rule.least)},
+                                          {"the ratio of stragglers", detail::number_text(rule.ratio)},
+                                          {"the excess of stragglers", detail::number_text(rule.excess) + " s"}});
     on_.backend().agree({}, detail::problem_of([&] { open(); }));  // after all have removed old files
     const std::string host = detail::host_name();
     for (const std::vector<std::byte>& name : on_.backend().gather_to_leader(std::as_bytes(std::span(host))))

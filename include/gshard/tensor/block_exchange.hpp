@@ -145,9 +145,9 @@ GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<co
       for (const int device : on_.devices()) devices_.push_back({shards_[device], {}, {}, {}});
     });
   on_.backend().begin(std::vector<fact>{{"the call", "an exchange with local blocks"},
-                                   {"the extents of the array", extents_text(extents)},
-                                   {"the element type of the array", std::string(element)},
-                                   shards_.places()},
+                                        {"the extents of the array", extents_text(extents)},
+                                        {"the element type of the array", std::string(element)},
+                                        shards_.places()},
                  problem);
   number_ = on_.backend().calls();
   const std::vector<std::vector<owned_block>> overlapping = find_blocks();
@@ -283,7 +283,7 @@ GSHARD_INLINE std::int64_t block_exchange::bytes_received(bool to_shards, std::s
 GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* const> shards, const std::string& problem) {
   const thread_rule::use in_use = on_.backend().enter();
   on_.backend().begin(std::vector<fact>{{"the call", "an exchange with the local blocks of call " + std::to_string(number_)},
-                                   {"the direction of the exchange", to_shards ? "from blocks to shards" : "from shards to blocks"}},
+                                        {"the direction of the exchange", to_shards ? "from blocks to shards" : "from shards to blocks"}},
                  problem);
   const auto copy = [this](const piece& p, const strided& from, const strided& to) {
     if (from.data != to.data) kernel::copy_block(from.data, from.stride, to.data, to.stride, p.at.extent, p.at.rank, width_);

@@ -89,6 +89,11 @@ class builder {
   code_place place;     // source line of the nodes that are added
   bool keeps_place = false;  // verbs do not set `place`: added nodes implement another node, or belong to a layer
 
+  /// The nodes that are added next, and faults, have this line.
+  constexpr void set_place(std::uint32_t line, const char* file) {
+    if (!keeps_place) place = {.file = file, .line = line, .remat = place.remat, .scope = place.scope};
+  }
+
   constexpr bool failed() const { return bool(program.problem); }
   constexpr void fail(fault f, std::string_view about, std::string_view word = {}, int a = diagnostic::no_number,
                       int b = diagnostic::no_number) {
@@ -352,6 +357,7 @@ class builder {
   /// Resolves a spec to the sharding of a tensor of the program.
   constexpr sharding resolve(const named_sharding& named, std::string_view tensor) {
     sharding s = gshard::resolve(named, mesh, tensor, program.problem);
+    program.problem.name_place(place.line, place.scope);
     if (named.order.empty() || failed()) return s;
     if (!is_order(named.order, int(mesh.static_devices()))) fail(fault::no_such_order, tensor);
     else if (s.partial) fail(fault::incomplete_output, tensor);
@@ -411,7 +417,7 @@ constexpr symbol::operator T() const noexcept(detail::refuse_condition<T>()) {
   return false;
 }
 constexpr here::here(symbol s, std::uint32_t line, const char* file) : symbol(s) {
-  if (!owner->keeps_place) owner->place = {.file = file, .line = line, .remat = owner->place.remat, .scope = owner->place.scope};
+  owner->set_place(line, file);
 }
 
 /// While it lives, added nodes and faults keep the line of the outer call, whichever verbs add them. The nodes of a layer therefore name

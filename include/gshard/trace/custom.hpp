@@ -11,8 +11,8 @@
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
+#include <gshard/trace/call_on_shards.hpp>
 #include <gshard/trace/letters.hpp>
-#include <gshard/trace/per_shard.hpp>
 
 #include <array>
 #include <concepts>
@@ -185,7 +185,7 @@ constexpr symbol emit_custom(builder& b, const custom_operation& what, list_view
 /// Communicates: as einsum: the reshards that the cheapest strategy needs, and the completion of partial sums.
 /// Compile time: the rule; that each index which the result lacks is in `sums` or `whole`; ranks, dims and one element type.
 /// Throws: the exceptions of `run`, on all processes.
-/// @see local_shard, per_shard, check_shardings
+/// @see local_shard, call_on_shards, check_shardings
 template <class Operation, class... Symbols>
   requires(std::same_as<Symbols, symbol> && ...)
 constexpr auto custom(here first, Symbols... rest) {  // auto: the assertions fire before the model is evaluated

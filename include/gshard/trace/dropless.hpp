@@ -110,35 +110,48 @@ constexpr expert_row_routing send_rows(const gating_result& gating, here x, int 
   return r;
 }
 
-/// expert_param(m, routing, name, "MF", spec, init): a parameter with a matrix, or a vector, for each expert. The letters are its dims
-/// after N and E/N. The spec shards these dims; it may be omitted. The groups are sharded over the axis of the routing.
+namespace detail {
+constexpr symbol add_expert_param(const parameter_scope& m, const expert_row_routing& r, std::string_view name, std::string_view letters,
+                                  const named_sharding& of_one, const init_here& start) {
+  builder& b = m.owner();
+  if (!b.has(r.rows)) return b.nothing();
+  const line_of_declaration here(b, start);
+  const dim_list own = b.dims_of(letters, name);
+  dim_list dims = route::dims({r.group_dim, r.expert_dim});
+  for (int d = 0; d < own.size() && !b.failed(); ++d) {
+    if (dims.full()) b.fail(fault::unknown_letter, name, letters);
+    else dims.push_back(own[d]);
+  }
+  if (b.failed()) return b.nothing();
+  named_sharding named;
+  if (!r.axis.view().empty()) named.add(r.axis.view(), 0);
+  for (int i = 0; i < of_one.count; ++i) {
+    const named_sharding::item& entry = of_one.items[std::size_t(i)];
+    named.add(entry.axis.view(), entry.dim < 0 ? entry.dim : entry.dim + 2);
+  }
+  named.rank = of_one.rank + 2;
+  named.open = of_one.open << 2;
+  return m.param_of_dims(name, dims, named, start);
+}
+}  // namespace detail
+
+/// expert_param(m, routing, name, "M,F@model", init): a parameter with a matrix, or a vector, for each expert. The dims, and maybe their
+/// sharding, are those after N and E/N; a spec may follow letters. Dims of letters alone are not sharded. The groups are sharded over the
+/// axis of the routing.
 /// Shapes: [N,E/N,...].
 /// Communicates: nothing.
 /// Compile time: as m.param.
 /// Throws: nothing.
 /// @see grouped_product
+constexpr symbol expert_param(const parameter_scope& m, const expert_row_routing& r, std::string_view name, std::string_view dims,
+                              init_here start) {
+  const dims_text text(dims);
+  return detail::add_expert_param(m, r, name, text.has_letters() ? text.letters.view() : dims, text.sharding, start);
+}
 template <class... Entries>
 constexpr symbol expert_param(const parameter_scope& m, const expert_row_routing& r, std::string_view name, std::string_view letters,
-                              spec<Entries...>, init start) {
-  constexpr named_sharding layout = spec<Entries...>::named;
-  builder& b = m.owner();
-  if (!b.has(r.rows)) return b.nothing();
-  dim_list dims = detail::route::dims({r.group_dim, r.expert_dim});
-  for (const char c : letters) dims.push_back(b.bound_dim(c));
-  named_sharding named;
-  if (!r.axis.view().empty()) named.add(r.axis.view(), 0);
-  for (int i = 0; i < layout.count; ++i) {
-    const named_sharding::item& entry = layout.items[std::size_t(i)];
-    named.add(entry.axis.view(), entry.dim < 0 ? entry.dim : entry.dim + 2);
-  }
-  named.rank = layout.rank + 2;
-  named.open = layout.open << 2;
-  return m.param_of_dims(name, dims, named, start);
-}
-constexpr symbol expert_param(const parameter_scope& m, const expert_row_routing& r, std::string_view name, std::string_view letters,
-                              init start) {
-  if (letters.size() == 1) return expert_param(m, r, name, letters, P<none>{}, start);
-  return expert_param(m, r, name, letters, P<none, none>{}, start);
+                              spec<Entries...>, init_here start) {
+  return detail::add_expert_param(m, r, name, letters, spec<Entries...>::named, start);
 }
 
 /// grouped_product(routing, x, w): y[n,g,r,f] = sum over m of x[n,g,r,m] * w[n,e,m,f], where e is the expert of row r. Unused rows are not

@@ -163,26 +163,20 @@ constexpr symbol emit_sum_of_replicas(const symbol& rows, const symbol& expert_o
 /// Compile time: that the letters are valid.
 /// Throws: nothing.
 /// @see replica_param, send_to_replicas, placed_experts
-constexpr symbol replicas_of_experts(const parameter_scope& m, std::string_view replicas, std::string_view experts) {
+constexpr symbol replicas_of_experts(const parameter_scope& m, std::string_view replicas, std::string_view experts,
+                                     std::uint32_t line = __builtin_LINE(), const char* file = __builtin_FILE()) {
   builder& b = m.owner();
-  const symbol s = m.variable("expert_of", replicas, P<none>{}, {initializer::kind::row}, dtype::i32);
+  const init_here rows(init{initializer::kind::row}, line, file);
+  const symbol s = m.variable("expert_of", replicas, P<none>{}, rows, dtype::i32);
   if (b.failed()) return b.nothing();
   b.program.parameters[std::size_t(s.get().parameter)].copies_of = b.dims_of(experts, "expert_of")[0];
   return s;
 }
 
-/// replica_param(m, expert_of, name, "RMF", spec, init): a parameter with a row along its first dim for each replica. The replicas of an
-/// expert have equal rows. They start with the values of a parameter with a row per expert. Their gradients are sums over the replicas.
-/// Shapes: the dims of the letters; the first is that of `expert_of`.
-/// Communicates: nothing; its gradient: if the first dim is sharded, one all_reduce of R - E rows.
-/// Compile time: that the first dim is that of `expert_of`; as m.param.
-/// Throws: nothing.
-/// @see replicas_of_experts
-template <class... Entries>
-constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::string_view name, std::string_view letters,
-                               spec<Entries...> layout, init start) {
-  builder& b = m.owner();
-  const symbol s = m.param(name, letters, layout, start);
+namespace detail {
+/// A parameter as a row for each replica.
+constexpr symbol with_replicas(symbol s, symbol expert_of) {
+  builder& b = *s.owner;
   if (b.failed() || !b.has(expert_of)) return b.nothing();
   const std::int32_t placed = expert_of.get().parameter;
   if (placed < 0 || b.program.parameters[std::size_t(placed)].copies_of < 0 || s.rank() < 1 ||
@@ -193,8 +187,29 @@ constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::
   parameter& p = b.program.parameters[std::size_t(s.get().parameter)];
   p.copies_of = b.program.parameters[std::size_t(placed)].copies_of;
   p.placed_by = placed;
-  p.sum_copies = detail::emit_sum_of_replicas;
+  p.sum_copies = emit_sum_of_replicas;
   return s;
+}
+}  // namespace detail
+
+/// replica_param(m, expert_of, name, "R@expert,M,F", init): a parameter with a row along its first dim for each replica. The replicas of an
+/// expert have equal rows. They start with the values of a parameter with a row per expert. Their gradients are sums over the replicas. The
+/// dims, and maybe their sharding, are those of m.param; a spec may follow letters.
+/// Shapes: the dims of the letters; the first is that of `expert_of`.
+/// Communicates: nothing; its gradient: if the first dim is sharded, one all_reduce of R - E rows.
+/// Compile time: that the first dim is that of `expert_of`; as m.param.
+/// Throws: nothing.
+/// @see replicas_of_experts
+constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::string_view name, std::string_view dims,
+                               init_here start) {
+  const detail::line_of_declaration here(m.owner(), start);
+  return detail::with_replicas(m.param(name, dims, start), expert_of);
+}
+template <class... Entries>
+constexpr symbol replica_param(const parameter_scope& m, symbol expert_of, std::string_view name, std::string_view letters,
+                               spec<Entries...> layout, init_here start) {
+  const detail::line_of_declaration here(m.owner(), start);
+  return detail::with_replicas(m.param(name, letters, layout, start), expert_of);
 }
 
 /// send_to_replicas(gating, expert_of, slots): the routing of tokens to replicas, in place of experts. The choices of an expert go to its

@@ -28,7 +28,28 @@ struct init {
   static constexpr init fan_in(std::string_view letters, double gain = 1) { return {initializer::kind::normal, gain, letters}; }
 };
 
+/// Initial values as the parameter of a declaration. It records the line that declares the tensor.
+struct init_here : init {
+  std::uint32_t line;
+  const char* file;
+
+  constexpr init_here(const init& start = {}, std::uint32_t at_line = __builtin_LINE(), const char* in_file = __builtin_FILE())
+      : init(start), line(at_line), file(in_file) {}
+};
+
 namespace detail {
+/// While it lives, faults have the line of a declaration.
+class line_of_declaration {
+ public:
+  constexpr line_of_declaration(builder& b, const init_here& at) : builder_(b), before_(b.place) { b.set_place(at.line, at.file); }
+  constexpr ~line_of_declaration() { builder_.place = before_; }
+  line_of_declaration(const line_of_declaration&) = delete;
+
+ private:
+  builder& builder_;
+  code_place before_;
+};
+
 /// The next value of a variable: its old one if an optimizer skips the step. @see not_finite
 constexpr symbol emit_unless_skipped(symbol variable, symbol next) {
   using namespace arithmetic;
@@ -42,7 +63,7 @@ constexpr symbol emit_unless_skipped(symbol variable, symbol next) {
   return emit_map_of(f, std::array{skipped, variable, next}, std::array{short_list{}, all, all}, next);
 }
 
-/// True if these are the arguments of `param` with a partition spec.
+/// True if these are the arguments of `param` with a partition spec behind the letters.
 template <class... Given>
 inline constexpr bool declares = false;
 template <class Name, class Letters, class... Entries, class Start>
@@ -83,25 +104,28 @@ class parameter_scope {
     return m;
   }
 
-  /// A tensor that is kept from run to run: its name, its dims by letter, optionally its partition spec, its initial values, and optionally
-  /// its element type. A second call with the same name returns the same tensor. Parameters in half precision (`dtype::bf16`) are cast
-  /// where they are used. Their gradients are float. Their initial values are those of float, rounded.
-  constexpr symbol param(std::string_view name, std::string_view letters, init start) const { return param(name, letters, start, type_); }
-  constexpr symbol param(std::string_view name, std::string_view letters, init start, dtype type) const {
-    require_parameter(name, type);
+  /// A tensor that is kept from run to run: its name, its dims, its initial values, and optionally its element type. The dims are letters
+  /// alone, `"EMH"`, or state the sharding, `"E@expert,M,H"`; a spec behind the letters is the same. A second call with the same name
+  /// returns the same tensor. Parameters in half precision (`dtype::bf16`) are cast where they are used. Their gradients are float. Their
+  /// initial values are those of float, rounded.
+  constexpr symbol param(std::string_view name, std::string_view letters, init_here start) const {
+    return param(name, letters, start, type_);
+  }
+  constexpr symbol param(std::string_view name, std::string_view letters, init_here start, dtype type) const {
     return declare(name, letters, type, start, kept_as::parameter);
   }
   template <class... Entries>
-  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
-    return annotate_parameter(name, param(name, letters, start, type_), spec<Entries...>::named);
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init_here start) const {
+    return declare(name, letters, type_, start, kept_as::parameter, true, spec<Entries...>::named);
   }
   template <class... Entries>
-  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
-    return annotate_parameter(name, param(name, letters, start, type), spec<Entries...>::named);
+  constexpr symbol param(std::string_view name, std::string_view letters, spec<Entries...>, init_here start, dtype type) const {
+    return declare(name, letters, type, start, kept_as::parameter, true, spec<Entries...>::named);
   }
   /// The same with dims of the program in place of letters.
-  constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, const named_sharding& layout, init start) const {
+  constexpr symbol param_of_dims(std::string_view name, const dim_list& dims, const named_sharding& layout, const init_here& start) const {
     if (builder_->failed()) return builder_->nothing();
+    const detail::line_of_declaration here(*builder_, start);
     require_parameter(name, type_);
     return annotate_parameter(name, declare(full_name(name), dims, type_, start), layout);
   }
@@ -109,19 +133,19 @@ class parameter_scope {
   /// A tensor that is kept from run to run and that no optimizer trains, such as a moving average, a bias or a counter. Like a parameter it
   /// has a name, dims, maybe a spec, and initial values; it is in the store and in checkpoints of parameters. It has the element type of
   /// the parameters, or `type`. Within a run it has its old value, even after `update`.
-  constexpr symbol variable(std::string_view name, std::string_view letters, init start) const {
+  constexpr symbol variable(std::string_view name, std::string_view letters, init_here start) const {
     return variable(name, letters, start, type_);
   }
-  constexpr symbol variable(std::string_view name, std::string_view letters, init start, dtype type) const {
+  constexpr symbol variable(std::string_view name, std::string_view letters, init_here start, dtype type) const {
     return declare(name, letters, type, start, kept_as::variable);
   }
   template <class... Entries>
-  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
-    return annotate_parameter(name, variable(name, letters, start, type_), spec<Entries...>::named);
+  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init_here start) const {
+    return declare(name, letters, type_, start, kept_as::variable, true, spec<Entries...>::named);
   }
   template <class... Entries>
-  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
-    return annotate_parameter(name, variable(name, letters, start, type), spec<Entries...>::named);
+  constexpr symbol variable(std::string_view name, std::string_view letters, spec<Entries...>, init_here start, dtype type) const {
+    return declare(name, letters, type, start, kept_as::variable, true, spec<Entries...>::named);
   }
 
   /// A variable that a program fills and later runs read, such as the keys and values of earlier positions in decoding. It is in the store,
@@ -131,17 +155,19 @@ class parameter_scope {
   /// Compile time: letters and spec; that a tensor with this name, if there is one, has the same kind, dims, type, spec and initial values.
   /// Throws: nothing.
   /// @see variable, update, nn::language_model_step
-  constexpr symbol cache(std::string_view name, std::string_view letters, init start) const { return cache(name, letters, start, type_); }
-  constexpr symbol cache(std::string_view name, std::string_view letters, init start, dtype type) const {
+  constexpr symbol cache(std::string_view name, std::string_view letters, init_here start) const {
+    return cache(name, letters, start, type_);
+  }
+  constexpr symbol cache(std::string_view name, std::string_view letters, init_here start, dtype type) const {
     return declare(name, letters, type, start, kept_as::cache);
   }
   template <class... Entries>
-  constexpr symbol cache(std::string_view name, std::string_view letters, spec<Entries...>, init start) const {
-    return annotate_parameter(name, cache(name, letters, start, type_), spec<Entries...>::named);
+  constexpr symbol cache(std::string_view name, std::string_view letters, spec<Entries...>, init_here start) const {
+    return declare(name, letters, type_, start, kept_as::cache, true, spec<Entries...>::named);
   }
   template <class... Entries>
-  constexpr symbol cache(std::string_view name, std::string_view letters, spec<Entries...>, init start, dtype type) const {
-    return annotate_parameter(name, cache(name, letters, start, type), spec<Entries...>::named);
+  constexpr symbol cache(std::string_view name, std::string_view letters, spec<Entries...>, init_here start, dtype type) const {
+    return declare(name, letters, type, start, kept_as::cache, true, spec<Entries...>::named);
   }
 
   /// Sets the value that a variable, or a parameter that no optimizer trains, holds after the run. In the whole program the tensor itself
@@ -232,24 +258,24 @@ class parameter_scope {
     requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
   constexpr auto param(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
-                  "gshard: m.param(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, "
-                  "and maybe an element type");
+                  "gshard: m.param(name, \"M@data,H\", init::zeros()) takes two texts, maybe a spec, an initializer, and maybe an "
+                  "element type");
     return detail::refused(*this, given...);
   }
   template <class... Given>
     requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
   constexpr auto variable(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
-                  "gshard: m.variable(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, "
-                  "and maybe an element type");
+                  "gshard: m.variable(name, \"M@data,H\", init::zeros()) takes two texts, maybe a spec, an initializer, and maybe an "
+                  "element type");
     return detail::refused(*this, given...);
   }
   template <class... Given>
     requires(!(detail::call<3, std::string_view, std::string_view, init, dtype>::fits<Given...> || detail::declares<Given...>))
   constexpr auto cache(const Given&... given) const {
     static_assert(detail::accepts<Given...>,
-                  "gshard: m.cache(name, letters, P<\"data\", none>{}, init::zeros()) takes two texts, maybe a spec, an initializer, "
-                  "and maybe an element type");
+                  "gshard: m.cache(name, \"M@data,H\", init::zeros()) takes two texts, maybe a spec, an initializer, and maybe an "
+                  "element type");
     return detail::refused(*this, given...);
   }
   template <class... Given>
@@ -288,6 +314,7 @@ class parameter_scope {
 
  private:
   enum class kept_as : std::uint8_t { parameter, variable, cache };
+  static constexpr named_sharding no_spec{};
   builder* builder_;
   dtype type_;
   tensor_name prefix_;
@@ -297,7 +324,22 @@ class parameter_scope {
     constexpr auto is_trained = [](dtype t) { return is_real(gradient_type(t)); };
     if (!builder_->failed() && !is_trained(type)) builder_->fail_type("param", full_name(name).view(), type, types_with(is_trained));
   }
-  constexpr symbol declare(std::string_view name, std::string_view letters, dtype type, const init& start, kept_as kind) const {
+  constexpr symbol declare(std::string_view name, std::string_view dims, dtype type, const init_here& start, kept_as kind,
+                           bool has_spec = false, const named_sharding& layout = no_spec) const {
+    builder& b = *builder_;
+    if (b.failed()) return b.nothing();
+    const detail::line_of_declaration here(b, start);
+    if (kind == kept_as::parameter) require_parameter(name, type);
+    if (!dims_text::names_shardings(dims)) {
+      const symbol s = declare_letters(name, dims, type, start, kind);
+      return has_spec ? annotate_parameter(name, s, layout) : s;
+    }
+    const dims_text text(dims);
+    if (!text.has_letters()) b.fail(fault::unknown_letter, full_name(name).view(), dims);
+    if (has_spec) b.fail(fault::sharded_twice, full_name(name).view());
+    return annotate_parameter(name, declare_letters(name, text.letters.view(), type, start, kind), text.sharding);
+  }
+  constexpr symbol declare_letters(std::string_view name, std::string_view letters, dtype type, const init& start, kept_as kind) const {
     builder& b = *builder_;
     if (b.failed()) return b.nothing();
     const tensor_name full = full_name(name);

@@ -6,6 +6,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -278,14 +279,14 @@ constexpr symbol emit_annotate(symbol x, const sharding layout, int priority = 0
 }
 }  // namespace detail
 
-/// annotate<P<"expert", none>>(x): x with this sharding (arXiv 2006.16668 section 3.2). Its gradient has the same sharding. Where
-/// annotations conflict during propagation, the one with the smaller `priority` (0 to 255) holds. annotate(x, named): the same with a
-/// `named_sharding`, whose axes are known at run time.
+/// annotate<"G@expert,S,M">(x): x with this sharding (arXiv 2006.16668 section 3.2). The names of dims are those of this call alone. Its
+/// gradient has the same sharding. Where annotations conflict during propagation, the one with the smaller `priority` (0 to 255) holds.
+/// annotate<P<"expert", none, none>>(x) is the same, and annotate(x, named) with a `named_sharding`, whose axes are known at run time.
 /// Shapes: any -> the same.
 /// Communicates: the cheapest reshard of x to this sharding; nothing if x has it already.
 /// Compile time: axes and rank of the spec; the range of `priority`.
 /// Throws: nothing.
-/// @see split, replicate, may_move
+/// @see split, replicate, may_move, dims_text
 constexpr symbol annotate(here x, const named_sharding& named, int priority = 0) {
   builder& b = *x.owner;
   if (b.failed()) return b.nothing();
@@ -302,6 +303,16 @@ constexpr symbol annotate(here x, const named_sharding& named, int priority = 0)
 template <class Spec>
 constexpr symbol annotate(here x, Spec = {}, int priority = 0) {
   return annotate(x, Spec::named, priority);
+}
+// auto: the assertion fires before the model is evaluated
+template <fixed_string Dims>
+constexpr auto annotate(here x, int priority = 0) {
+  constexpr dims_text text{Dims.view()};
+  constexpr bool states_sharding = text.is_valid() && text.is_sharded;
+  static_assert(states_sharding,
+                "gshard: annotate<\"G@expert,S,M\">(x) takes all dims with commas between them, and the mesh axes that shard them");
+  if constexpr (states_sharding) return annotate(x, text.sharding, priority);
+  else return detail::refused(x);
 }
 
 /// replicate(x): x, whole on every device (arXiv 2006.16668 section 3.2).
@@ -328,7 +339,7 @@ constexpr symbol split(here x, int dim) {
   named_sharding named;
   named.rank = x.rank();
   (named.add(Axes.view(), dim), ...);
-  const sharding s = resolve(named, b.mesh, "split", b.program.problem);
+  const sharding s = b.resolve(named, "split");
   return detail::emit_annotate(x, s);
 }
 

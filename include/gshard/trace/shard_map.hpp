@@ -295,7 +295,7 @@ constexpr symbol emit_device_index(builder& b, std::string_view axis) {
 /// Communicates: as the verbs of body. Entering and leaving adds reshards along other axes only. Gradients are those of the verbs.
 /// Compile time: ranks and axes; that a result's spec names "x" if and only if the result has X.
 /// Throws: `gshard::error` when the program is bound, if "x" does not shard a dim evenly.
-/// @see per_shard.hpp for regions that are a C++ function of shards
+/// @see call_on_shards for a C++ function of shards
 template <fixed_string Axis, class... Specs, class Body, class... Symbols>
   requires(sizeof...(Specs) > 0 && (std::same_as<Symbols, symbol> && ...))
 constexpr auto per_shard(const Body& body, here first, Symbols... rest) {

@@ -33,10 +33,6 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 inline constexpr int no_dim = -2147483647;
 
-template <class T>
-inline constexpr bool is_spec = false;
-template <class... Entries>
-inline constexpr bool is_spec<spec<Entries...>> = true;
 /// annotate<Spec>(x, Spec{}, priority); with Spec = void, annotate(x, spec, priority).
 template <class Spec, class... Given>
 inline constexpr bool annotates = is_spec<Spec> && call<1, symbol, Spec, int>::template fits<Given...>;
@@ -269,6 +265,12 @@ constexpr auto annotate(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: annotate<P<\"data\", none>>(x) takes a partition spec and one tensor of a program");
   return detail::refused(given...);
 }
+template <fixed_string Dims, class... Given>
+  requires(!detail::call<1, symbol, int>::fits<Given...>)
+constexpr auto annotate(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: annotate<\"B@data,M\">(x) takes dims with their mesh axes and one tensor of a program");
+  return detail::refused(given...);
+}
 template <fixed_string... Axes, class... Given>
   requires(sizeof...(Axes) == 0 || !detail::call<2, symbol, int>::fits<Given...>)
 constexpr auto split(const Given&... given) {
@@ -402,18 +404,29 @@ constexpr auto per_shard(const Given&... given) {
                 "gshard: per_shard<\"x\", P<\"x\", none>>(body, x, ...) takes an axis, specs, a function, and tensors of a program");
   return detail::refused(given...);
 }
+// The name before that of call_on_shards.
 template <auto F, class Spec, class... Given>
-  requires(!detail::tensors<1, 5>::fits<Given...>)
 constexpr auto per_shard(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: per_shard<f, \"BM\", P<\"data\", none>>(x, ...) takes a function, dims, a spec, and tensors of a program");
+  static_assert(detail::accepts<Given...>, "gshard: per_shard of a C++ function is call_on_shards<f, \"B@data,M\">(x, ...)");
   return detail::refused(given...);
 }
 template <auto F, fixed_string Letters, class Spec, class... Given>
-  requires(!detail::tensors<1, 5>::fits<Given...>)
 constexpr auto per_shard(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: per_shard of a C++ function is call_on_shards<f, \"B@data,M\">(x, ...)");
+  return detail::refused(given...);
+}
+template <auto F, class Spec, class... Given>
+  requires(!detail::tensors<1, 5>::fits<Given...>)
+constexpr auto call_on_shards(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: per_shard<f, \"BM\", P<\"data\", none>>(x, ...) takes a function, dims, a spec, and tensors of a program");
+                "gshard: call_on_shards<f, \"B@data,M\">(x, ...) takes a function, dims with their mesh axes, and tensors of a program");
+  return detail::refused(given...);
+}
+template <auto F, fixed_string Dims, class... Spec, class... Given>
+  requires(!detail::tensors<1, 5>::fits<Given...>)
+constexpr auto call_on_shards(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: call_on_shards<f, \"B@data,M\">(x, ...) takes a function, dims with their mesh axes, and tensors of a program");
   return detail::refused(given...);
 }
 

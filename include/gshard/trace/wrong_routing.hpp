@@ -86,11 +86,12 @@ constexpr auto replicas_of_experts(const Given&... given) {
   return detail::refused(given...);
 }
 template <class... Given>
-  requires(!detail::declares_for_replicas<Given...>)
+  requires(!detail::call<5, parameter_scope, symbol, std::string_view, std::string_view, init>::fits<Given...> &&
+           !detail::declares_for_replicas<Given...>)
 constexpr auto replica_param(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: replica_param(m, expert_of, name, letters, P<none>{}, init::zeros()) takes the first argument of the model, the "
-                "result of replicas_of_experts, two texts, a spec, and an initializer");
+                "gshard: replica_param(m, expert_of, name, \"R@expert,M,F\", init::zeros()) takes the first argument of the model, the "
+                "result of replicas_of_experts, two texts, maybe a spec, and an initializer");
   return detail::refused(given...);
 }
 template <class... Given>
@@ -163,8 +164,8 @@ template <class... Given>
            !detail::declares_for_experts<Given...>)
 constexpr auto expert_param(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: expert_param(m, routing, name, letters, P<none>{}, init::zeros()) takes the first argument of the model, the "
-                "result of send_rows, two texts, maybe a spec, and an initializer");
+                "gshard: expert_param(m, routing, name, \"MF\", init::zeros()) takes the first argument of the model, the result of "
+                "send_rows, two texts, maybe a spec, and an initializer");
   return detail::refused(given...);
 }
 

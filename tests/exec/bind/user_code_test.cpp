@@ -3,7 +3,7 @@
 
 #include "serial_run.hpp"
 
-#include <gshard/trace/per_shard.hpp>
+#include <gshard/trace/call_on_shards.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ constexpr auto backwards = []<class T>(gs::local_shard<const T> x, gs::local_sha
 
 TEST_CASE("a function of shards gets the shards of its operands and of its result") {
   const arrays y = serial_run({{"A"}}, {{'A', 3}}, {{1, 2, 3}}, [](const scope&, given x) {
-    return symbols{gs::per_shard<backwards, "A", gs::P<gs::none>>(gs::annotate<gs::P<gs::none>>(x[0]))};
+    return symbols{gs::call_on_shards<backwards, "A", gs::P<gs::none>>(gs::annotate<gs::P<gs::none>>(x[0]))};
   });
   CHECK(y == arrays{{3, 2, 1}});
 }

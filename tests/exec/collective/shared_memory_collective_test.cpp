@@ -115,7 +115,8 @@ TEST_CASE("shared steps: every layout to every layout, alone and together, to th
         bool same = true;
         for (std::size_t d = 0; d < n; ++d) {
           same =
-              same && got[d].problem.empty() && got[d].received == simulated.backend().received()[d] && got[d].bits.size() == p.outputs.size();
+              same && got[d].problem.empty() && got[d].received == simulated.backend().received()[d] &&
+              got[d].bits.size() == p.outputs.size();
           for (std::size_t o = 0; same && o < p.outputs.size(); ++o) same = got[d].bits[o] == expected.bits[d * p.outputs.size() + o];
           moved += got[d].received.exchanges > 0 || got[d].received.gathers > 0;
         }

@@ -26,6 +26,12 @@ using swapped =
     gs::program<two, mesh, in<"AB", P<"x", none>>, gs::extent<'A', 8>, in<"C", void, std::int32_t>>;
 static_assert(
     std::is_same_v<swapped::inputs, std::tuple<in<"AB", P<"x", none>>, in<"C", void, std::int32_t>>>);
+// The text of an input's dims may state its sharding. Its options may have any order.
+static_assert(std::is_same_v<in<"A@x,B">::layout, P<"x", none>> && in<"A@x,B">::letters == "AB" && std::is_void_v<in<"AB">::layout>);
+using spec_last = in<"AB", double, P<"x", none>>;
+static_assert(std::is_same_v<spec_last::layout, P<"x", none>> && std::is_same_v<spec_last::element, double>);
+static_assert(in<"A,B@x", gs::column_major, double>::is_column_major && !in<"A,B@x", gs::row_major>::is_column_major);
+static_assert(std::is_same_v<in<"A,B@x", gs::column_major, double>::element, double> && std::is_same_v<in<"", void>::element, float>);
 static_assert(std::is_same_v<swapped::mesh, mesh>);
 static_assert(swapped::plan.inputs.size() == 2 && swapped::plan.outputs.size() == 2 &&
               swapped::plan.parameters.size() == 1);

@@ -10,7 +10,7 @@
 namespace gs = gshard;
 namespace route = gs::detail::route;
 namespace op = gs::op;
-using gs::builder, gs::dtype, gs::fault, gs::symbol;
+using gs::builder, gs::dtype, gs::fault, gs::none, gs::P, gs::symbol;
 using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
@@ -20,6 +20,22 @@ constexpr gs::expert_row_routing sent(builder& b, int groups, gs::capacity rows 
   return gs::send_rows(gating, input(b, "GSM"), groups, rows);
 }
 constexpr gs::dim dim_at(const builder& b, int row) { return b.program.dims[std::size_t(row)]; }
+
+// The weights of experts, with and without a sharding of their own dims.
+static_assert(tracing::holds([](builder& b, auto& m) {
+  const auto r = sent(b, 2);
+  const symbol w = gs::expert_param(m, r, "w", "M,F@y", gs::init::zeros()), bias = gs::expert_param(m, r, "b", "F", gs::init::zeros());
+  return w.rank() == 4 && w.get().layout.dim_of(1) == 3 && bias.rank() == 3 && bias.get().layout.open == 0;
+}));
+static_assert(fails(fault::unknown_letter, "w", [](builder& b, auto& m) {
+  gs::expert_param(m, sent(b, 2), "w", "M,F", P<none, none>{}, gs::init::zeros());
+}));
+static_assert(fails(fault::unknown_letter, "w", [](builder& b, auto& m) {
+  gs::expert_param(m, sent(b, 2), "w", "ABCDEFH", gs::init::zeros());
+}));
+static_assert(tracing::problem_of([](builder& b, auto& m) {
+                gs::expert_param(m, sent(b, 2), "w", "M,F@z", gs::init::zeros());
+              }).line == __LINE__ - 1);
 
 // A row for every choice, or fewer: ceil(factor * S / N).
 static_assert(tracing::holds([](builder& b, auto&) {

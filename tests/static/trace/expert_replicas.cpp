@@ -41,6 +41,15 @@ static_assert(tracing::holds([](builder& b, auto& m) {
          few.dispatch.get().dims[3] != gating.combine.get().dims[3] && has_dims(few.overflow, "G") && few.load.id == gating.load.id;
 }));
 
+// The text of the dims may state the sharding. Faults have the line of the declaration.
+static_assert(tracing::holds([](builder&, auto& m) {
+  const symbol of = gs::replicas_of_experts(m, "R", "E");
+  return gs::replica_param(m, of, "w", "R@x,M,F", gs::init::zeros()).get().layout.dim_of(0) == 0;
+}));
+static_assert(tracing::problem_of([](builder&, auto& m) {
+                const symbol of = gs::replicas_of_experts(m, "R", "E");
+                gs::replica_param(m, of, "w", "R@z,M,F", gs::init::zeros());
+              }).line == __LINE__ - 1);
 static_assert(fails(fault::dims_differ, "replica_param", [](builder&, auto& m) {
   gs::replica_param(m, gs::replicas_of_experts(m, "R", "E"), "w", "EM", P<"x", none>{}, start);
 }));

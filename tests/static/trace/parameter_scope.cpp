@@ -50,7 +50,43 @@ static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
          b.program.parameters[0].trainable && i.what == gs::initializer::kind::normal && i.scale == 2 &&
          i.fan_in.size() == 2 && i.fan_in[0] == w.get().dims[0];
 }));
-// Without a spec, propagation chooses the layout.
+// The text of the dims may state the sharding.
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const symbol w = m.param("w", "M,H@y,D?", init::fan_in("MH", 2));
+  return has_dims(w, "MHD") && m.param("w", "MHD", P<none, "y", gs::any>{}, init::fan_in("MH", 2)).id == w.id &&
+         w.get().layout.dim_of(1) == 1 && w.get().layout.open == 0b100 && b.program.parameters.size() == 1;
+}));
+static_assert(tracing::holds([](builder&, const parameter_scope& m) {
+  const symbol v = m.variable("v", "A@x,B", init::zeros()), c = m.cache("c", "A,B@x", init::zeros(), gs::dtype::i32);
+  return v.get().layout.dim_of(0) == 0 && c.get().layout.dim_of(0) == 1 && c.get().layout.open == 0;
+}));
+static_assert(fails(fault::sharded_twice, "w", [](builder&, const parameter_scope& m) {
+  m.param("w", "A@x,B", P<"x", none>{}, init::zeros());
+}));
+static_assert(fails(fault::unknown_axis, "w", [](builder&, const parameter_scope& m) { m.param("w", "A@z,B", init::zeros()); }));
+static_assert(fails(fault::axis_used_twice, "w", [](builder&, const parameter_scope& m) { m.param("w", "A@x,B@x", init::zeros()); }));
+static_assert(fails(fault::incomplete_output, "w", [](builder&, const parameter_scope& m) { m.param("w", "A+x", init::zeros()); }));
+static_assert(fails(fault::foreign_letter, "w", [](builder&, const parameter_scope& m) { m.param("w", "A@x,B", init::fan_in("x")); }));
+// Faults have the line of the declaration. Nodes keep the lines of their verbs, also if a declaration is an operand.
+template <class F>
+constexpr int line_of_fault(F declare) {
+  return tracing::problem_of([&](builder& b, const parameter_scope& m) {
+    gs::einsum<"ab->ba">(input(b, "AB"));
+    declare(m);
+  }).line;
+}
+static_assert(line_of_fault([](auto& m) { m.param("w", "A@z,B", init::zeros()); }) == __LINE__);
+static_assert(line_of_fault([](auto& m) { m.param("w", "A@x,B@x", init::zeros()); }) == __LINE__);
+static_assert(line_of_fault([](auto& m) { m.variable("w", "AB", P<"z", none>{}, init::zeros()); }) == __LINE__);
+static_assert(line_of_fault([](auto& m) { m.cache("w", "A B", init::zeros()); }) == __LINE__);
+static_assert(line_of_fault([](auto& m) { m.param("w", "AB", init::fan_in("C")); }) == __LINE__);
+static_assert(line_of_fault([](auto& m) { m.param("w", "AB", init::zeros(), gs::dtype::i32); }) == __LINE__);
+static_assert(tracing::holds([](builder& b, const parameter_scope& m) {
+  const auto weight = [&] { return m.param("w", "BC", init::zeros()); };
+  gs::einsum<"ab,bc->ac">(input(b, "AB"), weight()); const int line = __LINE__;
+  return int(b.program.nodes.back().place.line) == line;
+}));
+// Without a sharding, propagation chooses the layout.
 static_assert(tracing::holds([](builder&, const parameter_scope& m) {
   return m.param("w", "AB", init::zeros()).get().layout == gs::sharding::unconstrained(2);
 }));
@@ -69,7 +105,8 @@ static_assert(fails(fault::incomplete_output, "w", [](builder&, const parameter_
   m.param("w", "A", P<none, gs::partial<"x">>{}, init::zeros());
 }));
 static_assert(fails(fault::unknown_letter, "w",
-                    [](builder&, const parameter_scope& m) { m.param("w", "A,B", init::zeros()); }));
+                    [](builder&, const parameter_scope& m) { m.param("w", "A, B", init::zeros()); }));
+static_assert(fails(fault::unknown_letter, "w", [](builder&, const parameter_scope& m) { m.param("w", "A@x,2", init::zeros()); }));
 static_assert(fails(fault::foreign_letter, "w",
                     [](builder&, const parameter_scope& m) { m.param("w", "AB", init::fan_in("C")); }));
 static_assert(fails(fault::duplicate_name, "w", [](builder&, const parameter_scope& m) {

@@ -100,6 +100,15 @@ constexpr auto in_letters = [](std::string_view letters) {
 static_assert(fails(fault::not_the_product, "split_dim", in_letters("AC")) && !fails(fault::not_the_product, "split_dim", in_letters("CD")));
 static_assert(tracing::out_of_range("split_dim", "first", {-1}, [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, -1, 2); }));
 static_assert(tracing::out_of_range("split_dim", "second", {-2}, [](builder& b, auto&) { gs::split_dim(input(b, "AB"), 0, 2, -2); }));
+// The names of dims in the text of an annotation are its own.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = gs::annotate<"A@x,B?">(input(b, "AB")), y = gs::annotate<"G,2@y">(input(b, "AB"), 3);
+  return x.get().layout.dim_of(0) == 0 && x.get().layout.open == 0b10 && y.get().layout.dim_of(1) == 1 && y.get().layout.open == 0 &&
+         y.get().priority == 3;
+}));
+static_assert(fails(fault::rank_mismatch, "annotate", [](builder& b, auto&) { gs::annotate<"A@x,B,C">(input(b, "AB")); }));
+static_assert(fails(fault::incomplete_output, "annotate", [](builder& b, auto&) { gs::annotate<"A,B+x">(input(b, "AB")); }));
+static_assert(fails(fault::unknown_axis, "annotate", [](builder& b, auto&) { gs::annotate<"A@z,B">(input(b, "AB")); }));
 static_assert(tracing::out_of_range("annotate", "priority", {256}, [](builder& b, auto&) {
   gs::annotate(input(b, "AB"), gs::P<"x", gs::none>::named, 256);
 }));

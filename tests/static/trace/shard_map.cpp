@@ -123,11 +123,11 @@ static_assert(bytes(plan<of_one_dim, grid, in<"BM", P<axes<"x", "y">, none>>>) =
 // A user's kernel in the middle of a region.
 constexpr auto kernel = [](auto, auto) {};
 inline constexpr auto with_kernel = [](auto t) {
-  return gs::shift<"x">(gs::per_shard<kernel, P<"x", none, none>>(gs::annotate<P<"x", none, none>>(gs::shift<"x">(t, 1))), 1);
+  return gs::shift<"x">(gs::call_on_shards<kernel, P<"x", none, none>>(gs::annotate<P<"x", none, none>>(gs::shift<"x">(t, 1))), 1);
 };
 inline constexpr plan_view shifted_twice = plan<region<with_kernel>, line, in<"BM", P<"x", none>>>;
 static_assert(shifted_twice.count(op::collective_permute) == 2 && shifted_twice.collectives() == 2 &&
-              shifted_twice.count(op::per_shard) == 1);
+              shifted_twice.count(op::call_on_shards) == 1);
 
 // Gradients communicate in the opposite direction, after the communication of the results.
 template <auto Body, class Spec>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Binds the functions of users that work on shards: per_shard and custom.
+// Binds the functions of users that work on shards: call_on_shards and custom.
 
 #include <gshard/exec/bind/local_step.hpp>
 
@@ -28,7 +28,7 @@ action bind_user_code(const local_step<Element>& step, shard_function<T> f) {
 }
 
 template <class T>
-action bind(kernel_of<op::per_shard>, const local_step<T>& step) {
+action bind(kernel_of<op::call_on_shards>, const local_step<T>& step) {
   if constexpr (std::is_same_v<T, float>) return bind_user_code(step, step.n.attr.function->shards_f32);
   else return bind_user_code(step, step.n.attr.function->shards_f64);
 }

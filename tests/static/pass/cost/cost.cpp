@@ -39,7 +39,8 @@ static_assert(gs::shard_elements(dims, cut(0, {0}), sizes(2, 1, 8, 1)) == 1 &&
               gs::shard_elements({}, gs::sharding::replicated(0), {}) == 1);
 
 // Bytes that one device receives when a tensor of floats is resharded.
-constexpr std::int64_t received(gs::op_ref kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to, const gs::extents& e) {
+constexpr std::int64_t received(gs::op_ref kind, std::uint32_t axes, const gs::sharding& from, const gs::sharding& to,
+                                const gs::extents& e) {
   gs::value v;
   v.dims = dims;
   return gs::bytes_received(kind, axes, v, from, to, e);

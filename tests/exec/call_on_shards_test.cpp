@@ -3,7 +3,7 @@
 #include "run_graph.hpp"
 
 #include <gshard/ir/mesh.hpp>
-#include <gshard/trace/per_shard.hpp>
+#include <gshard/trace/call_on_shards.hpp>
 #include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
@@ -26,8 +26,8 @@ constexpr auto weighted_columns = []<class T>(gs::local_shard<const T> x, gs::lo
 TEST_CASE("a local function of shards: sharded columns, and rows whose sums are declared pending") {
   const gs::dims dims{{'A', 5}, {'B', 7}};
   const run_graph::traced t = run_graph::trace({{"AB"}}, [](const gs::parameter_scope&, given x) {
-    const symbol columns = gs::per_shard<weighted_columns, "B", P<"y">>(gs::annotate<P<none, "y">>(x[0]));
-    const symbol rows = gs::per_shard<weighted_columns, "B", P<none, partial<"x", "z">>>(gs::annotate<P<axes<"x", "z">, none>>(x[0]));
+    const symbol columns = gs::call_on_shards<weighted_columns, "B", P<"y">>(gs::annotate<P<none, "y">>(x[0]));
+    const symbol rows = gs::call_on_shards<weighted_columns, "B", P<none, partial<"x", "z">>>(gs::annotate<P<axes<"x", "z">, none>>(x[0]));
     return symbols{columns, rows};
   });
   const run_graph::arrays sources = run_graph::random_sources(t, dims, 3);
