@@ -9,6 +9,7 @@
 #include <gshard/comm/callback.hpp>
 #include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/exec/inferred_extents.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/exec/untyped_executable.hpp>
 #include <gshard/kernel/element.hpp>
@@ -61,18 +62,37 @@ inline constexpr bound_memory bound{};
 template <class Program>
 class executable : public untyped_executable {
  public:
-  /// `problem`, `operation`, `operands`: as in `executor`.
-  executable(const any_cluster& on, const dims& extents, parameter_store store, std::string problem = {}, std::string_view operation = {},
-             const collective_call& operands = std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}})
-      : untyped_executable(Program::plan, kernels_of<Program>, on, extents, std::move(store), std::move(problem), operation, operands) {
-    check_replicas_every = detail::steps_between_replica_checks;
-  }
+  executable(const any_cluster& on, const dims& extents, parameter_store store)
+      : executable(detail::inferred_extents{extents, {}}, on, std::move(store)) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
-  template <class... Given>
-    requires(!detail::call<2, any_cluster, dims, parameter_store, std::string, std::string_view>::fits<Given...>)
-  explicit executable(const Given&...) {
-    static_assert(detail::accepts<Given...>,
-                  "gshard: executable<program>(cluster, {{'B', 64}, ...}, store) takes a cluster, extents, and maybe a store");
+  /// With the program's inputs, `extents` states only those of the other dims. Tensors and arrays with a shape have the extents of their
+  /// dims. A range has that of a single dim, and a matrix that of the last dim of more than two. The inputs are read for their shapes.
+  /// Throws also if an input contradicts `extents` or another input.
+  template <class... Inputs>
+    requires detail::are_inputs<Program, Inputs...>
+  executable(const any_cluster& on, const dims& extents, parameter_store store, const Inputs&... inputs)
+      : executable(detail::infer_extents<Program>(extents, inputs...), on, std::move(store)) {}
+  template <class... Inputs>
+    requires detail::are_inputs<Program, Inputs...>
+  executable(const any_cluster& on, const dims& extents, const Inputs&... inputs)
+      : executable(on, extents, parameter_store(on), inputs...) {}
+  template <class... Inputs>
+    requires detail::are_inputs<Program, Inputs...>
+  executable(const any_cluster& on, parameter_store store, const Inputs&... inputs)
+      : executable(on, dims(), std::move(store), inputs...) {}
+  template <class... Inputs>
+    requires detail::are_inputs<Program, Inputs...>
+  explicit executable(const any_cluster& on, const Inputs&... inputs) : executable(on, dims(), parameter_store(on), inputs...) {}
+  template <class On, class... Given>
+    requires(!detail::call<2, any_cluster, dims, parameter_store>::fits<On, Given...> &&
+             !(std::is_convertible_v<const On&, any_cluster> && detail::gives_inputs<Program, Given...>))
+  explicit executable(const On&, const Given&...) {
+    refuse<On, Given...>();
+  }
+  template <class... Given>  // extents in braces
+    requires(sizeof...(Given) > 0 && !detail::gives_inputs<Program, Given...> && !detail::call<1, parameter_store>::fits<Given...>)
+  executable(const any_cluster&, const dims&, const Given&...) {
+    refuse<Given...>();
   }
 
   /// Runs the program once. Returns a std::tuple of its outputs, or the output itself if there is one. A program that updates parameters
@@ -134,6 +154,18 @@ class executable : public untyped_executable {
   }
 
  private:
+  template <class... Given>
+  static constexpr void refuse() {
+    static_assert(detail::accepts<Given...>,
+                  "gshard: executable<program>(cluster, {{'B', 64}, ...}, store, x, ...) takes a cluster, extents, maybe a store, and "
+                  "maybe all inputs, which have extents as well");
+  }
+  executable(detail::inferred_extents found, const any_cluster& on, parameter_store store)
+      : untyped_executable(Program::plan, kernels_of<Program>, on, found.all, std::move(store), std::move(found.problem), {},
+                           std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}) {
+    check_replicas_every = detail::steps_between_replica_checks;
+  }
+
   /// A bit for each input that is given as a tensor.
   template <class... Inputs>
   static constexpr std::uint64_t mask_of_tensors() {
