@@ -5,6 +5,7 @@
 
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/ir/all_operations.hpp>
 #include <gshard/testing/run_program.hpp>
 
 #include <algorithm>

@@ -3,8 +3,9 @@
 
 #include "options.hpp"
 
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/index/gather.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,8 @@
 #include "options.hpp"
 
 #include <gshard/ir/equation.hpp>
-#include <gshard/trace/convolution.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pool.hpp>
 #include <gshard/trace/einsum.hpp>
 
 #include <algorithm>

@@ -3,7 +3,11 @@
 
 #include "options.hpp"
 
-#include <gshard/trace/window.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 
 #include <cstddef>
 #include <cstdint>

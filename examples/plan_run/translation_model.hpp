@@ -5,11 +5,11 @@
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
 #include <gshard/nn/transformer.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/pass/compile.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -5,14 +5,13 @@
 
 #include "configuration.hpp"
 
+#include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/compile.hpp>
 #include <gshard/report/diagnostic.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <initializer_list>
 #include <stdexcept>

@@ -11,7 +11,6 @@
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
 

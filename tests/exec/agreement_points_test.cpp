@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/agreement_points.hpp>
 
+#include <gshard/ops/check/check_finite.hpp>
+#include <gshard/ops/index/gather.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/trace/check_finite.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
 

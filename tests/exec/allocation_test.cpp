@@ -3,14 +3,16 @@
 
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/reverse.hpp>
 #include <gshard/pass/schedule/async_schedule.hpp>
 #include <gshard/tensor/buffer.hpp>
 #include <gshard/tensor/eigen.hpp>
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/attention.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/window.hpp>
 
 #include "../allocations.hpp"
 #include "training_step.hpp"

@@ -8,8 +8,10 @@
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/simulated.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <doctest/doctest.h>
 

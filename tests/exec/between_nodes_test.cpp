@@ -6,11 +6,13 @@
 #include <gshard/exec/executor.hpp>
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <doctest/doctest.h>
 

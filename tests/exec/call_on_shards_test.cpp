@@ -3,7 +3,7 @@
 #include "run_graph.hpp"
 
 #include <gshard/ir/mesh.hpp>
-#include <gshard/trace/call_on_shards.hpp>
+#include <gshard/ops/user/call_on_shards.hpp>
 #include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;

@@ -2,9 +2,8 @@
 // Broadcasting and its gradient, with any layouts, equal those on one device.
 #include "with_gradients.hpp"
 
+#include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/select.hpp>
 
 namespace gs = gshard;

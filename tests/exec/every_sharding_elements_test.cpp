@@ -4,16 +4,20 @@
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/broadcast.hpp>
 #include <gshard/trace/complex.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 namespace gs = gshard;
 using gs::dtype, gs::einsum, gs::symbol;

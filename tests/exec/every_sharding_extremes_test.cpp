@@ -2,12 +2,13 @@
 // Rows near the largest and smallest finite numbers, and infinite ones, compared with a reference of wider range, on every mesh.
 #include "run_graph.hpp"
 
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/attention.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
-#include <gshard/trace/window.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,14 +2,15 @@
 // Loops with a run-time trip count, in all shardings of their carried values, compared with plain loops on one device.
 #include "run_graph.hpp"
 
-#include <gshard/trace/along.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <cmath>
 #include <set>

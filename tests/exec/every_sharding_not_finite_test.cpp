@@ -3,19 +3,27 @@
 // one device.
 #include "with_gradients.hpp"
 
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/pool.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/gating.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/select.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <random>
 

@@ -3,12 +3,12 @@
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/chunks.hpp>
-#include <gshard/trace/dropless.hpp>
+#include <gshard/moe/chunks.hpp>
+#include <gshard/moe/dropless.hpp>
+#include <gshard/moe/expert_groups.hpp>
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/expert_groups.hpp>
-#include <gshard/trace/gating.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <algorithm>
 #include <array>

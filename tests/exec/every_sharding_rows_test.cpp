@@ -2,13 +2,16 @@
 // Every operation along rows or by index, and its gradient, with any layout of its operands, equal those on one device.
 #include "with_gradients.hpp"
 
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/index/one_hot.hpp>
+#include <gshard/ops/loop/scan.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/optim/adam.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
-#include <gshard/trace/scan.hpp>
 
 #include <cstddef>
 #include <limits>

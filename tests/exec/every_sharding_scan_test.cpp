@@ -3,15 +3,15 @@
 #include "run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/loop/scan.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>
-#include <gshard/trace/scan.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <set>

@@ -2,10 +2,12 @@
 // Every operation, with any layout of its operands and on any mesh, equals the operation on one device.
 #include "run_graph.hpp"
 
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;

@@ -2,8 +2,13 @@
 // Every operation whose result is read through windows, and its gradient, with any layout of its operands, equal those on one device.
 #include "with_gradients.hpp"
 
-#include <gshard/trace/convolution.hpp>
-#include <gshard/trace/window.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/pool.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 
 namespace gs = gshard;
 using gs::symbol;

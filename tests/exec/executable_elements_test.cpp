@@ -2,16 +2,16 @@
 // Tensors of every element type as inputs and outputs of programs, and outside of them.
 #include <gshard/exec/executable.hpp>
 
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/map.hpp>
 #include <gshard/op/reshard.hpp>
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/ops/user/custom.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/trace/complex.hpp>
-#include <gshard/trace/custom.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <Eigen/Core>
 #include <doctest/doctest.h>

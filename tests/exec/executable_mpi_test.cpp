@@ -3,13 +3,14 @@
 #include <gshard/exec/executable.hpp>
 
 #include <gshard/op/reshard.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include "../complaint.hpp"

@@ -3,12 +3,13 @@
 
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/eigen.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/loop.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/random.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <doctest/doctest.h>

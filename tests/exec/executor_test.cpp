@@ -2,8 +2,8 @@
 #include "run_graph.hpp"
 
 #include <gshard/ir/all_operations.hpp>
+#include <gshard/ops/index/gather.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <algorithm>

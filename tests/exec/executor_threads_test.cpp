@@ -4,11 +4,13 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/kernel/threads.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,6 @@
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "planner.hpp"
 

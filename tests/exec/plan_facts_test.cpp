@@ -3,10 +3,10 @@
 
 #include "run_graph.hpp"
 
+#include <gshard/ops/shards/per_shard.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/shard_map.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,13 +4,20 @@
 #include "random_program_layers.hpp"
 
 #include <gshard/base/dual.hpp>
+#include <gshard/ops/check/check_finite.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/pool.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/check_finite.hpp>
-#include <gshard/trace/convolution.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <cmath>

@@ -3,16 +3,15 @@
 
 #include "on_mesh.hpp"
 
-#include <gshard/trace/attention.hpp>
-#include <gshard/trace/chunks.hpp>
-#include <gshard/trace/dropless.hpp>
-#include <gshard/trace/expert_groups.hpp>
-#include <gshard/trace/expert_replicas.hpp>
-#include <gshard/trace/gating.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
-#include <gshard/trace/scan.hpp>
+#include <gshard/moe/chunks.hpp>
+#include <gshard/moe/dropless.hpp>
+#include <gshard/moe/expert_groups.hpp>
+#include <gshard/moe/expert_replicas.hpp>
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/loop/scan.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 
 #include <algorithm>
 #include <array>

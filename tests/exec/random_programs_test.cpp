@@ -11,10 +11,10 @@
 #include "random_program_text.hpp"
 #include "random_program_writer.hpp"
 
-#include <gshard/trace/attention.hpp>
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/loop/scan.hpp>
 #include <gshard/trace/complex.hpp>
-#include <gshard/trace/gating.hpp>
-#include <gshard/trace/scan.hpp>
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,6 @@
 #include <gshard/tensor/tensor.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../complaint.hpp"
 

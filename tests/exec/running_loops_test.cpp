@@ -3,8 +3,8 @@
 
 #include "run_graph.hpp"
 
+#include <gshard/ops/loop/loop.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/loop.hpp>
 
 #include <doctest/doctest.h>
 

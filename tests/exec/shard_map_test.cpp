@@ -5,16 +5,20 @@
 
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/ir/all_operations.hpp>
-#include <gshard/trace/call_on_shards.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/shards/collectives.hpp>
+#include <gshard/ops/shards/per_shard.hpp>
+#include <gshard/ops/user/call_on_shards.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/loop.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/shard_map.hpp>
-#include <gshard/trace/window.hpp>
 
 namespace gs = gshard;
 using gs::annotate, gs::axes, gs::cast, gs::einsum, gs::none, gs::P, gs::per_shard, gs::symbol;

@@ -3,7 +3,7 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/ops/index/gather.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/shape.hpp>
 

@@ -3,9 +3,8 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/nn/transformer.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/optim/adam.hpp>
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../allocations.hpp"
 

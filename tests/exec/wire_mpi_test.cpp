@@ -6,8 +6,8 @@
 #include <gshard/comm/mpi.hpp>
 #include <gshard/comm/simulated.hpp>
 #include <gshard/exec/executor.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/window.hpp>
 #include <gshard/trace/wire.hpp>
 
 #include <doctest/doctest.h>

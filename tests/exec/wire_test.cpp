@@ -5,12 +5,13 @@
 
 #include <gshard/exec/executor.hpp>
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/pass/cost/node_traffic.hpp>
-#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 #include <gshard/trace/wire.hpp>
 
 #include <doctest/doctest.h>

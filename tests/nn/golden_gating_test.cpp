@@ -7,7 +7,7 @@
 
 #include <gshard/kernel/moe/gating.hpp>
 #include <gshard/kernel/rows/softmax.hpp>
-#include <gshard/trace/gating.hpp>
+#include <gshard/moe/gating.hpp>
 
 #include <doctest/doctest.h>
 

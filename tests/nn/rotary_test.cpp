@@ -3,8 +3,8 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
+#include <gshard/ops/attention/attention.hpp>
 #include <gshard/testing/check_shardings.hpp>
-#include <gshard/trace/attention.hpp>
 
 #include <doctest/doctest.h>
 

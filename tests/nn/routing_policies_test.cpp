@@ -7,7 +7,7 @@
 #include "../kernel/gating_reference.hpp"
 
 #include <gshard/base/random.hpp>
-#include <gshard/trace/gating.hpp>
+#include <gshard/moe/gating.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/op/evaluate.hpp>
 
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/reduce.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
 
 #include "every_spec.hpp"
 

@@ -6,7 +6,6 @@
 #include <gshard/op/reshard.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
 

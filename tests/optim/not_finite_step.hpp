@@ -4,12 +4,12 @@
 #include "../exec/planned_program.hpp"
 
 #include <gshard/exec/parameter_access.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
 

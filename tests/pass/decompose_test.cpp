@@ -4,7 +4,7 @@
 
 #include "../exec/run_graph.hpp"
 
-#include <gshard/trace/reduce.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/report/describe.hpp>
 
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/shards/collectives.hpp>
+#include <gshard/ops/shards/per_shard.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pool.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/assignment.hpp>
-#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/loop.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/shard_map.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,8 +5,8 @@
 
 #include <gshard/comm/wait_watch.hpp>
 #include <gshard/exec/executable.hpp>
+#include <gshard/ops/check/check_finite.hpp>
 #include <gshard/tensor/run_scope.hpp>
-#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/einsum.hpp>
 
 #include <doctest/doctest.h>

@@ -2,10 +2,9 @@
 #include <gshard/sim/dry_run.hpp>
 
 #include <gshard/nn/moe.hpp>
+#include <gshard/ops/loop/loop.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../complaint.hpp"
 #include "../exec/planner.hpp"

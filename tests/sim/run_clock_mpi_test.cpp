@@ -5,7 +5,6 @@
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/mpi_cluster.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../complaint.hpp"
 #include "../mpi_world.hpp"

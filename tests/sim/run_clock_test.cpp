@@ -3,12 +3,11 @@
 
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/loop/scan.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/scan.hpp>
 
 #include "../complaint.hpp"
 #include "../exec/planner.hpp"

@@ -142,4 +142,13 @@ constexpr bool alike(F f, G g) {
   return all;
 }
 
+/// The factors of the last node that no axis may shard, a bit each.
+constexpr unsigned blocked(const gshard::builder& b) { return b.program.nodes.back().rule.blocked; }
+
+/// The window through which the last node reads a dim of its first operand.
+constexpr const gshard::window& window_of_last(const gshard::builder& b, int d) {
+  const gshard::node& n = b.program.nodes.back();
+  return b.program.windows[std::size_t(gshard::window_row(n, 0, d))];
+}
+
 }  // namespace tracing

@@ -5,7 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
-#include <gshard/grad/differentiator.hpp>
+#include <gshard/grad/backward_walk.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
@@ -47,7 +47,7 @@ constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (const dtype type = wanted[i].get().type; !has_gradient(type)) b.fail_type("gradients", 1, type, types_with(has_gradient));
   if (b.failed()) return result;
-  detail::differentiator<builder> d(b, wanted);
+  detail::backward_walk d(b, wanted);
   d.add(scalar.id, detail::emit_constant(detail::pointwise_constant<1>, scalar));
   d.run();
   if (b.failed()) return result;
@@ -91,6 +91,20 @@ constexpr list<symbol> trainable(const parameter_scope& m) {
   for (const parameter& p : m.owner().program.parameters)
     if (p.trainable) result.push_back({&m.owner(), p.value});
   return result;
+}
+
+template <class... Given>
+  requires(!detail::call<2, symbol, detail::list_of<symbol>>::fits<Given...>)
+constexpr auto gradients(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: gradients(loss, list) takes a scalar and a list of tensors of a program, as trainable(m) or {w, b}");
+  return list<symbol>(16, detail::refused(given...));
+}
+template <class... Given>
+  requires(!detail::call<1, parameter_scope>::fits<Given...>)
+constexpr auto trainable(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: trainable(m) takes the first argument of the model");
+  return list<symbol>(16, detail::refused(given...));
 }
 
 }}  // namespace gshard::v0

@@ -15,7 +15,7 @@ namespace gshard { inline namespace v0 {
 /// The faults of a program, a spec or an equation at compile time. Their messages are in ir/fault.def.
 enum class fault : std::uint8_t {
   nothing,
-  refused_call,  // a verb was called wrongly; the compiler has printed the error (trace/wrong_calls.hpp)
+  refused_call,  // a verb was called wrongly; the compiler has printed the error (trace/call.hpp)
 #define GSHARD_FAULT(kind, ...) kind,
 #include <gshard/ir/fault.def>
 };

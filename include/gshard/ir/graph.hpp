@@ -10,6 +10,7 @@
 #include <gshard/ir/dtype.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/op.hpp>
+#include <gshard/ir/operation_rules.hpp>
 #include <gshard/ir/own_attributes.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/ir/window.hpp>
@@ -164,7 +165,7 @@ struct parameter {
   bool of_optimizer = false;  // state of an optimizer, which is no part of the model
   bool is_cache = false;      // a variable that checkpoints leave out
   /// Its rows along dim 0 are copies of the rows of a tensor with this dim 0. Initially, row r of R is a copy of row floor(r * E / R). -1:
-  /// no copies. @see trace/expert_replicas.hpp
+  /// no copies. @see moe/expert_replicas.hpp
   int copies_of = -1;
   std::int32_t placed_by = -1;  ///< The row of the parameter [R] with the original row of each copy, or -1.
   /// The sum of a gradient over the copies of each row. Set if it is trainable and has copies.
@@ -243,10 +244,31 @@ struct graph {
   list<sharded_further> further;  // states and gradients of optimizers
   std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
   list<remat_policy> remats;     // the policy of each remat scope; scopes are numbered from 1
+  list<const operation_rules*> rules;  // by operation::id, as far as verbs have named them
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }
   constexpr value& at(std::int32_t id) { return values[std::size_t(id)]; }
+  constexpr const operation_rules& rules_of(op_ref kind) const {
+    const auto row = std::size_t(kind->id);
+    return row < rules.size() ? *rules[row] : detail::no_rules;
+  }
+  constexpr void set_rules(const operation_rules& those) {
+    const auto row = std::size_t(those.of->id);
+    while (rules.size() <= row) rules.push_back(&detail::no_rules);
+    rules[row] = &those;
+  }
 };
+
+namespace detail {
+/// The tensor that v annotates, or v. The states of loops are not followed: their values change.
+constexpr std::int32_t without_annotations(const graph& g, std::int32_t v) {
+  for (;;) {
+    const std::int32_t maker = g.at(v).producer;
+    if (maker < 0 || g.nodes[std::size_t(maker)].kind != op::annotate) return v;
+    v = g.nodes[std::size_t(maker)].in[0];
+  }
+}
+}  // namespace detail
 
 }}  // namespace gshard::v0

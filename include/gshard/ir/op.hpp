@@ -46,7 +46,7 @@ struct operation {
   std::string_view name;
   element_set elements = reals;  ///< The element types of its tensors, except ids.
   bool by_size = false;          ///< Its kernel moves elements by their size, whatever their type.
-  bool routes = false;      ///< Routes tokens to experts, or computes with them there. @see grad/differentiate_routing.hpp
+  bool routes = false;      ///< Routes tokens to experts, or computes with them there. @see moe/routing.hpp
   bool collective = false;  ///< Moves data between devices.
   int move = -1;            ///< Its index in `move_operations`.
   bool reshards = false;    ///< Reshards each operand, and computes at most sums.
@@ -84,7 +84,6 @@ struct operation {
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
-  int line_sums = 0;  ///< For decompose_cost: the number of all_reduces of one number per line when decomposed, or `own_formula`.
   bool after_extremum = false;  ///< Operand 1 is the extremum of its lines. Both are reductions, decomposed only if attr.by_blocks is set.
   bool keeps_sharding = false;  ///< Its results keep the sharding in which they are computed, in dims that nothing else decides.
   bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.
@@ -95,7 +94,6 @@ struct operation {
 
   [[no_unique_address]] detail::not_copied refers{};  ///< An op_ref refers to the constant itself.
 
-  static constexpr int own_formula = -1;
   static constexpr int any_of_its_dims = -2;  ///< Every operand that has the dims of the result.
 };
 
@@ -112,28 +110,28 @@ inline constexpr operation map{.id = 1, .name = "map", .elements = all_elements,
 inline constexpr operation scale{.id = 2, .name = "scale", .elements = reals | complexes | integers, .elementwise = true, .piecewise = true,
     .recomputable = true, .repeatable = true, .spreads = propagation::first, .linear = linearity::always, .overwrites = 0};
 inline constexpr operation reduce{.id = 3, .name = "reduce", .elements = reals | integers};
-inline constexpr operation argmax{.id = 4, .name = "argmax", .lines = line_dim::attribute, .line_sums = operation::own_formula,
+inline constexpr operation argmax{.id = 4, .name = "argmax", .lines = line_dim::attribute,
     .after_extremum = true};
 inline constexpr operation cast{.id = 5, .name = "cast", .elements = all_elements, .converts = true, .elementwise = true,
     .recomputable = true, .repeatable = true, .spreads = propagation::first};
 
 // rows
-inline constexpr operation softmax{.id = 6, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last, .line_sums = 2,
+inline constexpr operation softmax{.id = 6, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last,
     .overwrites = 0};
 inline constexpr operation softmax_grad{.id = 7, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last,
-    .line_sums = 1, .overwrites = 1};
-inline constexpr operation layer_norm{.id = 8, .name = "layer_norm", .lines = line_dim::last, .line_sums = 2, .overwrites = 0};
-inline constexpr operation layer_norm_grad{.id = 9, .name = "layer_norm_grad", .lines = line_dim::last, .line_sums = 4};
-inline constexpr operation cross_entropy{.id = 10, .name = "cross_entropy", .lines = line_dim::last, .line_sums = 3, .ids = 1};
-inline constexpr operation cross_entropy_grad{.id = 11, .name = "cross_entropy_grad", .lines = line_dim::last, .line_sums = 2,
+    .overwrites = 1};
+inline constexpr operation layer_norm{.id = 8, .name = "layer_norm", .lines = line_dim::last, .overwrites = 0};
+inline constexpr operation layer_norm_grad{.id = 9, .name = "layer_norm_grad", .lines = line_dim::last};
+inline constexpr operation cross_entropy{.id = 10, .name = "cross_entropy", .lines = line_dim::last, .ids = 1};
+inline constexpr operation cross_entropy_grad{.id = 11, .name = "cross_entropy_grad", .lines = line_dim::last,
     .overwrites = 0, .ids = 1};
 inline constexpr operation block_cross_entropy{.id = 12, .name = "block_cross_entropy", .follows_result = true, .ids = 1};
 inline constexpr operation attention{.id = 13, .name = "attention", .fused_products = 2};
 inline constexpr operation attention_grad{.id = 14, .name = "attention_grad", .fused_products = 5};
-inline constexpr operation cumsum{.id = 15, .name = "cumsum", .lines = line_dim::attribute, .line_sums = operation::own_formula};
+inline constexpr operation cumsum{.id = 15, .name = "cumsum", .lines = line_dim::attribute};
 inline constexpr operation block_sum{.id = 16, .name = "block_sum", .follows_result = true};
 inline constexpr operation sort{.id = 17, .name = "sort", .keeps_sharding = true};
-inline constexpr operation top_k{.id = 18, .name = "top_k", .lines = line_dim::attribute, .line_sums = operation::own_formula};
+inline constexpr operation top_k{.id = 18, .name = "top_k", .lines = line_dim::attribute};
 inline constexpr operation scatter_along{.id = 19, .name = "scatter_along"};
 
 // indices
@@ -256,7 +254,7 @@ constexpr op_ref measured_as(op_ref kind) { return kind->piecewise ? op_ref(op::
 constexpr bool supports(op_ref kind, dtype type) { return (kind->elements >> int(type)) & 1u; }
 /// True if an operation may fail on one device alone: where ids or numbers are checked, and in the user's functions of shards.
 constexpr bool may_fail(op_ref kind) { return kind->user_code || kind->checks || kind->ids >= 0; }
-/// True for the nodes of a while loop: its control, and the values that it carries. @see trace/loop.hpp
+/// True for the nodes of a while loop: its control, and the values that it carries. @see ops/loop/loop.hpp
 constexpr bool is_of_loop(op_ref kind) { return kind == op::carry || kind->control; }
 /// True for an einsum that exchanges blocks while it computes.
 constexpr bool is_looped_product(op_ref kind) { return kind->collective && kind->product; }

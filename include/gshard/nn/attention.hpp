@@ -5,15 +5,15 @@
 
 #include <gshard/nn/rotary.hpp>
 #include <gshard/nn/weight.hpp>
-#include <gshard/trace/attention.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/rows.hpp>
 
 namespace gshard { inline namespace v0 { namespace nn {
 

@@ -14,17 +14,20 @@
 #include <gshard/nn/swiglu.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/nn/weight.hpp>
-#include <gshard/trace/attention.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 namespace gshard { inline namespace v0 { namespace nn {

@@ -5,18 +5,22 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/reason.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/loop/scan.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/remat.hpp>
-#include <gshard/trace/scan.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <concepts>

@@ -4,12 +4,13 @@
 // Ring attention: a sequence is sharded over a mesh axis, and devices pass blocks of its keys and values around a ring.
 
 #include <gshard/base/fixed_string.hpp>
-#include <gshard/trace/attention.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/shards/collectives.hpp>
+#include <gshard/ops/shards/per_shard.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/shard_map.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -4,12 +4,12 @@
 // Rotary position embeddings (arXiv 2104.09864) and RMS normalisation (arXiv 1910.07467), as decoder-only language models use them.
 
 #include <gshard/base/math.hpp>
+#include <gshard/ops/window/reverse.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,17 +4,18 @@
 // The router of a mixture of experts: scores, noise, selection bias and losses, from which gating chooses experts.
 
 #include <gshard/base/math.hpp>
-#include <gshard/trace/along.hpp>
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/index/one_hot.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/gating.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <array>

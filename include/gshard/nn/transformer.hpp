@@ -12,16 +12,17 @@
 #include <gshard/nn/attention.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/nn/weight.hpp>
-#include <gshard/trace/attention.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/named_scope.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/random.hpp>
 #include <gshard/trace/remat.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // Attention on tensors outside of programs.
 
 #include <gshard/op/eager.hpp>
-#include <gshard/trace/attention.hpp>
+#include <gshard/ops/attention/attention.hpp>
 
 namespace gshard { inline namespace v0 {
 
@@ -31,7 +31,7 @@ inline constexpr short_list query_factors = [] {
 /// Communicates: nothing if the operands shard the batch dims, H or Q alike. Sharded keys and depths are gathered.
 /// Compile time: ranks; one real element type; that operands are complete.
 /// Throws: `gshard::error` if operands differ in an extent.
-/// @see evaluate, trace/attention.hpp
+/// @see evaluate, ops/attention/attention.hpp
 template <bool Causal = false, class T, class Q, class K, class V>
 auto attention(const tensor<T, Q>& q, const tensor<T, K>& k, const tensor<T, V>& v) {
   constexpr auto letters_of_q = detail::letters_of_factors<detail::query_factors<Q::rank, K::rank>>();

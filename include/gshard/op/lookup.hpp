@@ -4,8 +4,10 @@
 // Lookups by index on tensors outside of programs: gather, scatter_add, one_hot, dynamic_slice and dynamic_update_slice.
 
 #include <gshard/op/map.hpp>
-#include <gshard/trace/dynamic_slice.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/ops/index/dynamic_slice.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/index/one_hot.hpp>
+#include <gshard/trace/iota.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -55,7 +57,7 @@ concept start_index = std::integral<Index> || (distributed_tensor<Index> && Inde
 /// Communicates: nothing, or, if the dim is sharded, a sum of the rows found in each block, or the table if that is less.
 /// Compile time: that table has this dim; that ids are int32; that operands are complete.
 /// Throws: `gshard::error` on all processes, if an id is outside the dim; if batch dims differ in an extent.
-/// @see trace/embedding.hpp
+/// @see ops/index/gather.hpp
 template <int Dim = 0, int Batch = 0, class T, class Table, class I, class Ids>
 auto gather(const tensor<T, Table>& table, const tensor<I, Ids>& ids) {
   constexpr auto& f = detail::lookup<Dim, Batch, Table::rank, Ids::rank>;
@@ -67,7 +69,7 @@ auto gather(const tensor<T, Table>& table, const tensor<I, Ids>& ids) {
 /// Communicates: nothing, or, if ids are sharded, a sum of tables, or the ids and updates.
 /// Compile time: ranks; that x has this dim; that operands are complete.
 /// Throws: `gshard::error` on all processes, if an id is outside the dim; if operands differ in an extent.
-/// @see trace/embedding.hpp
+/// @see ops/index/gather.hpp
 template <int Dim = 0, int Batch = 0, class T, class X, class I, class Ids, class U, class Updates>
 auto scatter_add(const tensor<T, X>& x, const tensor<I, Ids>& ids, const tensor<U, Updates>& updates) {
   constexpr auto& f = detail::lookup<Dim, Batch, X::rank, Ids::rank>;
@@ -81,7 +83,7 @@ auto scatter_add(const tensor<T, X>& x, const tensor<I, Ids>& ids, const tensor<
 /// Communicates: nothing.
 /// Compile time: that ids are int32 and complete.
 /// Throws: `gshard::error` if the number of classes is negative.
-/// @see trace/embedding.hpp
+/// @see ops/index/gather.hpp
 template <class T = float, class I, class Spec, std::integral Count>
 auto one_hot(const tensor<I, Spec>& ids, Count classes) {
   return detail::run_eager_with<detail::one_hot_model<T>, spec<>, float, "Z">(
@@ -93,7 +95,7 @@ auto one_hot(const tensor<I, Spec>& ids, Count classes) {
 /// Communicates: nothing, or, if the dim is sharded, as gather.
 /// Compile time: that x has this dim; a size above 0; that operands are complete.
 /// Throws: `gshard::error` on all processes, if the slice is longer than the dim.
-/// @see slice, trace/dynamic_slice.hpp
+/// @see slice, ops/index/dynamic_slice.hpp
 template <int Dim, int Size, class T, class Spec, detail::start_index Index>
 auto dynamic_slice(const tensor<T, Spec>& x, const Index& start) {
   return detail::run_verb<detail::dynamic_slice_model<Dim, Size>>("dynamic_slice", x,
@@ -105,7 +107,7 @@ auto dynamic_slice(const tensor<T, Spec>& x, const Index& start) {
 /// Communicates: nothing if update has the sharding of x in the other dims, and `dim` of update is not sharded.
 /// Compile time: ranks; that x has this dim; that operands are complete.
 /// Throws: `gshard::error` on all processes, if the update is longer than the dim, or has no elements; if operands differ in an extent.
-/// @see dynamic_slice, trace/dynamic_slice.hpp
+/// @see dynamic_slice, ops/index/dynamic_slice.hpp
 template <int Dim, class T, class X, class U, class Update, detail::start_index Index>
 auto dynamic_update_slice(const tensor<T, X>& x, const tensor<U, Update>& update, const Index& start) {
   return detail::run_verb<detail::dynamic_update_slice_model<Dim>, detail::first_letters<X::rank>,

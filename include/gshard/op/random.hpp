@@ -4,8 +4,8 @@
 // Tensors made from extents outside of programs: uniform, normal and iota.
 
 #include <gshard/op/eager.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/random.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <cstdint>
@@ -37,7 +37,7 @@ auto run_source(std::string_view operation, const any_cluster& on, std::vector<s
 /// Communicates: nothing; every device computes its shard.
 /// Compile time: a real element type.
 /// Throws: `gshard::error` for another number of extents, or if the cluster lacks an axis.
-/// @see normal, trace/random.hpp
+/// @see normal, ops/random/random.hpp
 template <class T, class Spec>
 auto uniform(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
   return detail::run_source<detail::uniform_model<Spec>, T, Spec>("uniform", on, std::move(extents), seed);
@@ -57,7 +57,7 @@ auto normal(const any_cluster& on, std::vector<std::int64_t> extents, std::uint6
 /// Communicates: nothing; every device computes its shard.
 /// Compile time: that the dim exists.
 /// Throws: `gshard::error` for another number of extents, or if the cluster lacks an axis.
-/// @see trace/embedding.hpp
+/// @see ops/index/gather.hpp
 template <class Spec, int Along = 0>
 auto iota(const any_cluster& on, std::vector<std::int64_t> extents) {
   return detail::run_source<detail::iota_model<Spec, Along>, float, Spec>("iota", on, std::move(extents), 0);

@@ -4,7 +4,9 @@
 // Sums and other reductions on tensors outside of programs.
 
 #include <gshard/op/einsum.hpp>
-#include <gshard/trace/reduce.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/logsumexp.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
 
 namespace gshard { inline namespace v0 {
 
@@ -88,7 +90,7 @@ auto reduce_mean(const tensor<T, Spec>& x) {
 /// Communicates: an all_reduce or reduce_scatter with `max`, if a reduced dim is sharded.
 /// Compile time: the equation, rank; that x is complete; a real element type.
 /// Throws: nothing.
-/// @see trace/reduce.hpp
+/// @see ops/reduce/reduce.hpp
 template <class T, class Spec>
 auto reduce_max(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::reduce_model<reduction::max>>("reduce_max", x);
@@ -130,7 +132,7 @@ auto reduce_prod(const tensor<T, Spec>& x) {
 /// Communicates: if that dim is sharded, the maximum and the index.
 /// Compile time: the equation, rank; that x is complete; a real element type.
 /// Throws: nothing.
-/// @see trace/reduce.hpp
+/// @see ops/reduce/reduce.hpp
 template <fixed_string Equation, class T, class Spec>
 auto argmax(const tensor<T, Spec>& x) {
   return detail::run_equation<detail::argmax_model<Equation>, Equation>(x);
@@ -150,7 +152,7 @@ auto argmin(const tensor<T, Spec>& x) {
 /// Communicates: if a reduced dim is sharded, the maximum and the sum.
 /// Compile time: the equation, rank; that x is complete; a real element type.
 /// Throws: nothing.
-/// @see trace/reduce.hpp
+/// @see ops/reduce/reduce.hpp
 template <fixed_string Equation, class T, class Spec>
 auto logsumexp(const tensor<T, Spec>& x) {
   return detail::run_equation<detail::logsumexp_model<Equation>, Equation>(x);

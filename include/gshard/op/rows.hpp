@@ -5,8 +5,11 @@
 
 #include <gshard/op/eager.hpp>
 #include <gshard/op/reshard.hpp>
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/rows.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 
 #include <cstdint>
 #include <tuple>
@@ -52,7 +55,7 @@ Refused as_sorted(const Refused& refused) {
 /// Communicates: nothing, or a reshard, if the last dim is sharded.
 /// Compile time: that x is complete.
 /// Throws: nothing.
-/// @see trace/rows.hpp
+/// @see ops/rows/softmax.hpp
 template <class T, class Spec>
 auto softmax(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::softmax_model>("softmax", x);
@@ -62,7 +65,7 @@ auto softmax(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the last dim is sharded, sums per row; a reshard if that is less.
 /// Compile time: ranks; one real element type; that operands are complete.
 /// Throws: `gshard::error` if operands differ in an extent.
-/// @see trace/rows.hpp
+/// @see ops/rows/layer_norm.hpp
 template <class T, class X, class G, class Gamma, class B, class Beta>
 auto layer_norm(const tensor<T, X>& x, const tensor<G, Gamma>& gamma, const tensor<B, Beta>& beta) {
   constexpr int last = X::rank - 1;
@@ -75,7 +78,7 @@ auto layer_norm(const tensor<T, X>& x, const tensor<G, Gamma>& gamma, const tens
 /// Communicates: nothing, or, if V is sharded, three numbers per row.
 /// Compile time: ranks and element types; that operands are complete.
 /// Throws: `gshard::error` on all processes, if a label is V or more; if operands differ in an extent.
-/// @see trace/rows.hpp
+/// @see ops/rows/cross_entropy.hpp
 template <class T, class X, class L, class Labels>
 auto cross_entropy(const tensor<T, X>& logits, const tensor<L, Labels>& labels) {
   return detail::run_verb<detail::cross_entropy_model>("cross_entropy", logits, labels);
@@ -85,7 +88,7 @@ auto cross_entropy(const tensor<T, X>& logits, const tensor<L, Labels>& labels) 
 /// Communicates: nothing, or, if the dim is sharded, an all_gather of one number per block and row.
 /// Compile time: that x has this dim; a real element type; that x is complete.
 /// Throws: nothing.
-/// @see trace/along.hpp
+/// @see ops/along/cumsum.hpp
 template <int Dim = -1, bool Exclusive = false, bool Reverse = false, class T, class Spec>
 auto cumsum(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::cumsum_model<Dim, Exclusive, Reverse>>("cumsum", x);
@@ -96,7 +99,7 @@ auto cumsum(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the dim is sharded, an all_to_all or an all_gather.
 /// Compile time: that x has this dim; a real element type; that x is complete.
 /// Throws: nothing.
-/// @see trace/along.hpp, argmax
+/// @see ops/along/sort.hpp, argmax
 template <int Dim = -1, bool Descending = false, class T, class Spec>
 auto sort(const tensor<T, Spec>& x) {
   return detail::as_sorted(detail::run_verb<detail::sort_model<Dim, Descending>>("sort", x));
@@ -106,7 +109,7 @@ auto sort(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the dim is sharded, an all_gather of the K best elements of every block.
 /// Compile time: that x has this dim; 1 <= K; a real element type; that x is complete.
 /// Throws: `gshard::error` if K > N.
-/// @see sort, trace/along.hpp
+/// @see sort, ops/along/sort.hpp
 template <int K, int Dim = -1, bool Largest = true, class T, class Spec>
 auto top_k(const tensor<T, Spec>& x) {
   return detail::as_sorted(detail::run_verb<detail::top_k_model<K, Dim, Largest>>("top_k", x));

@@ -4,8 +4,12 @@
 // Slices, padding, rotation, concatenation and reshapes on tensors outside of programs. A transpose is einsum<"AB->BA">.
 
 #include <gshard/op/eager.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -46,7 +50,7 @@ auto eager_concat(std::index_sequence<I...>, const tensor<T, Specs>&... parts) {
 /// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
 /// Compile time: that x has the dim; 0 <= start <= stop; stride >= 1; that x is complete.
 /// Throws: `gshard::error` if stop > N.
-/// @see dynamic_slice, trace/window.hpp
+/// @see dynamic_slice, ops/window/slice.hpp
 template <int Dim, std::int64_t Start, std::int64_t Stop, std::int64_t Stride = 1, class T, class Spec>
 auto slice(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::slice_model<Dim, Start, Stop, Stride>>("slice", x);
@@ -57,7 +61,7 @@ auto slice(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the dim is sharded, one exchange of the missing elements.
 /// Compile time: that x has the dim; interior >= 0; that x is complete.
 /// Throws: `gshard::error` if more elements are removed than there are.
-/// @see slice, trace/window.hpp
+/// @see slice, ops/window/pad.hpp
 template <int Dim, int Low, int High, int Interior = 0, class T, class Spec>
 auto pad(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::pad_model<Dim, Low, High, Interior>>("pad", x);
@@ -67,7 +71,7 @@ auto pad(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the dim is sharded, one collective_permute.
 /// Compile time: that x has the dim; that x is complete.
 /// Throws: nothing.
-/// @see trace/window.hpp
+/// @see ops/window/reverse.hpp
 template <int Dim, class T, class Spec>
 auto reverse(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::reverse_model<Dim>>("reverse", x);
@@ -77,7 +81,7 @@ auto reverse(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the dim is sharded, one exchange of the elements that cross shard borders.
 /// Compile time: that x has the dim; that x is complete.
 /// Throws: nothing.
-/// @see trace/window.hpp
+/// @see ops/window/roll.hpp
 template <int Dim, int Shift, class T, class Spec>
 auto roll(const tensor<T, Spec>& x) {
   return detail::run_verb<detail::roll_model<Dim, Shift>>("roll", x);
@@ -87,7 +91,7 @@ auto roll(const tensor<T, Spec>& x) {
 /// Communicates: nothing, or, if the dim is sharded, the missing elements of every operand.
 /// Compile time: ranks and element types; that the operands have the dim, and are complete.
 /// Throws: `gshard::error` if the operands differ in the extent of another dim.
-/// @see trace/window.hpp
+/// @see ops/window/concat.hpp
 template <int Dim, class T, class... Specs>
   requires(sizeof...(Specs) > 0)
 auto concat(const tensor<T, Specs>&... parts) {

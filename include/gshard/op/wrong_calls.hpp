@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Error messages for wrong calls of the verbs on tensors outside of programs. @see trace/wrong_math.hpp
+// Error messages for wrong calls of the verbs on tensors outside of programs. @see trace/call.hpp
 
 #include <gshard/exec/parameters.hpp>
 #include <gshard/op/compare.hpp>
@@ -12,8 +12,7 @@
 #include <gshard/op/rows.hpp>
 #include <gshard/op/shape.hpp>
 #include <gshard/tensor/tensor.hpp>
-#include <gshard/trace/wrong_calls.hpp>
-#include <gshard/trace/wrong_math.hpp>
+#include <gshard/trace/refused_operators.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -142,7 +141,7 @@ auto operator!=(const A&, const B&) {
 }
 
 // Verbs that take numbers as template arguments. Each row has the verb, its arguments, the least count of its numbers, and the sentence.
-// The overloads differ from those of trace/wrong_calls.hpp by their first parameter, or by the numbers.
+// The overloads differ from those of trace/call.hpp by their first parameter, or by the numbers.
 #define GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                        \
   template <int... Numbers, class T, class Spec, class... Given>                                                                     \
     requires(sizeof...(Numbers) < least || !detail::arguments::fits<tensor<T, Spec>, Given...>)                                      \

@@ -5,13 +5,12 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <concepts>

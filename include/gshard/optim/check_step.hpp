@@ -4,8 +4,8 @@
 // Checks of optimizers: gradients have the dims of their parameters, and loss and gradients are finite. @see not_finite
 
 #include <gshard/base/list.hpp>
+#include <gshard/ops/check/check_finite.hpp>
 #include <gshard/trace/builder.hpp>
-#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 

@@ -5,9 +5,9 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/base/list_view.hpp>
+#include <gshard/ops/check/check_finite.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
-#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <array>

@@ -7,8 +7,8 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/pass/cost/cost.hpp>
-#include <gshard/pass/neighbors.hpp>
 #include <gshard/pass/live_nodes.hpp>
+#include <gshard/pass/neighbors.hpp>
 #include <gshard/pass/reader_counts.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 

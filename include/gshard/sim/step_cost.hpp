@@ -5,12 +5,12 @@
 
 #include <gshard/comm/check_sizes.hpp>
 #include <gshard/comm/error.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/pass/cost/network.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/sim/run_record.hpp>
 #include <gshard/sim/step_part.hpp>
-#include <gshard/trace/routing.hpp>
 
 #include <algorithm>
 #include <cstddef>

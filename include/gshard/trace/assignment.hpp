@@ -9,6 +9,7 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <cstddef>
@@ -117,6 +118,22 @@ constexpr symbol assign(here x, list_view<int> pieces, list_view<int> devices) {
 }
 constexpr symbol assign(here x, std::initializer_list<int> pieces, std::initializer_list<int> devices) {
   return assign(x, list_view(pieces.begin(), pieces.size()), list_view(devices.begin(), devices.size()));
+}
+
+GSHARD_TAKES(assign, (detail::call<3, symbol, detail::list_of<int>, detail::list_of<int>>::fits<Given...>),
+             "assign(x, {2, 4}, {0, 1, ...}) takes a tensor of a program, the pieces along each dim, and their devices")
+template <class X>
+constexpr auto assign(const X& x, std::initializer_list<int>) {
+  static_assert(detail::accepts<X>,
+                "gshard: assign(x, {2, 4}, {0, 1, ...}) takes a tensor of a program, the pieces along each dim, and their devices");
+  return detail::refused(x);
+}
+template <class X>
+  requires(!detail::is_symbol<X>)
+constexpr auto assign(const X& x, std::initializer_list<int>, std::initializer_list<int>) {
+  static_assert(detail::accepts<X>,
+                "gshard: assign(x, {2, 4}, {0, 1, ...}) takes a tensor of a program, the pieces along each dim, and their devices");
+  return detail::refused(x);
 }
 
 }}  // namespace gshard::v0

@@ -13,6 +13,7 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/letters.hpp>
 #include <gshard/trace/map.hpp>
@@ -74,6 +75,15 @@ constexpr symbol broadcast(std::string_view text, list_view<symbol> operands, st
 constexpr symbol broadcast(std::string_view text, std::initializer_list<symbol> operands, std::uint32_t line = __builtin_LINE(),
                            const char* file = __builtin_FILE()) {
   return broadcast(text, list_view(operands.begin(), operands.size()), line, file);
+}
+
+template <fixed_string Equation = "", class... Given>
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, detail::list_of<symbol>>::fits<Given...>
+                                      : !detail::tensors_of_any_kind<1, 6>::fits<Given...>)
+constexpr auto broadcast(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: broadcast<\"Q,QK->QK\">(x, like, ...) takes an equation, a tensor and tensors that give extents");
+  return detail::refused(given...);
 }
 
 }}  // namespace gshard::v0

@@ -187,6 +187,11 @@ class builder {
     program.nodes.push_back(n);
     return n.out[0];
   }
+  /// The operation of these rules, which the program knows from now on.
+  constexpr op_ref use(const operation_rules& rules) {
+    program.set_rules(rules);
+    return rules.of;
+  }
   /// The column-major input that a value transposes, or -1.
   constexpr std::int32_t column_major_input(std::int32_t v) const {
     for (const std::int32_t t : transposed_inputs)

@@ -3,7 +3,8 @@
 
 // Argument checks of verbs, so that a wrong call gives one readable error.
 //
-// Without these checks, compilers list all overloads. The messages are in trace/wrong_calls.hpp.
+// Without these checks, compilers list all overloads. Next to each verb, an overload with a static_assert takes the calls that do not fit.
+// Correct calls instantiate nothing of it.
 
 #include <gshard/base/dual.hpp>
 #include <gshard/base/fixed_string.hpp>
@@ -168,6 +169,12 @@ constexpr refused_tensor refused(const Given&... given) {
   return {program->nothing()};
 }
 
+template <class... Given>
+concept with_tensor = (std::is_base_of_v<symbol, Given> || ...);
+template <class... Given>
+concept compares =
+    call<2, symbol, symbol>::fits<Given...> || call<2, symbol, double>::fits<Given...> || call<2, double, symbol>::fits<Given...>;
+
 /// An element of a list in braces.
 struct anything {
   template <class... T>
@@ -175,3 +182,12 @@ struct anything {
 };
 
 }}}  // namespace gshard::v0::detail
+
+/// Refuses the calls of a verb that do not fit, with one sentence.
+#define GSHARD_TAKES(verb, calls_that_fit, sentence)                 \
+  template <class... Given>                                          \
+    requires(!(calls_that_fit))                                      \
+  constexpr auto verb(const Given&... given) {                       \
+    static_assert(detail::accepts<Given...>, "gshard: " sentence);   \
+    return detail::refused(given...);                                \
+  }

@@ -7,6 +7,7 @@
 // Therefore z - rate * gradient descends, as for real tensors. (JAX returns the conjugate of this number.)
 
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
 
 #include <array>
@@ -59,5 +60,11 @@ constexpr symbol conj(here z) {
   if (!is_complex(z.get().type)) return z;
   return detail::emit_map(*z.owner, f, std::array<symbol, 1>{z});
 }
+
+GSHARD_TAKES(real, (!detail::with_tensor<Given...> || detail::call<1, symbol>::fits<Given...>), "real(z) takes one tensor of a program")
+GSHARD_TAKES(imag, (!detail::with_tensor<Given...> || detail::call<1, symbol>::fits<Given...>), "imag(z) takes one tensor of a program")
+GSHARD_TAKES(conj, (!detail::with_tensor<Given...> || detail::call<1, symbol>::fits<Given...>), "conj(z) takes one tensor of a program")
+GSHARD_TAKES(complex, (!detail::with_tensor<Given...> || detail::call<2, symbol, symbol>::fits<Given...>),
+             "complex(x, y) takes two tensors of a program")
 
 }}  // namespace gshard::v0

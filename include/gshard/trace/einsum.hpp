@@ -7,9 +7,9 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/contraction_order.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/routing.hpp>
 
 #include <array>
 #include <concepts>
@@ -21,36 +21,6 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-
-/// The paper's dispatch and combine einsums, "GSEC,GSM->EGCM" and "GSEC,GECM->GSM", as index operations. Their first operand is one-hot.
-/// Empty if the einsum is neither.
-constexpr symbol emit_one_hot_einsum(builder& b, list_view<symbol> operands, list_view<short_list> factors,
-                                     const short_list& output, const dim_list& dims) {
-  if (!b.options.sparse_one_hot || operands.size() != 2 || factors[0].size() != 4) return b.nothing();
-  const one_hot_parts hot = one_hot_of(operands[0]);
-  if (!hot.found) return b.nothing();
-  const short_list& mask = factors[0];  // g, s, e, c
-  const auto as_route = [&](const short_list& list, int model, short_list& out) {
-    for (int i = 0; i < list.size(); ++i) {
-      const int at = mask.find(list[i]);
-      if (at < 0 && list[i] != model) return false;
-      constexpr std::array<int, 4> roles{route::group, route::token, route::expert, route::place};
-      out.push_back(at < 0 ? route::model : roles[std::size_t(at)]);
-    }
-    return true;
-  };
-  const short_list& dense = factors[1];
-  if (dense.empty() || output.empty()) return b.nothing();
-  const int model = dense.back();
-  short_list from, to;
-  if (mask.contains(model) || output.back() != model || !as_route(dense, model, from) || !as_route(output, model, to))
-    return b.nothing();
-  if (from == route::tokens && to.size() == 4 && !to.contains(route::token))
-    return emit_dispatch(hot.slot, hot.weight, operands[1], from, to, dims);
-  if (to == route::tokens && from.size() == 4 && !from.contains(route::token))
-    return emit_combine(hot.slot, hot.weight, operands[1], from, to, dims);
-  return b.nothing();
-}
 
 /// The program fails if two letters name one dim, and each is in one operand alone and not in the result. One of them is a typo: the einsum
 /// would be a product of two sums.
@@ -145,10 +115,9 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
-  if (const symbol s = emit_one_hot_einsum(b, list_view(given, count), factors, output, dims); s.id >= 0) {
-    b.bypasses.push_back({s.id, given[0].id, 0, route::mask, op::einsum});
-    return s;
-  }
+  if (const std::int32_t maker = given[0].get().producer; maker >= 0)
+    if (const auto& with = b.program.rules_of(b.program.nodes[std::size_t(maker)].kind).einsum_with)
+      if (const symbol s = with(list_view(given, count), factors, output, dims); s.id >= 0) return s;
   rule.out[0] = output;
   const bool rounds = b.options.bf16_products && count == 2 && type == dtype::f32;
   return {&b, b.add_node(op::einsum, list_view(ids, count), rule, {.rounds_to_bf16 = rounds}, {{dims, type}})};
@@ -389,5 +358,16 @@ constexpr symbol mean(here x) {
   if (x.owner->failed()) return x.owner->nothing();
   return detail::emit_scale(total, 1, x.get().dims, -1);
 }
+
+template <fixed_string Equation = "", class... Given>
+  requires(detail::left_out<Equation> ? !detail::call<2, std::string_view, detail::list_of<symbol>>::fits<Given...>
+                                      : !detail::tensors_of_any_kind<1, 16>::fits<Given...>)
+constexpr auto einsum(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: einsum<\"GSM,ME->GSE\">(x, w, ...) takes an equation and one to 16 tensors of a program");
+  return detail::refused(given...);
+}
+GSHARD_TAKES(full_precision, (detail::before_tensors<6, detail::function>::fits<Given...>),
+             "full_precision(f, x, ...) takes a function and the tensors of a program that it is called with")
 
 }}  // namespace gshard::v0

@@ -301,4 +301,56 @@ constexpr symbol cast(here x) {
   return cast(x, dtype_of<T>);
 }
 
+namespace detail {
+/// The identity without a gradient.
+inline constexpr pointwise pointwise_stop = [] {
+  pointwise f = own_function<arithmetic::identity>;
+  f.stops_gradient = true;
+  f.linear = true;
+  return f;
+}();
+}  // namespace detail
+
+/// stop_gradient(x): x, with a gradient of zero.
+/// Shapes: any -> the same.
+/// Communicates: nothing.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see differentiate.hpp
+constexpr symbol stop_gradient(here x) { return detail::emit_map(*x.owner, detail::pointwise_stop, list_view(&x, 1)); }
+
+namespace detail {
+/// True for map(f, t, ...) of tensors outside of programs.
+template <class... Given>
+inline constexpr bool maps_outside = false;
+template <class F, class First, class... More>
+inline constexpr bool maps_outside<F, First, More...> =
+    takes<plain_function, F> && tensors_of_any_kind<1, 5>::template fits<First, More...>;
+}  // namespace detail
+
+template <auto F, class... Given>
+  requires(!detail::tensors_of_any_kind<1, 5>::fits<Given...>)
+constexpr auto map(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: map<f>(x, ...) and map(f, x, ...) take a function without captures and one to five tensors");
+  return detail::refused(given...);
+}
+GSHARD_TAKES(map, (detail::before_tensors<5, detail::plain_function>::fits<Given...> || detail::maps_outside<Given...>),
+             "map<f>(x, ...) and map(f, x, ...) take a function without captures and one to five tensors")
+GSHARD_TAKES(relu, (detail::tensors<1>::fits<Given...>), "relu(x) takes one tensor of a program")
+GSHARD_TAKES(stop_gradient, (detail::tensors<1>::fits<Given...>), "stop_gradient(x) takes one tensor of a program")
+template <fixed_string Letters = "", class... Given>
+  requires(detail::left_out<Letters> || !detail::call<2, symbol, double>::fits<Given...>)
+constexpr auto scale_by(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: scale_by<\"D\">(x, power) takes the letters of dims, a tensor of a program and a number");
+  return detail::refused(given...);
+}
+template <class T = void, class... Given>
+  requires(std::is_void_v<T> ? !detail::call<2, symbol, dtype>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
+constexpr auto cast(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: cast<double>(x) takes an element type and one tensor of a program");
+  return detail::refused(given...);
+}
+
 }}  // namespace gshard::v0

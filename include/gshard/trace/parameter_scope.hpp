@@ -246,7 +246,7 @@ class parameter_scope {
     return builder_->losses.empty() ? symbol(main) : main + weight * auxiliary();
   }
 
-  // A wrong call gives one readable error. @see trace/wrong_calls.hpp
+  // A wrong call gives one readable error. @see trace/call.hpp
   template <class... Given>
     requires(!detail::call<1, std::string_view>::fits<Given...> && !detail::call<1, int>::fits<Given...>)
   constexpr auto scope(const Given&... given) const {

@@ -12,6 +12,10 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+class backward_walk;
+}  // namespace detail
+
 /// The parts of a scan in a program, for its gradient: the numbers of tensors and nodes.
 struct scan_record {
   struct state {
@@ -31,6 +35,8 @@ struct scan_record {
   list<stack> saved;  // results of steps that the gradient does not recompute
   list<std::int32_t> earlier;  // each state of `lag` steps earlier; or empty
   std::int64_t lag = 0;
+  /// Appends the loop of the gradient.
+  void (*gradient)(detail::backward_walk&, const scan_record&) = nullptr;
 };
 
 /// A node that reads the operand of a broadcast, a conjugate or a one-hot in place of its result. Gradients with respect to the result need

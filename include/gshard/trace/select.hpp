@@ -6,6 +6,7 @@
 // The results of comparisons are tensors of zeros and ones. Templates, so that only programs that use these verbs pay for them.
 
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
 
 namespace gshard { inline namespace v0 {
@@ -172,5 +173,18 @@ template <class = void>
 constexpr symbol logical_not(here a) {
   return detail::emit_map(*a.owner, detail::own_function<detail::arithmetic::negation>, std::array<symbol, 1>{a});
 }
+
+GSHARD_TAKES(less, (detail::compares<Given...>), "less(a, b) takes two tensors of a program, or a tensor and a number")
+GSHARD_TAKES(equal, (detail::compares<Given...>), "equal(a, b) takes two tensors of a program, or a tensor and a number")
+GSHARD_TAKES(select,
+             (detail::call<3, symbol, symbol, symbol>::fits<Given...> || detail::call<3, symbol, symbol, double>::fits<Given...> ||
+              detail::call<3, symbol, double, symbol>::fits<Given...> || detail::call<3, symbol, double, double>::fits<Given...>),
+             "select(condition, a, b) takes three tensors of a program; a and b may be numbers")
+GSHARD_TAKES(logical_and, (!detail::with_tensor<Given...> || detail::call<2, symbol, symbol>::fits<Given...>),
+             "logical_and(a, b) takes two tensors of a program")
+GSHARD_TAKES(logical_or, (!detail::with_tensor<Given...> || detail::call<2, symbol, symbol>::fits<Given...>),
+             "logical_or(a, b) takes two tensors of a program")
+GSHARD_TAKES(logical_not, (!detail::with_tensor<Given...> || detail::call<1, symbol>::fits<Given...>),
+             "logical_not(a) takes one tensor of a program")
 
 }}  // namespace gshard::v0

@@ -364,4 +364,72 @@ constexpr symbol may_move(here x) {
   return x.owner->failed() ? x.owner->nothing() : detail::emit_annotate(x, sharding::unconstrained(x.rank()), 0, true);
 }
 
+namespace detail {
+inline constexpr int no_dim = -2147483647;
+
+/// annotate<Spec>(x, Spec{}, priority); with Spec = void, annotate(x, spec, priority).
+template <class Spec, class... Given>
+inline constexpr bool annotates = is_spec<Spec> && call<1, symbol, Spec, int>::template fits<Given...>;
+template <class... Given>
+inline constexpr bool annotates<void, Given...> = false;
+template <class X, class Spec, class... Priority>
+inline constexpr bool annotates<void, X, Spec, Priority...> = annotates<Spec, X, Spec, Priority...>;
+}  // namespace detail
+
+template <int At = detail::no_dim, class... Given>
+  requires(At == detail::no_dim ? !detail::call<2, symbol, int>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
+constexpr auto merge_dims(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: merge_dims<1>(x) takes a dim and one tensor of a program");
+  return detail::refused(given...);
+}
+template <int At = detail::no_dim, class... Given>
+  requires(At == detail::no_dim ? !detail::call<2, symbol, int>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
+constexpr auto expand_dims(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: expand_dims<1>(x) takes a dim and one tensor of a program");
+  return detail::refused(given...);
+}
+template <int At = detail::no_dim, class... Given>
+  requires(At == detail::no_dim ? !detail::call<2, symbol, int>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
+constexpr auto squeeze(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: squeeze<1>(x) takes a dim and one tensor of a program");
+  return detail::refused(given...);
+}
+template <int At = detail::no_dim, class... Given>
+  requires(At == detail::no_dim
+               ? !detail::call<2, symbol, int>::fits<Given...> && !detail::call<4, symbol, int, int, int>::fits<Given...>
+               : !detail::call<1, symbol, std::string_view>::fits<Given...>)
+constexpr auto split_dim(const Given&... given) {
+  static_assert(detail::accepts<Given...>,
+                "gshard: split_dim<1>(x, \"BT\") takes a dim, one tensor of a program and, unless the dim was merged, two letters");
+  return detail::refused(given...);
+}
+template <fixed_string Letters = "", class... Given>
+  requires(Letters.view().empty() ? !detail::call<2, symbol, std::string_view>::fits<Given...> : !detail::tensors<1>::fits<Given...>)
+constexpr auto rename_dims(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: rename_dims<\"BK\">(x) takes a letter for each dim and one tensor of a program");
+  return detail::refused(given...);
+}
+GSHARD_TAKES(replicate, (detail::tensors<1>::fits<Given...>), "replicate(x) takes one tensor of a program")
+GSHARD_TAKES(may_move, (detail::tensors<1>::fits<Given...>), "may_move(x) takes one tensor of a program")
+GSHARD_TAKES(propagation_barrier, (detail::tensors<1>::fits<Given...>), "propagation_barrier(x) takes one tensor of a program")
+template <class Spec = void, class... Given>
+  requires(!detail::annotates<Spec, Given...> &&
+           !(std::is_void_v<Spec> && detail::call<2, symbol, named_sharding, int>::fits<Given...>))
+constexpr auto annotate(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: annotate<P<\"data\", none>>(x) takes a partition spec and one tensor of a program");
+  return detail::refused(given...);
+}
+template <fixed_string Dims, class... Given>
+  requires(!detail::call<1, symbol, int>::fits<Given...>)
+constexpr auto annotate(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: annotate<\"B@data,M\">(x) takes dims with their mesh axes and one tensor of a program");
+  return detail::refused(given...);
+}
+template <fixed_string... Axes, class... Given>
+  requires(sizeof...(Axes) == 0 || !detail::call<2, symbol, int>::fits<Given...>)
+constexpr auto split(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: split<\"data\">(x, dim) takes mesh axes, a tensor of a program and a dim");
+  return detail::refused(given...);
+}
+
 }}  // namespace gshard::v0

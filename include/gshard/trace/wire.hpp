@@ -6,6 +6,7 @@
 #include <gshard/ir/dtype.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -45,6 +46,13 @@ constexpr symbol on_wire(here x) {
   if (!detail::require_real(b, "on_wire", {x})) return b.nothing();
   detail::send_as_bf16(x);
   return x;
+}
+
+template <class T = void, class... Given>
+  requires(!detail::tensors<1>::fits<Given...>)
+constexpr auto on_wire(const Given&... given) {
+  static_assert(detail::accepts<Given...>, "gshard: on_wire<gs::bfloat16>(x) takes one tensor of a program");
+  return detail::refused(given...);
 }
 
 }}  // namespace gshard::v0

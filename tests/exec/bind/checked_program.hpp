@@ -3,11 +3,10 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
+#include <gshard/ops/check/check_finite.hpp>
 #include <gshard/optim/adam.hpp>
-#include <gshard/trace/check_finite.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <doctest/doctest.h>
 

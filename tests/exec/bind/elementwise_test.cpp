@@ -3,8 +3,8 @@
 
 #include "serial_run.hpp"
 
+#include <gshard/ops/random/dropout.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/random.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/ir/all_operations.hpp>
 #include <gshard/exec/bind/kernels.hpp>
+#include <gshard/ir/all_operations.hpp>
 
 #include <gshard/exec/executor.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <doctest/doctest.h>
 

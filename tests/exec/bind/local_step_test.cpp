@@ -4,7 +4,7 @@
 #include "../run_graph.hpp"
 
 #include <gshard/comm/simulated.hpp>
-#include <gshard/trace/along.hpp>
+#include <gshard/ops/along/cumsum.hpp>
 
 #include <cstdint>
 #include <memory>

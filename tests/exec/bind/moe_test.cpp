@@ -4,8 +4,8 @@
 #include "serial_run.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/moe/gating.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/gating.hpp>
 
 #include <array>
 #include <cstddef>

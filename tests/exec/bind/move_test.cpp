@@ -3,10 +3,15 @@
 
 #include "serial_run.hpp"
 
-#include <gshard/trace/chunks.hpp>
-#include <gshard/trace/embedding.hpp>
+#include <gshard/moe/chunks.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
+#include <gshard/trace/iota.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <cstdint>
 

@@ -3,10 +3,10 @@
 
 #include "serial_run.hpp"
 
-#include <gshard/trace/along.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/reduce.hpp>
-#include <gshard/trace/rows.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
 
 #include <cmath>
 #include <cstddef>

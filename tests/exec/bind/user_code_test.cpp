@@ -3,7 +3,7 @@
 
 #include "serial_run.hpp"
 
-#include <gshard/trace/call_on_shards.hpp>
+#include <gshard/ops/user/call_on_shards.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include <cstdint>

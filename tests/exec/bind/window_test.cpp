@@ -4,7 +4,8 @@
 #include "serial_run.hpp"
 
 #include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/convolution.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pool.hpp>
 #include <gshard/trace/einsum.hpp>
 
 namespace gs = gshard;

@@ -8,7 +8,6 @@
 #include <gshard/tensor/mpi_cluster.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include "../../mpi_world.hpp"

@@ -2,10 +2,10 @@
 #include <gshard/exec/collective/async_collectives.hpp>
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../../comm/failing_exchanges.hpp"
 #include "../../comm/hasty_exchanges.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/ir/all_operations.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/ir/all_operations.hpp>
 
 #include "../run_graph.hpp"
 
-#include <gshard/trace/along.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <algorithm>
 #include <numeric>

@@ -3,10 +3,10 @@
 #include <gshard/exec/collective/ragged_exchange.hpp>
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/moe/dropless.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/tensor/tensor.hpp>
-#include <gshard/trace/dropless.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>
 

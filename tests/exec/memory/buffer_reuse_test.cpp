@@ -4,9 +4,9 @@
 #include "../run_graph.hpp"
 
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <doctest/doctest.h>
 

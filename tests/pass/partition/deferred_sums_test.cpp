@@ -3,7 +3,7 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/op/reshard.hpp>
-#include <gshard/trace/loop.hpp>
+#include <gshard/ops/loop/loop.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Programs without annotations get the plans that an expert would write.
+#include <gshard/ops/window/convolution.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>
-#include <gshard/trace/convolution.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/chunks.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/gating.hpp>
+#include <gshard/plan.hpp>
 
 #include "../tracing.hpp"
 

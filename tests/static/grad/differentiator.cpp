@@ -1,43 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/grad/differentiate.hpp>
 #include <gshard/grad/differentiator.hpp>
-#include <gshard/plan.hpp>
+#include <gshard/ops/along/cumsum.hpp>
 
-#include <array>
-#include <cstdint>
+#include "../tracing.hpp"
 
-// Gradients of a tensor with several readers are added in an order that does not depend on the order of the readers' statements.
 namespace gs = gshard;
-using gs::in, gs::none, gs::P;
+using gs::builder, gs::fault, gs::symbol;
+using tracing::fails, tracing::has_dims, tracing::input;
 
 namespace {
 
-using mesh = gs::mesh<gs::axis<"x", 4>>;
-
-/// k is read by a sum of its rows, and twice by a sum of its squares.
-template <bool SumFirst>
-inline constexpr auto three_readers = [](auto&, auto k, auto l) {
-  const auto sum = [&] { return gs::sum<"AB->A">(k); };
-  const auto squares = [&] { return gs::sum<"AB->A">(k * k); };
-  const auto loss = [&](auto c, auto q) {
-    const auto r = c - (c - q) + gs::sum<"AB->A">(l);
-    return gs::gradients(gs::sum(r * r), {k})[0];
-  };
-  if constexpr (SumFirst) {
-    const auto c = sum();
-    return loss(c, squares());
-  } else {
-    const auto q = squares();
-    return loss(sum(), q);
-  }
-};
-template <bool SumFirst>
-using program = gs::program<three_readers<SumFirst>, mesh, in<"AB", P<none, "x">>, in<"AB", P<"x", none>>, gs::extent<'A', 1024>,
-                            gs::extent<'B', 512>>;
-template <bool SumFirst>
-constexpr std::int64_t received() {
-  return program<SumFirst>::plan.bytes_received(program<SumFirst>::plan.bind({{'A', 1024}, {'B', 512}}, std::array{4}));
-}
-static_assert(received<true>() == received<false>());
-static_assert(program<true>::plan.collectives() == program<false>::plan.collectives());
+// The gradient of a tensor is the sum of what its readers add. A tensor that nothing reads has zeros.
+static_assert(tracing::holds([](builder& b, auto&) {
+  const symbol x = input(b, "AB"), unused = input(b, "A");
+  const gs::list<symbol> d = gs::gradients(gs::sum(gs::cumsum(x, 0)) + gs::sum(x), {x, unused});
+  return has_dims(d[0], "AB") && has_dims(d[1], "A") && tracing::count(b.program, gs::op::cumsum) == 2;
+}));
+// An operation without a gradient in its rules, or without rules.
+static_assert(fails(fault::not_differentiable, "random", [](builder& b, auto&) {
+  const symbol x = input(b, "A");
+  const symbol y{&b, b.add_node(gs::op::random, {x.id}, gs::sharding_rule{}, {}, {{x.get().dims, x.get().type}})};
+  gs::gradients(gs::sum(y), {x});
+}));
+// The rule of a gradient: operands, the gradient of the result, results like operands.
+static_assert([] {
+  gs::node n;
+  n.rule.in[0] = gs::detail::counting(2);
+  n.rule.in[1] = gs::detail::counting(1, 1);
+  n.rule.out[0] = gs::detail::counting(1);
+  const gs::sharding_rule r = gs::detail::rule_of_gradient(n, {1}, {0});
+  return r.in[0].same(n.rule.in[1]) && r.in[1].same(n.rule.out[0]) && r.out[0].same(n.rule.in[0]);
+}());
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <gshard/op/einsum.hpp>
 #include <gshard/op/rows.hpp>
-#include <gshard/trace/wrong_math.hpp>
+#include <gshard/trace/refused_operators.hpp>
 
 // Right calls are not refused as wrong ones. Wrong ones: mustfail/wrong_eager_calls.cpp.
 namespace gs = gshard;

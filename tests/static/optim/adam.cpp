@@ -3,7 +3,6 @@
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../tracing.hpp"
 

@@ -4,7 +4,6 @@
 #include <gshard/optim/adafactor.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include "../tracing.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/moe/gating.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/gating.hpp>
 
 #include <array>
 #include <cstdint>

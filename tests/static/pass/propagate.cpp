@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/rows/softmax.hpp>
+#include <gshard/ops/window/convolution.hpp>
 #include <gshard/pass/propagate.hpp>
-#include <gshard/trace/convolution.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
-#include <gshard/trace/gating.hpp>
-#include <gshard/trace/rows.hpp>
 #include <gshard/trace/shape.hpp>
 
 #include "../tracing.hpp"

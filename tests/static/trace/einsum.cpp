@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/moe/gating.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/gating.hpp>
 
 #include "../tracing.hpp"
 

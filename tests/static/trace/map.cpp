@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -125,5 +125,6 @@ static_assert([] {
   return (none + none).id < 0 && (2.0 * none).id < 0 && (1 / (1 - (none + 2) / 3)).id < 0 && (-none).id < 0 && gs::relu(none).id < 0 &&
          gs::cast<float>(none).id < 0 && gs::scale_by<"A">(none, 1).id < 0;
 }());
+static_assert(tracing::holds([](builder& b, auto&) { return has_dims(gs::stop_gradient(input(b, "GSE")), "GSE"); }));
 
 }  // namespace

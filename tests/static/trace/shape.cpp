@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/convolution.hpp>
-#include <gshard/trace/rows.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/select.hpp>
 #include <gshard/trace/shape.hpp>
-#include <gshard/trace/window.hpp>
 
 #include "../tracing.hpp"
 

@@ -21,10 +21,9 @@ constexpr int line_of(const graph& g, const node& n) {
 }
 
 /// The cost of an operation along a sharded dim, in bytes and starts: decomposed into blocks, or with the dim replicated.
-template <class Graph>
 class decompose_cost {
  public:
-  constexpr decompose_cost(const Graph& g, const node& n, const extents& e)
+  constexpr decompose_cost(const graph& g, const node& n, const extents& e)
       : g_(g), n_(n), e_(e), at_(line_of(g, n)), sharded_(g.at(n.input(0)).layout[at_]) {}
 
   /// True if all extents that the choice depends on are known.
@@ -62,48 +61,74 @@ class decompose_cost {
     constexpr std::int64_t slower = 8;
     const value& x = g_.at(n_.input(0));
     const std::int64_t cost = by_blocks();
-    return cost < whole() && cost + slower * shard_elements(x.dims, x.layout, e_) < apart();
+    return cost < whole() && cost + slower * shard_elements(x.dims, x.layout, e_) < by_rule();
   }
-  /// The cost if decomposed into operations on blocks.
-  constexpr std::int64_t apart() const {
-    const value& x = g_.at(n_.input(0));
-    const value& result = g_.at(n_.output());
-    const std::int64_t others = e_.devices(sharded_.mask()) - 1;
-    value row = x;
-    row.dims = {};
-    row.layout = sharding::replicated(x.rank() - 1);
-    for (int d = 0, to = 0; d < x.rank(); ++d)
-      if (d != at_) {
-        row.dims.push_back(x.dims[d]);
-        row.layout[to++] = x.layout[d];
-      }
-    sharding addends = row.layout;
-    addends.partial = std::uint8_t(sharded_.mask());
-    const std::int64_t sum = plan_reshard(row, addends, row.layout, e_).cost(e_);
-    const std::int64_t width = shard_elements(row.dims, row.layout, e_);
-    if (n_.kind == op::cumsum)
-      return e_.start_bytes + width * others * size_of(x.type) + operands(x.layout) + moved(result, x.layout);
-    if (n_.kind == op::top_k)
-      return e_.start_bytes + width * others * own<sort_attributes>(n_).count * (size_of(x.type) + size_of(dtype::i32)) +
-               2 * moved(result, x.layout.without(sharded_.mask()));
-    if (n_.kind == op::argmax) return sum + moved(result, addends);
-    return n_.kind->line_sums * sum + operands(x.layout) + moved(result, result.rank() == x.rank() ? x.layout : row.layout);
+  /// The cost by the rule of the operation, if decomposed into operations on blocks.
+  constexpr std::int64_t by_rule() const { return g_.rules_of(n_.kind).cost_by_blocks(*this); }
+
+  // For these rules.
+  constexpr const node& of() const { return n_; }
+  constexpr const value& operand() const { return g_.at(n_.input(0)); }
+  constexpr const value& result() const { return g_.at(n_.output()); }
+  constexpr const extents& at() const { return e_; }
+  /// The sharding of a tensor like the operand without the line.
+  constexpr sharding rows() const {
+    sharding s = sharding::replicated(operand().rank() - 1);
+    for (int d = 0, to = 0; d < operand().rank(); ++d)
+      if (d != at_) s[to++] = operand().layout[d];
+    return s;
+  }
+  /// The same, as a partial sum over the axes of the line.
+  constexpr sharding partial_rows() const {
+    sharding s = rows();
+    s.partial = std::uint8_t(sharded_.mask());
+    return s;
+  }
+  /// The operand's sharding, with the line replicated.
+  constexpr sharding with_whole_line() const { return operand().layout.without(sharded_.mask()); }
+  /// The number of lines of a device.
+  constexpr std::int64_t lines() const { return shard_elements(row().dims, rows(), e_); }
+  /// The number of other blocks of a line.
+  constexpr std::int64_t other_blocks() const { return e_.devices(sharded_.mask()) - 1; }
+  /// The cost of an all_reduce of one number per line.
+  constexpr std::int64_t sum_of_lines() const { return plan_reshard(row(), partial_rows(), rows(), e_).cost(e_); }
+  /// The cost of resharding the operands of this rank.
+  constexpr std::int64_t operands(const sharding& to) const {
+    std::int64_t total = 0;
+    for (int i = 0; i < n_.inputs; ++i) {
+      const value& v = g_.at(n_.input(i));
+      if (v.rank() == to.rank && (i == 0 || n_.input(i) != n_.input(0))) total += plan_reshard(v, complete(v.layout), to, e_).cost(e_);
+    }
+    return total;
+  }
+  /// The cost of resharding a result to its wanted sharding.
+  constexpr std::int64_t moved(const value& v, const sharding& from) const {
+    return plan_reshard(v, from, complete(v.layout), e_).cost(e_);
+  }
+  /// The cost of a decomposition with this number of all_reduces of one number per line.
+  constexpr std::int64_t with_sums(int count) const {
+    const sharding made = result().rank() == operand().rank() ? operand().layout : rows();
+    return count * sum_of_lines() + operands(operand().layout) + moved(result(), made);
   }
 
  private:
-  const Graph& g_;
+  const graph& g_;
   const node& n_;
   const extents& e_;
   int at_;
   short_list sharded_;
 
+  constexpr value row() const {
+    value v = operand();
+    v.dims = {};
+    v.layout = rows();
+    for (int d = 0; d < operand().rank(); ++d)
+      if (d != at_) v.dims.push_back(operand().dims[d]);
+    return v;
+  }
   static constexpr sharding complete(sharding s) {
     s.partial = 0;
     return s;
-  }
-  /// The cost of resharding a result to its wanted sharding.
-  constexpr std::int64_t moved(const value& v, const sharding& from) const {
-    return plan_reshard(v, from, complete(v.layout), e_).cost(e_);
   }
   /// True if each block can give its best element for an argmax: no other dim changes, and all extents are known.
   constexpr bool has_blocks() const {
@@ -128,15 +153,6 @@ class decompose_cost {
       if (const int from = n_.rule.in[0].find(dims[d]); from >= 0) made[d] = x[from];
     return made;
   }
-  /// The cost of resharding the operands of this rank.
-  constexpr std::int64_t operands(const sharding& to) const {
-    std::int64_t total = 0;
-    for (int i = 0; i < n_.inputs; ++i) {
-      const value& v = g_.at(n_.input(i));
-      if (v.rank() == to.rank && (i == 0 || n_.input(i) != n_.input(0))) total += plan_reshard(v, complete(v.layout), to, e_).cost(e_);
-    }
-    return total;
-  }
   /// The sharding with the axes of the line moved to factor `to`, or dropped if there is none.
   constexpr sharding with_line_whole(const sharding& s, const short_list& dims, int to) const {
     sharding there = s.without(sharded_.mask());
@@ -145,13 +161,20 @@ class decompose_cost {
         for (int i = 0; i < sharded_.size(); ++i) there[d].push_back(sharded_[i]);
     return there;
   }
+  /// False for a result that is a sum over lines, partial either way.
+  constexpr bool has_lines(int o) const {
+    const short_list& dims = n_.rule.in[0];
+    for (int d = 0; d < dims.size(); ++d)
+      if (d != at_ && !n_.rule.out[o].contains(dims[d])) return false;
+    return true;
+  }
   constexpr std::int64_t whole(int to) const {
     const value& x = g_.at(n_.input(0));
     const sharding there = with_line_whole(x.layout, n_.rule.in[0], to);
     std::int64_t total = operands(there);
-    const int outputs = n_.kind == op::layer_norm_grad ? 1 : n_.outputs;  // the others are sums over rows, partial either way
-    for (int o = 0; o < outputs; ++o) {
+    for (int o = 0; o < n_.outputs; ++o) {
       const value& v = g_.at(n_.output(o));
+      if (!has_lines(o)) continue;
       const sharding made = result_of(there, o);
       total += moved(v, made);
       if (to < 0) total += shard_elements(v.dims, made, e_) * size_of(v.type);

@@ -8,9 +8,9 @@
 #include <gshard/ir/storage.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/repeated_nodes.hpp>
+#include <gshard/pass/partition/row_counts.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
-#include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>

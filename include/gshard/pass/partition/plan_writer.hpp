@@ -8,10 +8,10 @@
 #include <gshard/ir/mesh.hpp>
 #include <gshard/pass/cost/cost.hpp>
 #include <gshard/pass/partition/layout_cache.hpp>
+#include <gshard/pass/partition/row_counts.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>
 #include <gshard/pass/schedule/while_loop.hpp>
-#include <gshard/trace/row_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,6 @@
 #include <gshard/pass/cost/axis_order.hpp>
 
 #include <gshard/pass/program.hpp>
-#include <gshard/trace/reduce.hpp>
 
 #include <array>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/index/gather.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>
-#include <gshard/trace/embedding.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/loop/loop.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/window/pad.hpp>
+#include <gshard/ops/window/reverse.hpp>
+#include <gshard/ops/window/roll.hpp>
+#include <gshard/ops/window/slice.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/partition/regroup_sums.hpp>
 #include <gshard/plan.hpp>
-#include <gshard/trace/loop.hpp>
-#include <gshard/trace/random.hpp>
-#include <gshard/trace/window.hpp>
 
 #include <array>
 #include <cstddef>

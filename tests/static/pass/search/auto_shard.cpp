@@ -3,7 +3,6 @@
 #include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
-#include <gshard/trace/rows.hpp>
 
 #include <cstddef>
 #include <cstdint>

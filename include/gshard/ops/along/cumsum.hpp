@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Running sums along a dim: cumsum.
+
+#include <gshard/grad/differentiator.hpp>
+#include <gshard/ops/along/line.hpp>
+#include <gshard/pass/cost/decompose_cost.hpp>
+#include <gshard/pass/decomposer.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
+
+#include <cstdint>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+constexpr void cumsum_gradient(differentiator& d, const node& n);
+constexpr void cumsum_by_blocks(decomposer& d, const node& n, int at);
+constexpr std::int64_t cumsum_cost_by_blocks(const decompose_cost& cost);
+inline constexpr operation_rules cumsum_rules{
+    .of = op::cumsum, .gradient = cumsum_gradient, .by_blocks = cumsum_by_blocks, .cost_by_blocks = cumsum_cost_by_blocks};
+
+/// op::cumsum. An optional second operand has one number for every block of the dim. It is added to the block.
+constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
+  builder& b = *x.owner;
+  if (!check_along(x, at, "cumsum")) return b.nothing();
+  sharding_rule rule;
+  rule.in[0] = rule.out[0] = counting(x.rank());
+  return {&b, b.add_node(b.use(cumsum_rules), {x.id}, rule, {.dim = at, .own = cumsum_attributes{exclusive, reverse}},
+                         {{x.get().dims, x.get().type}})};
+}
+
+/// The sums from the other end.
+constexpr void cumsum_gradient(differentiator& d, const node& n) {
+  const auto a = own<cumsum_attributes>(n);
+  d.add(n.input(0), emit_cumsum(d.gradient(n), n.attr.dim, a.exclusive, !a.reverse));
+}
+
+/// The sum of every block, then the running sum over blocks. The running sum within each block starts at it.
+constexpr void cumsum_by_blocks(decomposer& d, const node& n, int at) {
+  builder& b = d.owner();
+  const symbol x = d.in(n, 0);
+  const sharding layout = x.get().layout;
+  sharding_rule rule;
+  rule.in[0] = rule.in[1] = rule.out[0] = counting(x.rank());
+  dim_list blocks = x.get().dims;
+  blocks.set(at, b.blocks_dim(layout[at].mask(), 1));
+  const symbol sums{&b, b.add_node(op::block_sum, {x.id}, rule, n.attr, {{blocks, x.get().type}})};
+  d.lay(sums, layout);
+  const symbol before = d.lay(emit_cumsum(sums, at, true, own<cumsum_attributes>(n).reverse), layout.without(layout[at].mask()));
+  b.program.nodes.back().rule.block(at);
+  const symbol y{&b, b.add_node(op::cumsum, {x.id, before.id}, rule, n.attr, {{x.get().dims, x.get().type}})};
+  b.program.nodes.back().attr.of_blocks = true;
+  d.settle(n, 0, d.lay(y, layout));
+}
+/// An all_gather of the sums of blocks.
+constexpr std::int64_t cumsum_cost_by_blocks(const decompose_cost& cost) {
+  const value& x = cost.operand();
+  return cost.at().start_bytes + cost.lines() * cost.other_blocks() * size_of(x.type) + cost.operands(x.layout) +
+         cost.moved(cost.result(), x.layout);
+}
+
+}  // namespace detail
+
+/// cumsum(x, dim)[i] = sum of x[j] over j <= i along one dim. `exclusive`: j < i. `reverse`: j >= i, or j > i with both.
+/// Shapes: [..., N, ...] -> the same. A negative `dim` counts from the back.
+/// Communicates: nothing, or, if the dim is sharded, an all_gather of one number per block and row.
+/// Compile time: that x has this dim; a real element type.
+/// Throws: nothing.
+/// @see sort, top_k
+constexpr symbol cumsum(here x, int dim = -1, bool exclusive = false, bool reverse = false) {
+  return detail::emit_cumsum(x, detail::dim_from(x, dim), exclusive, reverse);
+}
+
+GSHARD_TAKES(cumsum, (detail::call<1, symbol, int, bool, bool>::fits<Given...>),
+             "cumsum(x, dim = -1, exclusive = false, reverse = false) takes a tensor of a program, a dim and flags")
+
+}}  // namespace gshard::v0

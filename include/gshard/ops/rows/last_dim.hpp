@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Operations over the last dim: their common rule and check.
+
+#include <gshard/trace/builder.hpp>
+
+#include <string_view>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+constexpr sharding_rule rows_rule(int rank) {
+  sharding_rule r;
+  r.in[0] = r.out[0] = counting(rank);
+  return r;
+}
+constexpr bool check_rank(builder& b, symbol x, int least, std::string_view what) {
+  if (!require_real(b, what, {x})) return false;
+  if (x.rank() < least) b.fail(fault::rank_mismatch, what, {}, least, x.rank());
+  return !b.failed();
+}
+
+}  // namespace detail
+
+}}  // namespace gshard::v0

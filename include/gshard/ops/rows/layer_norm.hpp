@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Layer normalization over the last dim.
+
+#include <gshard/base/math.hpp>
+#include <gshard/grad/differentiator.hpp>
+#include <gshard/ops/rows/last_dim.hpp>
+#include <gshard/ops/rows/row_blocks.hpp>
+#include <gshard/pass/cost/decompose_cost.hpp>
+#include <gshard/pass/decomposer.hpp>
+#include <gshard/trace/builder.hpp>
+#include <gshard/trace/call.hpp>
+#include <gshard/trace/map.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+
+// Templates, so that only programs with a layer_norm pay for the functions of its maps.
+template <class Used = void>
+constexpr void layer_norm_gradient(differentiator& d, const node& n);
+template <class Used = void>
+constexpr void layer_norm_by_blocks(decomposer& d, const node& n, int at);
+template <class Used = void>
+constexpr void layer_norm_grad_by_blocks(decomposer& d, const node& n, int at);
+template <class Used>
+inline constexpr operation_rules layer_norm_rules{.of = op::layer_norm,
+                                                  .gradient = layer_norm_gradient<Used>,
+                                                  .by_blocks = layer_norm_by_blocks<Used>,
+                                                  .cost_by_blocks = cost_of_row_sums<2>};
+template <class Used>
+inline constexpr operation_rules layer_norm_grad_rules{
+    .of = op::layer_norm_grad, .by_blocks = layer_norm_grad_by_blocks<Used>, .cost_by_blocks = cost_of_row_sums<4>};
+
+template <class Used>
+constexpr void layer_norm_gradient(differentiator& d, const node& n) {
+  builder& b = d.owner();
+  const symbol dy = d.gradient(n);
+  const auto like = [&](int i) { return builder::result{d.in(n, i).get().dims, dy.get().type}; };
+  b.add_node(b.use(layer_norm_grad_rules<Used>), {n.input(0), n.input(1), dy.id}, rule_of_gradient(n, {0, 1}, {0, 1, 2}), n.attr,
+             {like(0), like(1), like(2)});
+  const std::array parts{b.result_of_last(0), b.result_of_last(1), b.result_of_last(2)};
+  for (int i = 0; i < 3; ++i) d.add(n.input(i), parts[std::size_t(i)]);
+}
+
+struct normalized_rows {
+  symbol x;      // (x - mean) / deviation
+  symbol scale;  // 1 / deviation
+};
+template <class Used>
+constexpr normalized_rows normalize(decomposer& d, symbol x, double epsilon) {
+  row_blocks r(d);
+  const symbol centered = r.map(undifferentiated<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, r.mean_of_rows(x)});
+  const symbol variance = r.mean_of_rows(r.map(undifferentiated<[](auto v) { return v * v; }, 1>, std::array{centered}));
+  const short_list own = counting(variance.rank());
+  const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / sqrt(v + e); }, 2>,
+                                   std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
+                                   std::array{own, own}, variance);
+  d.lay_as(scale, variance, own);
+  return {r.map(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{centered, scale}), scale};
+}
+template <class Used>
+constexpr void layer_norm_by_blocks(decomposer& d, const node& n, int /*at*/) {
+  row_blocks r(d);
+  const normalized_rows x = normalize<Used>(d, d.in(n, 0), own<layer_norm_attributes>(n).epsilon);
+  d.give(n, 0,
+         emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
+                     std::array{x.x, d.in(n, 1), d.in(n, 2)}, std::array{r.all(x.x), r.last(x.x), r.last(x.x)}, x.x));
+}
+template <class Used>
+constexpr void layer_norm_grad_by_blocks(decomposer& d, const node& n, int /*at*/) {
+  row_blocks r(d);
+  const normalized_rows x = normalize<Used>(d, d.in(n, 0), own<layer_norm_attributes>(n).epsilon);
+  const symbol dy = d.in(n, 2);
+  const symbol g = emit_map_of(undifferentiated<[](auto v, auto gamma) { return v * gamma; }, 2>, std::array{dy, d.in(n, 1)},
+                               std::array{r.all(dy), r.last(dy)}, dy);
+  d.lay_as(g, dy, r.all(dy));
+  const symbol product = r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
+  const symbol of_g = r.mean_of_rows(g), of_product = r.mean_of_rows(product);
+  d.give(n, 0, r.map(undifferentiated<[](auto slope, auto v, auto a, auto b, auto s) { return s * (slope - a - v * b); }, 5>,
+                      std::array{g, x.x, of_g, of_product, x.scale}));
+  d.give(n, 1, r.sum(r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), r.last(dy)));
+  d.give(n, 2, r.sum(dy, r.last(dy)));
+}
+
+}  // namespace detail
+
+/// layer_norm(x, gamma, beta) = (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dim.
+/// Shapes: x [..., N], gamma [N], beta [N] -> the shape of x.
+/// Communicates: nothing, or, if the last dim is sharded, sums per row; a reshard of x if that is cheaper.
+/// Compile time: ranks, dims and element types.
+/// Throws: nothing.
+/// @see softmax
+template <class Used = void>
+constexpr symbol layer_norm(here x, symbol gamma, symbol beta, double epsilon = 1e-5) {
+  builder& b = *x.owner;
+  if (!detail::check_rank(b, x, 1, "layer_norm") || !detail::require_real(b, "layer_norm", {x, gamma, beta})) return b.nothing();
+  const int last = x.rank() - 1;
+  for (const symbol& s : {gamma, beta})
+    if (s.rank() != 1 || !b.same_extent(s.get().dims[0], x.get().dims[last])) {
+      b.fail(fault::dims_differ, "layer_norm", {}, s.id == beta.id ? 2 : 1, 0);
+      return b.nothing();
+    }
+  sharding_rule rule = detail::rows_rule(x.rank());
+  rule.in[1] = rule.in[2] = detail::counting(1, last);
+  const attributes attr{.own = layer_norm_attributes{epsilon}};
+  return {&b, b.add_node(b.use(detail::layer_norm_rules<Used>), {x.id, gamma.id, beta.id}, rule, attr, {{x.get().dims, x.get().type}})};
+}
+
+GSHARD_TAKES(layer_norm, (detail::call<3, symbol, symbol, symbol, double>::fits<Given...>),
+             "layer_norm(x, gamma, beta, epsilon = 1e-5) takes three tensors of a program and a number")
+
+}}  // namespace gshard::v0
