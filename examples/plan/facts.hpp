@@ -5,6 +5,15 @@
 #include "request.hpp"
 
 #include <gshard/comm/step_text.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pool.hpp>
 
 #include <algorithm>
 #include <cstddef>

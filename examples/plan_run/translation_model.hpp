@@ -4,6 +4,7 @@
 #include <gshard/base/list.hpp>
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/optim/adafactor.hpp>

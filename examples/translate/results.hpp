@@ -8,7 +8,7 @@
 #include "trainer.hpp"
 #include "translator.hpp"
 
-#include <gshard/ir/all_operations.hpp>
+#include <gshard/all_operations.hpp>
 #include <gshard/report.hpp>
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 #include "../exec/planner.hpp"
 #include "../exec/run_graph.hpp"
 
+#include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
-#include <gshard/ir/all_operations.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>

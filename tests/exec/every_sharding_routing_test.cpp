@@ -7,6 +7,7 @@
 #include <gshard/moe/dropless.hpp>
 #include <gshard/moe/expert_groups.hpp>
 #include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/ops/rows/softmax.hpp>
 #include <gshard/trace/einsum.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_graph.hpp"
 
-#include <gshard/ir/all_operations.hpp>
+#include <gshard/all_operations.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>

@@ -3,7 +3,10 @@
 
 #include "run_graph.hpp"
 
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/shards/per_shard.hpp>
+#include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/shape.hpp>

@@ -3,7 +3,7 @@
 
 #include "random_program.hpp"
 
-#include <gshard/ir/all_operations.hpp>
+#include <gshard/all_operations.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 
 #include <algorithm>

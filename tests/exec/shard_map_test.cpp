@@ -3,8 +3,8 @@
 // with planned bytes.
 #include "run_graph.hpp"
 
+#include <gshard/all_operations.hpp>
 #include <gshard/grad/differentiate.hpp>
-#include <gshard/ir/all_operations.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/reduce/reduce.hpp>

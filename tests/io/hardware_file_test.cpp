@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/hardware_file.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 
 #include "../complaint.hpp"
 

@@ -3,6 +3,7 @@
 
 #include "../exec/planned_program.hpp"
 
+#include <gshard/moe/routing.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/testing/check_shardings.hpp>

@@ -8,6 +8,7 @@
 
 #include <gshard/base/random.hpp>
 #include <gshard/moe/gating.hpp>
+#include <gshard/ops/random/random.hpp>
 
 #include <doctest/doctest.h>
 

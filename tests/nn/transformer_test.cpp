@@ -2,6 +2,7 @@
 #include <gshard/nn/transformer.hpp>
 
 #include <gshard/op/reshard.hpp>
+#include <gshard/ops/random/random.hpp>
 #include <gshard/optim/adam.hpp>
 
 #include <doctest/doctest.h>

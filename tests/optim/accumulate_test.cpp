@@ -5,6 +5,7 @@
 
 #include <gshard/exec/executable.hpp>
 #include <gshard/exec/parameter_access.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/check/check_finite.hpp>
 #include <gshard/optim/check_step.hpp>
 
 #include "not_finite_step.hpp"

@@ -4,6 +4,7 @@
 
 #include "../exec/run_graph.hpp"
 
+#include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
 
 #include <doctest/doctest.h>

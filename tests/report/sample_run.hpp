@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/nn/moe.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/program.hpp>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/window/moved.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 #include <gshard/pass/reshard/reshard.hpp>

@@ -7,9 +7,9 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/all_operations.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/io/file.hpp>
-#include <gshard/ir/all_operations.hpp>
 #include <gshard/pass/cost/measured_times.hpp>
 #include <gshard/sim/presets.hpp>
 

@@ -13,10 +13,6 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The tokens that use their second expert. random: tokens with 2 * g2 / (g1 + g2) > U(0, 1), as in Algorithm 1 of arXiv 2006.16668.
-/// above_threshold: tokens with g2 / (g1 + g2) > threshold. sampled: all, but the second expert is drawn in proportion to the other gates.
-enum class second_expert : std::uint8_t { random, always, above_threshold, sampled };
-
 /// The change that a reshape makes at its dim. merge and split, insert and remove are inverses.
 enum class reshape_kind : std::uint8_t { unchanged, merge, split, insert, remove, rename };
 

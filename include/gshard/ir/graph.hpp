@@ -6,12 +6,12 @@
 #include <gshard/base/list.hpp>
 #include <gshard/base/name.hpp>
 #include <gshard/base/packed_list.hpp>
+#include <gshard/ir/attributes.hpp>
 #include <gshard/ir/dim.hpp>
 #include <gshard/ir/dtype.hpp>
 #include <gshard/ir/fault.hpp>
 #include <gshard/ir/op.hpp>
 #include <gshard/ir/operation_rules.hpp>
-#include <gshard/ir/own_attributes.hpp>
 #include <gshard/ir/sharding.hpp>
 #include <gshard/ir/window.hpp>
 
@@ -95,7 +95,7 @@ constexpr T own(const node& n) {
 }
 
 /// The name of a node's operation: the name of its kind, or of the user's operation.
-constexpr std::string_view name_of(const node& n) { return n.kind == op::custom ? n.attr.custom->name : name(n.kind); }
+constexpr std::string_view name_of(const node& n) { return n.kind->custom ? n.attr.custom->name : name(n.kind); }
 
 /// True for an einsum of two operands.
 constexpr bool is_contraction(const node& n) { return n.kind == op::einsum && n.inputs == 2; }
@@ -213,7 +213,7 @@ constexpr bool performs(const node& n, op_ref kind) {
 /// The row of the window through which a node reads a dim of an operand, or 0.
 constexpr int window_row(const node& n, int operand, int d) {
   if (n.rule.windows.empty()) return 0;
-  if (n.kind == op::concat) return n.rule.in[std::size_t(operand)][d] == n.attr.dim ? n.rule.windows[operand] : 0;
+  if (n.kind->windows_of_operands) return n.rule.in[std::size_t(operand)][d] == n.attr.dim ? n.rule.windows[operand] : 0;
   return operand < traits(n.kind).windowed && d < n.rule.windows.size() ? n.rule.windows[d] : 0;
 }
 

@@ -80,12 +80,14 @@ struct operation {
   bool fills_slots = false;  ///< Its result has the capacity slots of experts, with zeros in empty ones.
   bool gates = false;            ///< Its kernel passes over its operand several times. @see efficiency::gating_passes
   int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.
+  bool windows_of_operands = false;  ///< The windows of the rule are those of operands, along `dim`, not of dims.
   bool taps = false;  ///< The windows of the first operand are read at taps, which are dims of another tensor.
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;
   line_dim lines = line_dim::absent;
   bool after_extremum = false;  ///< Operand 1 is the extremum of its lines. Both are reductions, decomposed only if attr.by_blocks is set.
   bool keeps_sharding = false;  ///< Its results keep the sharding in which they are computed, in dims that nothing else decides.
+  bool custom = false;     ///< attr.custom has its name, its kernel and its cost.
   bool user_code = false;  ///< Its kernel is the user's: it may throw, and is called on one device at a time.
   int overwrites = -1;  ///< The operand over which its kernel may write the result, or -1. @see any_of_its_dims
   int ids = -1;         ///< The operand that holds ids or labels, which are checked when the operation runs, or -1.
@@ -109,94 +111,17 @@ inline constexpr operation map{.id = 1, .name = "map", .elements = all_elements,
     .overwrites = operation::any_of_its_dims};
 inline constexpr operation scale{.id = 2, .name = "scale", .elements = reals | complexes | integers, .elementwise = true, .piecewise = true,
     .recomputable = true, .repeatable = true, .spreads = propagation::first, .linear = linearity::always, .overwrites = 0};
-inline constexpr operation reduce{.id = 3, .name = "reduce", .elements = reals | integers};
-inline constexpr operation argmax{.id = 4, .name = "argmax", .lines = line_dim::attribute,
-    .after_extremum = true};
 inline constexpr operation cast{.id = 5, .name = "cast", .elements = all_elements, .converts = true, .elementwise = true,
     .recomputable = true, .repeatable = true, .spreads = propagation::first};
 
-// rows
-inline constexpr operation softmax{.id = 6, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last,
-    .overwrites = 0};
-inline constexpr operation softmax_grad{.id = 7, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last,
-    .overwrites = 1};
-inline constexpr operation layer_norm{.id = 8, .name = "layer_norm", .lines = line_dim::last, .overwrites = 0};
-inline constexpr operation layer_norm_grad{.id = 9, .name = "layer_norm_grad", .lines = line_dim::last};
-inline constexpr operation cross_entropy{.id = 10, .name = "cross_entropy", .lines = line_dim::last, .ids = 1};
-inline constexpr operation cross_entropy_grad{.id = 11, .name = "cross_entropy_grad", .lines = line_dim::last,
-    .overwrites = 0, .ids = 1};
-inline constexpr operation block_cross_entropy{.id = 12, .name = "block_cross_entropy", .follows_result = true, .ids = 1};
-inline constexpr operation attention{.id = 13, .name = "attention", .fused_products = 2};
-inline constexpr operation attention_grad{.id = 14, .name = "attention_grad", .fused_products = 5};
-inline constexpr operation cumsum{.id = 15, .name = "cumsum", .lines = line_dim::attribute};
-inline constexpr operation block_sum{.id = 16, .name = "block_sum", .follows_result = true};
-inline constexpr operation sort{.id = 17, .name = "sort", .keeps_sharding = true};
-inline constexpr operation top_k{.id = 18, .name = "top_k", .lines = line_dim::attribute};
-inline constexpr operation scatter_along{.id = 19, .name = "scatter_along"};
-
 // indices
-inline constexpr operation gather{.id = 20, .name = "gather", .elements = all_elements, .by_size = true, .reads_what_it_writes = true,
-    .repeatable = true, .linear = linearity::product, .ids = 1, .ids_along = line_dim::attribute};
-inline constexpr operation scatter_add{.id = 21, .name = "scatter_add", .elements = reals | complexes, .linear = linearity::product,
-    .ids = 0, .ids_along = line_dim::attribute, .ids_of_result = true};
 inline constexpr operation iota{.id = 22, .name = "iota", .elements = 1u << int(dtype::i32), .repeatable = true};
-
-// checks
-inline constexpr operation check_finite{.id = 23, .name = "check_finite", .elements = reals | complexes, .checks = true,
-    .elementwise = true, .piecewise = true, .spreads = propagation::first, .overwrites = 0};
-inline constexpr operation count_not_finite{.id = 24, .name = "count_not_finite", .counts_devices = true};
-inline constexpr operation sum_of_squares{.id = 25, .name = "sum_of_squares", .counts_devices = true};
 
 // shape
 inline constexpr operation reshape{.id = 26, .name = "reshape", .elements = all_elements, .by_size = true, .alias = true,
     .repeatable = true, .windowed = 1, .spreads = propagation::first, .linear = linearity::always};
 inline constexpr operation annotate{.id = 27, .name = "annotate", .elements = all_elements, .by_size = true, .alias = true,
     .annotates = true, .spreads = propagation::first};
-
-// windows
-inline constexpr operation strided_slice{.id = 28, .name = "strided_slice", .elements = all_elements, .by_size = true, .only_moves = true,
-    .repeatable = true, .windowed = 1, .linear = linearity::one_operand};
-inline constexpr operation pad{.id = 29, .name = "pad", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true,
-    .windowed = 1, .linear = linearity::one_operand};
-inline constexpr operation reverse{.id = 30, .name = "reverse", .elements = all_elements, .by_size = true, .only_moves = true,
-    .repeatable = true, .windowed = 1, .linear = linearity::one_operand};
-inline constexpr operation roll{.id = 31, .name = "roll", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true,
-    .windowed = 1, .linear = linearity::one_operand};
-inline constexpr operation permute{.id = 32, .name = "permute", .elements = all_elements, .by_size = true, .only_moves = true,
-    .windowed = 1, .linear = linearity::one_operand};
-inline constexpr operation concat{.id = 33, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true,
-    .repeatable = true};
-inline constexpr operation convolution{.id = 34, .name = "convolution", .product = true, .windowed = 1, .taps = true};
-inline constexpr operation pool{.id = 35, .name = "pool", .windowed = 1};
-inline constexpr operation pool_grad{.id = 36, .name = "pool_grad", .windowed = 2};
-
-// operations of the user
-inline constexpr operation call_on_shards{.id = 37, .name = "call_on_shards", .follows_result = true, .declares_result = true,
-    .user_code = true};
-inline constexpr operation custom{.id = 38, .name = "custom", .elements = all_elements, .user_code = true};
-
-// random
-inline constexpr operation dropout{.id = 39, .name = "dropout", .elementwise = true, .spreads = propagation::first,
-    .linear = linearity::one_operand, .overwrites = 0};
-inline constexpr operation random{.id = 40, .name = "random"};
-
-// mixture of experts
-inline constexpr operation top_k_gating{.id = 41, .name = "top_k_gating", .routes = true, .gates = true};
-inline constexpr operation top_k_gating_grad{.id = 42, .name = "top_k_gating_grad", .routes = true, .gates = true};
-inline constexpr operation expert_group_slots{.id = 43, .name = "expert_group_slots", .routes = true};
-inline constexpr operation expert_group_slots_grad{.id = 44, .name = "expert_group_slots_grad", .routes = true};
-inline constexpr operation expert_rows{.id = 45, .name = "expert_rows", .routes = true};
-inline constexpr operation grouped_product{.id = 46, .name = "grouped_product", .routes = true, .product = true, .grouped = true};
-inline constexpr operation grouped_weight_grad{.id = 47, .name = "grouped_weight_grad", .routes = true, .product = true, .grouped = true};
-inline constexpr operation one_hot{.id = 48, .name = "one_hot", .routes = true};
-inline constexpr operation one_hot_grad{.id = 49, .name = "one_hot_grad", .routes = true};
-inline constexpr operation dispatch{.id = 50, .name = "dispatch", .routes = true, .fills_slots = true};
-inline constexpr operation combine{.id = 51, .name = "combine", .routes = true};
-inline constexpr operation combine_weight_grad{.id = 52, .name = "combine_weight_grad", .routes = true};
-
-// optimizers
-inline constexpr operation feedback{.id = 53, .name = "feedback", .of_addends = true};
-inline constexpr operation adam{.id = 54, .name = "adam"};
 
 // while loops
 inline constexpr operation carry{.id = 55, .name = "carry", .elements = all_elements, .by_size = true, .annotates = true,

@@ -7,6 +7,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/moe/gating.hpp>
 #include <gshard/moe/routing.hpp>
@@ -21,6 +22,11 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation expert_group_slots{.id = 43, .name = "expert_group_slots", .routes = true};
+inline constexpr operation expert_group_slots_grad{.id = 44, .name = "expert_group_slots_grad", .routes = true};
+}  // namespace op
 
 /// expected_expert_groups(E, n, k): the expected number of expert groups that a token is sent to, if it chooses k of E experts uniformly:
 /// n (1 - C(E - E/n, k) / C(E, k)), where n groups have E/n experts each. NaN if n does not divide E, or k is not from 0 to E.

@@ -6,10 +6,12 @@
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/math.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/moe/routing.hpp>
 #include <gshard/ops/index/one_hot.hpp>
 #include <gshard/ops/random/random.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/window/moved.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -22,6 +24,11 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation top_k_gating{.id = 41, .name = "top_k_gating", .routes = true, .gates = true};
+inline constexpr operation top_k_gating_grad{.id = 42, .name = "top_k_gating_grad", .routes = true, .gates = true};
+}  // namespace op
 
 /// Slots for tokens per expert and group: max(minimum, ceil(factor * S / E)), rounded up to a multiple, at least one. The paper uses
 /// capacity{2}.

@@ -4,12 +4,18 @@
 // The product of the rows of each expert with its matrix, without capacity slots.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/moe/routing.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation grouped_product{.id = 46, .name = "grouped_product", .routes = true, .product = true, .grouped = true};
+inline constexpr operation grouped_weight_grad{.id = 47, .name = "grouped_weight_grad", .routes = true, .product = true, .grouped = true};
+}  // namespace op
 
 namespace detail {
 

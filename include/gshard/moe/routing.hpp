@@ -7,6 +7,8 @@
 
 #include <gshard/base/list_view.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 
 #include <array>
@@ -14,7 +16,36 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace gshard { inline namespace v0 { namespace detail {
+namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation expert_rows{.id = 45, .name = "expert_rows", .routes = true};
+inline constexpr operation one_hot{.id = 48, .name = "one_hot", .routes = true};
+inline constexpr operation one_hot_grad{.id = 49, .name = "one_hot_grad", .routes = true};
+inline constexpr operation dispatch{.id = 50, .name = "dispatch", .routes = true, .fills_slots = true};
+inline constexpr operation combine{.id = 51, .name = "combine", .routes = true};
+inline constexpr operation combine_weight_grad{.id = 52, .name = "combine_weight_grad", .routes = true};
+}  // namespace op
+
+/// The tokens that use their second expert. random: tokens with 2 * g2 / (g1 + g2) > U(0, 1), as in Algorithm 1 of arXiv 2006.16668.
+/// above_threshold: tokens with g2 / (g1 + g2) > threshold. sampled: all, but the second expert is drawn in proportion to the other gates.
+enum class second_expert : std::uint8_t { random, always, above_threshold, sampled };
+
+struct gating_attributes {
+  std::int32_t k = 0;
+  std::uint32_t operands = 0;  ///< a mask of the optional operands. @see gating_operand
+  second_expert second = second_expert::random;
+  bool by_experts = false;        ///< experts choose tokens
+  bool gates_as_weights = false;  ///< weights are the gates, not divided by their sum
+  double threshold = 0;           ///< of second choices
+
+  static constexpr void each(auto& all, auto f) {
+    f("k", all.k), f("operands", all.operands), f("second", all.second), f("by_experts", all.by_experts);
+    f("gates_as_weights", all.gates_as_weights), f("threshold", all.threshold);
+  }
+};
+
+namespace detail {
 
 namespace route {
 inline constexpr int group = 0, token = 1, choice = 2, expert = 3, place = 4, model = 5, expert_group = 6, hidden = 7;
@@ -216,4 +247,6 @@ constexpr std::int32_t counts_of_dispatched_rows(const graph& g, const node& n) 
   return n.rule.out[0].same(route::rows_by_group) ? counts_of_expert_rows(g, n.in[1]) : -1;
 }
 
-}}}  // namespace gshard::v0::detail
+}  // namespace detail
+
+}}  // namespace gshard::v0

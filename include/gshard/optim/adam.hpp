@@ -9,6 +9,8 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/grad/differentiate.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/optim/accumulate.hpp>
 #include <gshard/optim/check_step.hpp>
 #include <gshard/optim/clip.hpp>
@@ -28,6 +30,18 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation adam{.id = 54, .name = "adam"};
+}  // namespace op
+
+struct adam_attributes {
+  double beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+
+  static constexpr void each(auto& all, auto f) {
+    f("beta1", all.beta1), f("beta2", all.beta2), f("epsilon", all.epsilon), f("weight_decay", all.weight_decay);
+  }
+};
 
 /// Adam (arXiv 1412.6980) with decoupled weight decay (arXiv 1711.05101), called inside a model. For a parameter p with the gradient g:
 ///

@@ -5,6 +5,7 @@
 
 #include <gshard/base/list.hpp>
 #include <gshard/ir/dtype.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 #include <gshard/trace/wire.hpp>
@@ -13,6 +14,10 @@
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation feedback{.id = 53, .name = "feedback", .of_addends = true};
+}  // namespace op
 
 /// The format of an optimizer's gradients between devices. full: their own type. bf16: as in `on_wire<bfloat16>`. bf16_with_feedback: also
 /// bf16, but each device keeps the rounding error of its addend, its residual r. It sends s = bf16(g + r), and keeps g + r - s for the next

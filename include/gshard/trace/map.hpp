@@ -10,6 +10,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/base/list_view.hpp>
 #include <gshard/base/reason.hpp>
+#include <gshard/ir/attributes.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 
@@ -19,6 +20,19 @@
 #include <type_traits>
 
 namespace gshard { inline namespace v0 {
+
+struct scale_attributes {
+  double power = 0;
+
+  static constexpr void each(auto& all, auto f) { f("power", all.power); }
+};
+
+/// cast between a real and a complex type.
+struct cast_attributes {
+  bool imaginary = false;  ///< to or from the imaginary part, not the real one
+
+  static constexpr void each(auto& all, auto f) { f("imaginary", all.imaginary); }
+};
 
 namespace detail {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "scaling/configuration.hpp"
 
+#include <gshard/moe/gating.hpp>
+#include <gshard/ops/random/dropout.hpp>
+
 #include "scaling/model.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
-#include <gshard/ir/all_operations.hpp>
 
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/pass/program.hpp>

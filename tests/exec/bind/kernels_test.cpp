@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/kernels.hpp>
-#include <gshard/ir/all_operations.hpp>
 
 #include <gshard/exec/executor.hpp>
 #include <gshard/ops/rows/softmax.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Einsums whose operands or sums are sent block by block, on every mesh and in every layout: the results of one device, and the planned
 // bytes.
-#include <gshard/ir/all_operations.hpp>
+#include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/looped_step.hpp>
 
 #include "../../comm/failing_exchanges.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/all_operations.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
-#include <gshard/ir/all_operations.hpp>
 
 #include "../run_graph.hpp"
 

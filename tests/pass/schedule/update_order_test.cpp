@@ -2,6 +2,9 @@
 // The order in which plans update parameters. static/pass/schedule/update_order.cpp has two plans as constants.
 #include "updated_layers.hpp"
 
+#include <gshard/optim/adam.hpp>
+#include <gshard/optim/gradient_wire.hpp>
+
 #include "../../exec/planner.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/grad/bypasses.hpp>
 #include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/trace/broadcast.hpp>
 
 #include "../tracing.hpp"

@@ -2,6 +2,7 @@
 #include <gshard/grad/differentiate.hpp>
 #include <gshard/grad/differentiator.hpp>
 #include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/random/random.hpp>
 
 #include "../tracing.hpp"
 

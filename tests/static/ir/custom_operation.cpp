@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ir/graph.hpp>
+#include <gshard/ops/user/custom.hpp>
 
 namespace gs = gshard;
 

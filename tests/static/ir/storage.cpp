@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ir/storage.hpp>
+#include <gshard/optim/adam.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <gshard/moe/chunks.hpp>
 #include <gshard/moe/expert_replicas.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/nn/moe.hpp>
 
 #include "../tracing.hpp"

@@ -3,6 +3,10 @@
 #include <gshard/moe/dropless.hpp>
 #include <gshard/moe/expert_groups.hpp>
 #include <gshard/moe/gating.hpp>
+#include <gshard/moe/grouped_product.hpp>
+#include <gshard/moe/routing.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/optim/gradient_wire.hpp>
 
 #include "../tracing.hpp"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/pass/decomposer.hpp>
 
 #include "../tracing.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/einsum.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing.hpp>
 #include <gshard/trace/einsum.hpp>
+#include <gshard/trace/map.hpp>
 
 #include "../tracing.hpp"
 

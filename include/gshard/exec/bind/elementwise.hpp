@@ -13,6 +13,11 @@
 #include <gshard/kernel/elementwise/pointwise.hpp>
 #include <gshard/kernel/move/cast.hpp>
 #include <gshard/kernel/move/fill.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/optim/gradient_wire.hpp>
+#include <gshard/trace/map.hpp>
 
 #include <algorithm>
 #include <array>

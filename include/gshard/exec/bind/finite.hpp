@@ -8,6 +8,7 @@
 #include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/step_errors.hpp>
 #include <gshard/kernel/elementwise/finite.hpp>
+#include <gshard/ops/check/check_finite.hpp>
 
 #include <cstddef>
 #include <cstdint>

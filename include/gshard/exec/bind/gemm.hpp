@@ -10,6 +10,7 @@
 #include <gshard/kernel/gemm/attention.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
 #include <gshard/kernel/move/copy.hpp>
+#include <gshard/ops/attention/attention.hpp>
 
 #include <algorithm>
 #include <cstddef>

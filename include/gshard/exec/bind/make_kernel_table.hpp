@@ -3,6 +3,7 @@
 
 // Compiles kernels and makes the table of kernels.
 
+#include <gshard/all_operations.hpp>
 #include <gshard/base/build_options.hpp>
 #include <gshard/exec/bind/elementwise.hpp>
 #include <gshard/exec/bind/finite.hpp>
@@ -14,7 +15,6 @@
 #include <gshard/exec/bind/rows.hpp>
 #include <gshard/exec/bind/user_code.hpp>
 #include <gshard/exec/bind/window.hpp>
-#include <gshard/ir/all_operations.hpp>
 
 #include <array>
 #include <cstddef>

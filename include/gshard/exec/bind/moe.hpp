@@ -12,6 +12,8 @@
 #include <gshard/kernel/moe/expert_groups.hpp>
 #include <gshard/kernel/moe/expert_rows.hpp>
 #include <gshard/kernel/moe/gating.hpp>
+#include <gshard/moe/expert_groups.hpp>
+#include <gshard/moe/gating.hpp>
 #include <gshard/moe/grouped_product.hpp>
 #include <gshard/moe/routing.hpp>
 

@@ -8,6 +8,9 @@
 #include <gshard/kernel/move/embedding.hpp>
 #include <gshard/kernel/move/iota.hpp>
 #include <gshard/kernel/move/move.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/moved.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -11,6 +11,13 @@
 #include <gshard/kernel/rows/reduce.hpp>
 #include <gshard/kernel/rows/softmax.hpp>
 #include <gshard/kernel/rows/sort.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,8 @@
 // Binds the functions of users that work on shards: call_on_shards and custom.
 
 #include <gshard/exec/bind/local_step.hpp>
+#include <gshard/ops/user/call_on_shards.hpp>
+#include <gshard/ops/user/custom.hpp>
 
 #include <array>
 #include <cstddef>

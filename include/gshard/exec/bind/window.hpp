@@ -7,6 +7,8 @@
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/window/convolution.hpp>
 #include <gshard/kernel/window/pooling.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/pool.hpp>
 
 #include <cstddef>
 #include <cstdint>

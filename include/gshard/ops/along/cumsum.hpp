@@ -4,6 +4,8 @@
 // Running sums along a dim: cumsum.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ops/along/line.hpp>
 #include <gshard/pass/cost/decompose_cost.hpp>
 #include <gshard/pass/decomposer.hpp>
@@ -13,6 +15,18 @@
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation cumsum{.id = 15, .name = "cumsum", .lines = line_dim::attribute};
+inline constexpr operation block_sum{.id = 16, .name = "block_sum", .follows_result = true};
+}  // namespace op
+
+struct cumsum_attributes {
+  bool exclusive = false;  ///< the sum at i lacks element i
+  bool reverse = false;    ///< sums from the end
+
+  static constexpr void each(auto& all, auto f) { f("exclusive", all.exclusive), f("reverse", all.reverse); }
+};
 
 namespace detail {
 

@@ -4,6 +4,8 @@
 // Elements in order along a dim: sort and top_k, with their indices.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ops/along/line.hpp>
 #include <gshard/pass/cost/decompose_cost.hpp>
 #include <gshard/pass/decomposer.hpp>
@@ -13,6 +15,21 @@
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation sort{.id = 17, .name = "sort", .keeps_sharding = true};
+inline constexpr operation top_k{.id = 18, .name = "top_k", .lines = line_dim::attribute};
+inline constexpr operation scatter_along{.id = 19, .name = "scatter_along"};
+}  // namespace op
+
+/// sort, top_k.
+struct sort_attributes {
+  std::int32_t count = 0;   ///< k of top_k, and 0 for its merge of blocks
+  bool descending = false;  ///< the largest first
+  bool nan_first = false;   ///< NaN also precedes the smallest element
+
+  static constexpr void each(auto& all, auto f) { f("count", all.count), f("descending", all.descending), f("nan_first", all.nan_first); }
+};
 
 /// Elements in order, with their original indices.
 struct sorted {

@@ -4,6 +4,8 @@
 // Attention as one operation that never stores the matrix of all scores.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/einsum.hpp>
@@ -18,6 +20,18 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation attention{.id = 13, .name = "attention", .fused_products = 2};
+inline constexpr operation attention_grad{.id = 14, .name = "attention_grad", .fused_products = 5};
+}  // namespace op
+
+struct attention_attributes {
+  bool causal = false;  ///< a query sees the keys up to its own index
+  double dropout = 0;
+
+  static constexpr void each(auto& all, auto f) { f("causal", all.causal), f("dropout", all.dropout); }
+};
 
 /// Options of `attention`. A query sees all keys by default. `mask` hides keys with mask 0, `causal` hides later keys.
 struct attention_options {

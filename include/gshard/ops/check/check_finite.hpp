@@ -4,10 +4,18 @@
 // Checks in each run that all elements of a tensor are finite: check_finite.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation check_finite{.id = 23, .name = "check_finite", .elements = reals | complexes, .checks = true,
+    .elementwise = true, .piecewise = true, .spreads = propagation::first, .overwrites = 0};
+inline constexpr operation count_not_finite{.id = 24, .name = "count_not_finite", .counts_devices = true};
+inline constexpr operation sum_of_squares{.id = 25, .name = "sum_of_squares", .counts_devices = true};
+}  // namespace op
 
 namespace detail {
 

@@ -4,6 +4,7 @@
 // Slices whose start is a tensor: dynamic_slice, and dynamic_update_slice for caches of keys and values.
 
 #include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/iota.hpp>

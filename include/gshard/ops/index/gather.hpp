@@ -4,6 +4,8 @@
 // Lookups by index: gather (embeddings) and scatter_add.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
@@ -12,6 +14,20 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation gather{.id = 20, .name = "gather", .elements = all_elements, .by_size = true, .reads_what_it_writes = true,
+    .repeatable = true, .linear = linearity::product, .ids = 1, .ids_along = line_dim::attribute};
+inline constexpr operation scatter_add{.id = 21, .name = "scatter_add", .elements = reals | complexes, .linear = linearity::product,
+    .ids = 0, .ids_along = line_dim::attribute, .ids_of_result = true};
+}  // namespace op
+
+/// gather, scatter_add.
+struct gather_attributes {
+  std::int32_t batch = 0;  ///< the number of leading batch dims
+
+  static constexpr void each(auto& all, auto f) { f("batch", all.batch); }
+};
 
 namespace detail {
 

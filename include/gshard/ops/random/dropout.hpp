@@ -4,12 +4,25 @@
 // Dropout sets random elements to zero. Which ones does not depend on the sharding.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation dropout{.id = 39, .name = "dropout", .elementwise = true, .spreads = propagation::first,
+    .linear = linearity::one_operand, .overwrites = 0};
+}  // namespace op
+
+struct dropout_attributes {
+  double rate = 0;
+
+  static constexpr void each(auto& all, auto f) { f("rate", all.rate); }
+};
 
 namespace detail {
 

@@ -4,12 +4,26 @@
 // Random tensors, with numbers that do not depend on the sharding: uniform and normal.
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
 #include <gshard/trace/map.hpp>
 #include <gshard/trace/parameter_scope.hpp>
 
+#include <cstdint>
+
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation random{.id = 40, .name = "random"};
+}  // namespace op
+
+struct random_attributes {
+  bool normal = false;  ///< standard normal numbers, not uniform ones
+
+  static constexpr void each(auto& all, auto f) { f("normal", all.normal); }
+};
 
 namespace detail {
 /// op::random: random numbers of these dims.

@@ -6,6 +6,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/grad/differentiator.hpp>
 #include <gshard/ir/equation.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
@@ -19,6 +20,11 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation argmax{.id = 4, .name = "argmax", .lines = line_dim::attribute,
+    .after_extremum = true};
+}  // namespace op
 
 namespace detail {
 

@@ -7,6 +7,7 @@
 #include <gshard/base/math.hpp>
 #include <gshard/ir/equation.hpp>
 #include <gshard/ir/reduction.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>

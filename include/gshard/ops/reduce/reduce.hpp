@@ -9,6 +9,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/grad/differentiator.hpp>
 #include <gshard/ir/equation.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
@@ -19,6 +20,10 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation reduce{.id = 3, .name = "reduce", .elements = reals | integers};
+}  // namespace op
 
 namespace detail {
 

@@ -5,6 +5,8 @@
 
 #include <gshard/base/math.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/ops/rows/last_dim.hpp>
@@ -16,8 +18,22 @@
 #include <gshard/trace/map.hpp>
 
 #include <array>
+#include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation cross_entropy{.id = 10, .name = "cross_entropy", .lines = line_dim::last, .ids = 1};
+inline constexpr operation cross_entropy_grad{.id = 11, .name = "cross_entropy_grad", .lines = line_dim::last,
+    .overwrites = 0, .ids = 1};
+inline constexpr operation block_cross_entropy{.id = 12, .name = "block_cross_entropy", .follows_result = true, .ids = 1};
+}  // namespace op
+
+struct cross_entropy_attributes {
+  double smoothing = 0;
+
+  static constexpr void each(auto& all, auto f) { f("smoothing", all.smoothing); }
+};
 
 namespace detail {
 

@@ -5,6 +5,8 @@
 
 #include <gshard/base/math.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/attributes.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ops/rows/last_dim.hpp>
 #include <gshard/ops/rows/row_blocks.hpp>
 #include <gshard/pass/cost/decompose_cost.hpp>
@@ -15,8 +17,20 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation layer_norm{.id = 8, .name = "layer_norm", .lines = line_dim::last, .overwrites = 0};
+inline constexpr operation layer_norm_grad{.id = 9, .name = "layer_norm_grad", .lines = line_dim::last};
+}  // namespace op
+
+struct layer_norm_attributes {
+  double epsilon = 0;
+
+  static constexpr void each(auto& all, auto f) { f("epsilon", all.epsilon); }
+};
 
 namespace detail {
 

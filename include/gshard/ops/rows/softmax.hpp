@@ -4,6 +4,7 @@
 // Softmax over the last dim.
 
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/ops/rows/last_dim.hpp>
@@ -17,6 +18,13 @@
 #include <array>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation softmax{.id = 6, .name = "softmax", .spreads = propagation::first, .lines = line_dim::last,
+    .overwrites = 0};
+inline constexpr operation softmax_grad{.id = 7, .name = "softmax_grad", .spreads = propagation::first, .lines = line_dim::last,
+    .overwrites = 1};
+}  // namespace op
 
 namespace detail {
 

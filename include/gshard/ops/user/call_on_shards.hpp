@@ -4,6 +4,7 @@
 // Functions of shards: every device calls a C++ function with its shards.
 
 #include <gshard/base/fixed_string.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/pointwise.hpp>
 #include <gshard/ir/spec.hpp>
 #include <gshard/trace/builder.hpp>
@@ -18,6 +19,11 @@
 #include <utility>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation call_on_shards{.id = 37, .name = "call_on_shards", .follows_result = true, .declares_result = true,
+    .user_code = true};
+}  // namespace op
 
 /// One tensor in a local function: the elements of the device's shard, row-major, and the position of the shard.
 template <class T>

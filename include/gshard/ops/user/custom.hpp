@@ -10,6 +10,7 @@
 #include <gshard/grad/differentiator.hpp>
 #include <gshard/ir/custom_operation.hpp>
 #include <gshard/ir/equation.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ops/user/call_on_shards.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
@@ -25,6 +26,11 @@
 #include <utility>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation custom{.id = 38, .name = "custom", .elements = all_elements, .custom = true,
+    .user_code = true};
+}  // namespace op
 
 namespace detail {
 

@@ -5,6 +5,7 @@
 
 #include <gshard/base/list_view.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/ops/window/moved.hpp>
 #include <gshard/trace/builder.hpp>
@@ -16,6 +17,11 @@
 #include <initializer_list>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation concat{.id = 33, .name = "concat", .elements = all_elements, .by_size = true, .only_moves = true,
+    .repeatable = true, .windows_of_operands = true};
+}  // namespace op
 
 namespace detail {
 

@@ -6,6 +6,7 @@
 #include <gshard/base/fixed_string.hpp>
 #include <gshard/grad/differentiator.hpp>
 #include <gshard/ir/equation.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/trace/builder.hpp>
 #include <gshard/trace/call.hpp>
@@ -18,6 +19,10 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation convolution{.id = 34, .name = "convolution", .product = true, .windowed = 1, .taps = true};
+}  // namespace op
 
 /// The window along one spatial dim. Output i reads position stride * i - low + step * k for tap k. There are dilation - 1 holes between
 /// the elements of the input, and `low` and `high` zeros before and after them.

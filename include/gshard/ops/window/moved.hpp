@@ -8,6 +8,7 @@
 
 #include <gshard/base/list_view.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/trace/builder.hpp>
 
@@ -15,6 +16,19 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation strided_slice{.id = 28, .name = "strided_slice", .elements = all_elements, .by_size = true, .only_moves = true,
+    .repeatable = true, .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation pad{.id = 29, .name = "pad", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true,
+    .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation reverse{.id = 30, .name = "reverse", .elements = all_elements, .by_size = true, .only_moves = true,
+    .repeatable = true, .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation roll{.id = 31, .name = "roll", .elements = all_elements, .by_size = true, .only_moves = true, .repeatable = true,
+    .windowed = 1, .linear = linearity::one_operand};
+inline constexpr operation permute{.id = 32, .name = "permute", .elements = all_elements, .by_size = true, .only_moves = true,
+    .windowed = 1, .linear = linearity::one_operand};
+}  // namespace op
 
 namespace detail {
 

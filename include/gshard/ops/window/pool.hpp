@@ -5,6 +5,7 @@
 
 #include <gshard/base/list_view.hpp>
 #include <gshard/grad/differentiator.hpp>
+#include <gshard/ir/op.hpp>
 #include <gshard/ir/reduction.hpp>
 #include <gshard/ir/window.hpp>
 #include <gshard/ops/window/convolution.hpp>
@@ -17,6 +18,11 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
+
+namespace op {
+inline constexpr operation pool{.id = 35, .name = "pool", .windowed = 1};
+inline constexpr operation pool_grad{.id = 36, .name = "pool_grad", .windowed = 2};
+}  // namespace op
 
 /// A window over one dim of a pooled tensor.
 struct pool_window {

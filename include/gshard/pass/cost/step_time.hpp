@@ -147,7 +147,7 @@ constexpr double loop_count(const plan_view& plan, const node& step, const exten
 /// Additions and multiplications of an einsum, convolution, attention, or custom operation with `flops`. For complex numbers, 4 times as
 /// many. 0 for other operations. Infinite if the extents cannot be counted.
 constexpr double flops(const plan_view& plan, const node& step, const extents& e) {
-  if (step.kind == op::custom) return step.attr.custom->flops > 0 ? step.attr.custom->flops * detail::loop_count(plan, step, e) : 0;
+  if (step.kind->custom) return step.attr.custom->flops > 0 ? step.attr.custom->flops * detail::loop_count(plan, step, e) : 0;
   const bool products = traits(step.kind).product && (step.inputs == 2 || traits(step.kind).grouped);
   if (const int fused = traits(step.kind).fused_products; fused > 0) return 2.0 * fused * detail::loop_count(plan, step, e);
   const double each = is_complex(plan.at(step.input(0)).type) ? 8 : 2;

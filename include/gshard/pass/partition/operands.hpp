@@ -103,7 +103,7 @@ constexpr partial_state partial_rows_of_scatter(const planning& p, const node& n
 /// The partial sums that pass through a node. The node must be linear, and all operands partial over the same axes. No other reader may
 /// need one of them complete.
 constexpr partial_state partial_through(const planning& p, const node& n) {
-  if (n.kind == op::scatter_add) return partial_rows_of_scatter(p, n);
+  if (n.kind->ids_of_result) return partial_rows_of_scatter(p, n);
   if (!is_linear(n)) return {};
   for (int i = 0; i < n.inputs; ++i)
     if (p.needs_complete[std::size_t(n.input(i))]) return {};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/rows/softmax.hpp>
 #include <gshard/pass/cost/measured_times.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 #include <gshard/pass/program.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/window/convolution.hpp>
 #include <gshard/pass/reshard/halo.hpp>
 
 #include <array>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/rows/softmax.hpp>
+#include <gshard/optim/adam.hpp>
 #include <gshard/pass/schedule/lifetime.hpp>
 
 #include <initializer_list>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/optim/adam.hpp>
 #include <gshard/pass/schedule/step_order.hpp>
 
 #include <array>

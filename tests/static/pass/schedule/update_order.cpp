@@ -2,6 +2,8 @@
 // The order in which two plans update parameters. More plans: tests/pass/schedule/update_order_test.cpp.
 #include "../../../pass/schedule/updated_layers.hpp"
 
+#include <gshard/optim/adam.hpp>
+
 namespace gs = gshard;
 using updated_layers::first_before, updated_layers::layers, updated_layers::mesh, updated_layers::reads_are_of_what_was_meant;
 

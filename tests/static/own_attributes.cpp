@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/ir/own_attributes.hpp>
+#include <gshard/all_operations.hpp>
 
 #include <string_view>
 

@@ -4,6 +4,30 @@
 // The list of all operations, for tables of all kernels, files that name operations, and tests.
 
 #include <gshard/ir/op.hpp>
+#include <gshard/moe/expert_groups.hpp>
+#include <gshard/moe/gating.hpp>
+#include <gshard/moe/grouped_product.hpp>
+#include <gshard/moe/routing.hpp>
+#include <gshard/ops/along/cumsum.hpp>
+#include <gshard/ops/along/sort.hpp>
+#include <gshard/ops/attention/attention.hpp>
+#include <gshard/ops/check/check_finite.hpp>
+#include <gshard/ops/index/gather.hpp>
+#include <gshard/ops/random/dropout.hpp>
+#include <gshard/ops/random/random.hpp>
+#include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
+#include <gshard/ops/rows/softmax.hpp>
+#include <gshard/ops/user/call_on_shards.hpp>
+#include <gshard/ops/user/custom.hpp>
+#include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/convolution.hpp>
+#include <gshard/ops/window/moved.hpp>
+#include <gshard/ops/window/pool.hpp>
+#include <gshard/optim/adam.hpp>
+#include <gshard/optim/gradient_wire.hpp>
 
 namespace gshard { inline namespace v0 {
 
