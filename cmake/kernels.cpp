@@ -11,8 +11,8 @@
 #endif
 #endif
 #include <Eigen/Core>
-#include <gshard/exec/bind/kernels.hpp>
-#include <gshard/exec/bind/make_kernel_table.hpp>
+#include <gshard/exec/kernels.hpp>
+#include <gshard/exec/make_kernel_table.hpp>
 
 namespace gshard { inline namespace v0 {
 

@@ -4,7 +4,7 @@
 #include "facts.hpp"
 
 #include <gshard/all_operations.hpp>
-#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/testing/run_program.hpp>
 

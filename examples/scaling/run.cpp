@@ -3,7 +3,7 @@
 
 #include "model.hpp"
 
-#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/optim/schedule.hpp>
 #include <gshard/tensor/cluster.hpp>

@@ -6,7 +6,7 @@
 #include "../exec/run_graph.hpp"
 
 #include <gshard/all_operations.hpp>
-#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/optim/adam.hpp>

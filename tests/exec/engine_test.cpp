@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/engine.hpp>
 
-#include <gshard/exec/bind/kernels.hpp>
+#include <gshard/exec/kernels.hpp>
 #include <gshard/pass/program.hpp>
 #include <gshard/trace/map.hpp>
 

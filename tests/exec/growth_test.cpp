@@ -2,7 +2,7 @@
 // The cost of a training step of a Transformer by counts: additions and multiplications, and bytes in memory and between devices.
 #include <gshard/pass/cost/step_time.hpp>
 
-#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/nn/transformer.hpp>
 #include <gshard/optim/adam.hpp>

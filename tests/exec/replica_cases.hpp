@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/exec/bind/finite_checks.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>
-#include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/tensor/tensor.hpp>

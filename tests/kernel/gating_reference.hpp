@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/kernel/moe/gating.hpp>
+#include <gshard/moe/gating_kernel.hpp>
 
 #include <algorithm>
 #include <cmath>

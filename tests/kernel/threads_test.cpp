@@ -2,21 +2,21 @@
 // Compiled with OpenMP and without. Without it, everything runs on one thread.
 #include <gshard/kernel/threads.hpp>
 
-#include <gshard/kernel/elementwise/adam.hpp>
-#include <gshard/kernel/elementwise/dropout.hpp>
-#include <gshard/kernel/elementwise/pointwise.hpp>
 #include <gshard/kernel/gemm/contract.hpp>
-#include <gshard/kernel/moe/dispatch.hpp>
 #include <gshard/kernel/move/copy.hpp>
-#include <gshard/kernel/move/embedding.hpp>
-#include <gshard/kernel/rows/cross_entropy.hpp>
-#include <gshard/kernel/rows/cumsum.hpp>
-#include <gshard/kernel/rows/layer_norm.hpp>
-#include <gshard/kernel/rows/reduce.hpp>
-#include <gshard/kernel/rows/softmax.hpp>
-#include <gshard/kernel/rows/sort.hpp>
-#include <gshard/kernel/window/convolution.hpp>
-#include <gshard/kernel/window/pooling.hpp>
+#include <gshard/moe/routing_kernel.hpp>
+#include <gshard/ops/along/cumsum_kernel.hpp>
+#include <gshard/ops/along/sort_kernel.hpp>
+#include <gshard/ops/index/gather_kernel.hpp>
+#include <gshard/ops/random/dropout_kernel.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
+#include <gshard/ops/rows/cross_entropy_kernel.hpp>
+#include <gshard/ops/rows/layer_norm_kernel.hpp>
+#include <gshard/ops/rows/softmax_kernel.hpp>
+#include <gshard/ops/window/convolution_kernel.hpp>
+#include <gshard/ops/window/pool_kernel.hpp>
+#include <gshard/optim/adam_kernel.hpp>
+#include <gshard/trace/map_kernel.hpp>
 
 #include "support.hpp"
 

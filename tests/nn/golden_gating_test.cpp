@@ -5,9 +5,9 @@
 
 #include "../exec/run_graph.hpp"
 
-#include <gshard/kernel/moe/gating.hpp>
-#include <gshard/kernel/rows/softmax.hpp>
 #include <gshard/moe/gating.hpp>
+#include <gshard/moe/gating_kernel.hpp>
+#include <gshard/ops/rows/softmax_kernel.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #include <gshard/sim/routing_workload.hpp>
 
 #include <gshard/exec/expert_placement.hpp>
-#include <gshard/kernel/moe/gating.hpp>
+#include <gshard/moe/gating_kernel.hpp>
 #include <gshard/plan.hpp>
 #include <gshard/sim/dry_run.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/sim/run_clock.hpp>
 
-#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/nn/moe.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/loop/scan.hpp>

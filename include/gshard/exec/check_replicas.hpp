@@ -15,8 +15,8 @@
 #include <gshard/comm/backend.hpp>
 #include <gshard/comm/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/finite_checks.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/exec/finite_checks.hpp>
 #include <gshard/kernel/element.hpp>
 #include <gshard/kernel/view.hpp>
 #include <gshard/tensor/placement.hpp>

@@ -9,8 +9,10 @@
 #include <gshard/exec/agreement_points.hpp>
 #include <gshard/exec/bind/action.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/finite_checks.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/shards.hpp>
+#include <gshard/exec/bind/step_errors.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/collective/async_collectives.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
@@ -19,13 +21,11 @@
 #include <gshard/exec/collective/run_traffic.hpp>
 #include <gshard/exec/collective/shared_memory_collective.hpp>
 #include <gshard/exec/executor.hpp>
-#include <gshard/exec/finite_checks.hpp>
 #include <gshard/exec/memory/arena.hpp>
 #include <gshard/exec/memory/buffer_reuse.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/exec/plan_facts.hpp>
 #include <gshard/exec/running_loops.hpp>
-#include <gshard/exec/step_errors.hpp>
 #include <gshard/kernel/gemm/bf16_unit.hpp>
 #include <gshard/kernel/interludes.hpp>
 #include <gshard/kernel/threads.hpp>

@@ -7,9 +7,9 @@
 #include <gshard/base/reason.hpp>
 #include <gshard/comm/agreement.hpp>
 #include <gshard/comm/callback.hpp>
-#include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/exec/inferred_extents.hpp>
+#include <gshard/exec/kernels.hpp>
 #include <gshard/exec/spec_of.hpp>
 #include <gshard/exec/untyped_executable.hpp>
 #include <gshard/kernel/element.hpp>

@@ -8,9 +8,9 @@
 #include <gshard/comm/callback.hpp>
 #include <gshard/comm/thread_rule.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
+#include <gshard/exec/bind/run_context.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/parameters.hpp>
-#include <gshard/exec/run_context.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/tensor/cluster.hpp>
 

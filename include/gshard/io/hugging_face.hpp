@@ -4,7 +4,7 @@
 // Loads the weights of Hugging Face's Mixtral into the parameters of nn::language_model, and saves parameters in its format.
 
 #include <gshard/comm/agreement.hpp>
-#include <gshard/exec/finite_checks.hpp>
+#include <gshard/exec/bind/finite_checks.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/collective.hpp>

@@ -10,8 +10,8 @@
 #include <gshard/comm/error.hpp>
 #include <gshard/comm/float_environment.hpp>
 #include <gshard/comm/standard_error.hpp>
-#include <gshard/exec/bind/kernels.hpp>
 #include <gshard/exec/check_replicas.hpp>
+#include <gshard/exec/kernels.hpp>
 #include <gshard/exec/parameters.hpp>
 #include <gshard/run/checkpoint_loader.hpp>
 #include <gshard/run/checkpoint_saver.hpp>

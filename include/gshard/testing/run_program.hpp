@@ -4,7 +4,7 @@
 // Runs a model that is traced at run time, with any sharding of its tensors on any simulated mesh, and collects complete results.
 
 #include <gshard/base/compiled.hpp>
-#include <gshard/exec/bind/all_kernels.hpp>
+#include <gshard/exec/all_kernels.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/executor.hpp>
 #include <gshard/pass/compile.hpp>

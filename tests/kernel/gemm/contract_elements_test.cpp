@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Contractions of complex numbers and of integers. They are exact, because their parts are small multiples of 1/4.
 #include <gshard/kernel/gemm/contract.hpp>
-#include <gshard/kernel/rows/reduce.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
 
 #include "../einsum_reference.hpp"
 #include "../support.hpp"

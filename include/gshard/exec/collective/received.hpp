@@ -3,8 +3,8 @@
 
 // Counts the bytes that the collectives of a run receive, by kind of operation.
 
+#include <gshard/exec/bind/run_context.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
-#include <gshard/exec/run_context.hpp>
 #include <gshard/ir/graph.hpp>
 
 #include <algorithm>

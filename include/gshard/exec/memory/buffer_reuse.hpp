@@ -5,6 +5,7 @@
 
 #include <gshard/comm/device_group.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/pieces.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/pass/plan.hpp>
 #include <gshard/pass/schedule/async_schedule.hpp>
@@ -20,35 +21,6 @@
 // Both are known only when extents are bound, and may differ between devices. The fusion on a device depends only on that device, so its
 // results do not depend on the other devices of its process.
 namespace gshard { inline namespace v0 { namespace detail {
-
-/// True if element i of the result depends only on elements i of the operands. False for in-place updates of parameters, which run alone.
-inline bool is_elementwise(const node& n) {
-  bool all = n.in_place == 0 && traits(n.kind).piecewise;
-  for (std::size_t k = 0; k < n.inputs; ++k) all = all && n.rule.in[k] == n.rule.out[0];
-  return all;
-}
-
-/// The first dim of a shard that has more than one index.
-struct batch_dim {
-  int factor = -1;
-  std::int64_t extent = 0;
-};
-inline batch_dim leading_dim(const bound_value& v, const short_list& factors, std::size_t device) {
-  for (int d = 0; d < v.rank(); ++d)
-    if (v.extent(device, d) > 1) return {factors[d], v.extent(device, d)};
-  return {};
-}
-/// The leading dim of an einsum's result, if it is a batch dim of both operands. Each block of the result needs one block of each operand.
-inline batch_dim batch_of(const node& n, std::span<const bound_value> values, std::size_t device) {
-  if (!is_contraction(n) || values[std::size_t(n.output())].elements(device) == 0) return {};
-  const batch_dim leads = leading_dim(values[std::size_t(n.output())], n.rule.out[0], device);
-  const auto has_once = [&](const short_list& factors) {
-    int found = 0;
-    for (int d = 0; d < factors.size(); ++d) found += factors[d] == leads.factor;
-    return found == 1;
-  };
-  return leads.factor >= 0 && has_once(n.rule.in[0]) && has_once(n.rule.in[1]) && has_once(n.rule.out[0]) ? leads : batch_dim{};
-}
 
 /// Plans buffer reuse and fusion for a bound plan on this process.
 class buffer_reuse {

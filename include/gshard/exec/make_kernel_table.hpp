@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Compiles kernels and makes the table of kernels.
+
+#include <gshard/all_operations.hpp>
+#include <gshard/base/build_options.hpp>
+#include <gshard/exec/bind/kernel_table.hpp>
+#include <gshard/exec/bind/local_step.hpp>
+#include <gshard/moe/expert_groups_kernel.hpp>
+#include <gshard/moe/gating_kernel.hpp>
+#include <gshard/moe/grouped_product_kernel.hpp>
+#include <gshard/moe/routing_kernel.hpp>
+#include <gshard/ops/along/cumsum_kernel.hpp>
+#include <gshard/ops/along/sort_kernel.hpp>
+#include <gshard/ops/attention/attention_kernel.hpp>
+#include <gshard/ops/check/check_finite_kernel.hpp>
+#include <gshard/ops/index/gather_kernel.hpp>
+#include <gshard/ops/loop/loop_kernel.hpp>
+#include <gshard/ops/random/dropout_kernel.hpp>
+#include <gshard/ops/random/random_kernel.hpp>
+#include <gshard/ops/reduce/argmax_kernel.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
+#include <gshard/ops/rows/cross_entropy_kernel.hpp>
+#include <gshard/ops/rows/layer_norm_kernel.hpp>
+#include <gshard/ops/rows/softmax_kernel.hpp>
+#include <gshard/ops/user/call_on_shards_kernel.hpp>
+#include <gshard/ops/user/custom_kernel.hpp>
+#include <gshard/ops/window/concat_kernel.hpp>
+#include <gshard/ops/window/convolution_kernel.hpp>
+#include <gshard/ops/window/moved_kernel.hpp>
+#include <gshard/ops/window/pool_kernel.hpp>
+#include <gshard/optim/adam_kernel.hpp>
+#include <gshard/optim/gradient_wire_kernel.hpp>
+#include <gshard/trace/einsum_kernel.hpp>
+#include <gshard/trace/iota_kernel.hpp>
+#include <gshard/trace/map_kernel.hpp>
+#include <gshard/trace/shape_kernel.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace gshard { inline namespace v0 { namespace detail {
+
+/// The C++ type of the elements of a kernel. For data movement: words of the same size that may alias any element type and need no more
+/// alignment.
+template <const operation& Kind, dtype Type>
+using kernel_element =
+    std::conditional_t<traits(Kind).by_size, kernel::detail::word_of_element<std::size_t(size_of(Type))>, element_of<Type>>;
+
+/// Binds a step by the overload of `bind` for its operation.
+template <const operation& Kind, dtype Type>
+action bind_step(const node& step, const bound_plan& all, std::size_t device) {
+  const local_step<kernel_element<Kind, Type>> on_device(step, all, device);
+  return bind(kernel_of<Kind>{}, on_device);
+}
+template <const operation& Kind, dtype Type>
+inline constexpr bool is_bound = supports(Kind, Type) && kernel_type(Kind, Type) == Type &&
+                                 requires(const local_step<kernel_element<Kind, Type>>& step) { bind(kernel_of<Kind>{}, step); };
+
+/// The row of an operation, with the kernels for the element types of a mask.
+template <const operation& Kind, element_set Types>
+inline constexpr kernel_row kernel_row_of = [] {
+  kernel_row row{Kind};
+  [&]<std::size_t... T>(std::index_sequence<T...>) {
+    const auto add = [&]<dtype Type>() {
+      if constexpr ((Types & only(Type)) != 0 && is_bound<Kind, Type>) row.binders[std::size_t(Type)] = &bind_step<Kind, Type>;
+    };
+    (add.template operator()<dtype(T)>(), ...);
+  }(std::make_index_sequence<std::size_t(element_types)>{});
+  return row;
+}();
+
+/// The rows of the kernels in `Selection::used`, a list of operations and element types. Other kernels are not compiled.
+template <class Selection>
+inline constexpr auto kernel_rows = []<std::size_t... K>(std::index_sequence<K...>) {
+  return std::array<kernel_row, sizeof...(K)>{kernel_row_of<*Selection::used[K].kind, Selection::used[K].types>...};
+}(std::make_index_sequence<Selection::used.size()>{});
+
+template <class Selection>
+constexpr kernel_table make_kernel_table() {
+  return {{kernel_rows<Selection>.data(), kernel_rows<Selection>.size()}, {}, GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
+}
+
+/// All kernels of the library.
+struct every_kernel {
+  static constexpr auto used = [] {
+    std::array<used_kernels, std::size(all_operations)> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = {all_operations[i], all_elements};
+    return all;
+  }();
+};
+
+}}}  // namespace gshard::v0::detail
