@@ -160,8 +160,11 @@ class op_ref {
   constexpr const operation* operator->() const { return operation_; }
 
   // By number, not by address: kernels of several levels of the instruction set have constants of their own.
-  friend constexpr bool operator==(op_ref a, op_ref b) { return a->id == b->id; }
-  friend constexpr bool operator<(op_ref a, op_ref b) { return a->id < b->id; }
+  // Without calls and copies, because constexpr evaluation pays for both.
+  friend constexpr bool operator==(const op_ref& a, const op_ref& b) { return a.operation_->id == b.operation_->id; }
+  friend constexpr bool operator==(const op_ref& a, const operation& b) { return a.operation_->id == b.id; }
+  friend constexpr bool operator<(const op_ref& a, const op_ref& b) { return a.operation_->id < b.operation_->id; }
+  friend constexpr const operation& traits(const op_ref& kind) { return *kind.operation_; }
 
  private:
   const operation* operation_ = &op::none;
@@ -171,17 +174,18 @@ class op_ref {
 inline constexpr op_ref move_operations[]{op::slice,      op::all_gather,        op::all_reduce,         op::reduce_scatter,
                                           op::all_to_all, op::ragged_all_to_all, op::collective_permute, op::looped_einsum};
 
-constexpr const operation& traits(op_ref kind) { return *kind; }
-constexpr std::string_view name(op_ref kind) { return kind->name; }
+constexpr const operation& traits(const op_ref& kind);  // a friend of op_ref
+constexpr const operation& traits(const operation& kind) { return kind; }
+constexpr std::string_view name(const op_ref& kind) { return kind->name; }
 /// The operation as which one is measured. Executors fuse piecewise operations, so these are measured together.
-constexpr op_ref measured_as(op_ref kind) { return kind->piecewise ? op_ref(op::map) : kind; }
+constexpr op_ref measured_as(const op_ref& kind) { return kind->piecewise ? op_ref(op::map) : kind; }
 /// True if an operation takes tensors of an element type.
-constexpr bool supports(op_ref kind, dtype type) { return (kind->elements >> int(type)) & 1u; }
+constexpr bool supports(const op_ref& kind, dtype type) { return (kind->elements >> int(type)) & 1u; }
 /// True if an operation may fail on one device alone: where ids or numbers are checked, and in the user's functions of shards.
-constexpr bool may_fail(op_ref kind) { return kind->user_code || kind->checks || kind->ids >= 0; }
+constexpr bool may_fail(const op_ref& kind) { return kind->user_code || kind->checks || kind->ids >= 0; }
 /// True for the nodes of a while loop: its control, and the values that it carries. @see ops/loop/loop.hpp
-constexpr bool is_of_loop(op_ref kind) { return kind == op::carry || kind->control; }
+constexpr bool is_of_loop(const op_ref& kind) { return kind == op::carry || kind->control; }
 /// True for an einsum that exchanges blocks while it computes.
-constexpr bool is_looped_product(op_ref kind) { return kind->collective && kind->product; }
+constexpr bool is_looped_product(const op_ref& kind) { return kind->collective && kind->product; }
 
 }}  // namespace gshard::v0

@@ -33,7 +33,8 @@ struct kernel_of {};
 ///     template <class T>
 ///     action bind(kernel_of<op::...>, const local_step<T>& step)
 ///
-/// in the header of its folder: `kernel/rows/` in `exec/bind/rows.hpp`. It looks up sizes and addresses once. The action runs the kernel.
+/// in the header next to that of its verb: that of `ops/along/cumsum.hpp` in `ops/along/cumsum_kernel.hpp`. It looks up sizes and addresses
+/// once. The action runs the kernel.
 template <class T>
 class local_step {
  public:
