@@ -29,15 +29,15 @@ inline constexpr auto softmax_model = [](auto&, auto x) { return softmax(x); };
 inline constexpr auto layer_norm_model = [](auto&, auto x, auto gamma, auto beta) { return layer_norm(x, gamma, beta); };
 inline constexpr auto cross_entropy_model = [](auto&, auto logits, auto labels) { return cross_entropy(logits, labels); };
 template <int Dim, bool Exclusive, bool Reverse>
-inline constexpr auto cumsum_model = [](auto&, auto x) { return cumsum(x, Dim, Exclusive, Reverse); };
+inline constexpr auto cumsum_model = [](auto&, auto x) { return cumsum<Dim, Exclusive, Reverse>(x); };
 template <int Dim, bool Descending>
 inline constexpr auto sort_model = [](auto&, auto x) {
-  const sorted s = sort(x, Dim, Descending);
+  const sorted s = sort<Dim, Descending>(x);
   return std::tuple<symbol, symbol>{s.values, s.ids};
 };
 template <int K, int Dim, bool Largest>
 inline constexpr auto top_k_model = [](auto&, auto x) {
-  const sorted s = top_k(x, K, Dim, Largest);
+  const sorted s = top_k<K, Dim, Largest>(x);
   return std::tuple<symbol, symbol>{s.values, s.ids};
 };
 template <class Values, class Ids>

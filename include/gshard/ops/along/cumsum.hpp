@@ -87,6 +87,11 @@ constexpr std::int64_t cumsum_cost_by_blocks(const decompose_cost& cost) {
 constexpr symbol cumsum(here x, int dim = -1, bool exclusive = false, bool reverse = false) {
   return detail::emit_cumsum(x, detail::dim_from(x, dim), exclusive, reverse);
 }
+/// cumsum<1>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, bool Exclusive = false, bool Reverse = false>
+constexpr symbol cumsum(here x) {
+  return cumsum(x, Dim, Exclusive, Reverse);
+}
 
 GSHARD_TAKES(cumsum, (detail::call<1, symbol, int, bool, bool>::fits<Given...>),
              "cumsum(x, dim = -1, exclusive = false, reverse = false) takes a tensor of a program, a dim and flags")

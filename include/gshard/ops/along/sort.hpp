@@ -127,6 +127,11 @@ constexpr sorted sort(here x, int dim = -1, bool descending = false) {
   if (!detail::check_along(x, at, "sort")) return {x.owner->nothing(), x.owner->nothing()};
   return detail::emit_sorted(detail::sort_rules, x, at, x.get().dims[at], 0, descending);
 }
+/// sort<1>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, bool Descending = false>
+constexpr sorted sort(here x) {
+  return sort(x, Dim, Descending);
+}
 
 /// top_k(x, k, dim): the k largest elements along one dim, or the smallest, best first, with their original indices (`sorted`).
 /// Shapes: [..., N, ...] -> values and int32 indices [..., k, ...]. A negative `dim` counts from the back.
@@ -143,6 +148,11 @@ constexpr sorted top_k(here x, int k, int dim = -1, bool largest = true) {
   else if (extent >= 0 && k > extent) b.fail_range("top_k", "k, extent of x", k, extent);
   if (b.failed()) return {b.nothing(), b.nothing()};
   return detail::emit_sorted(detail::top_k_rules, x, at, b.fixed_dim(k), k, largest);
+}
+/// top_k<3, 1>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int K, int Dim = -1, bool Largest = true>
+constexpr sorted top_k(here x) {
+  return top_k(x, K, Dim, Largest);
 }
 
 template <class... Given>

@@ -77,6 +77,11 @@ constexpr symbol dynamic_slice(here x, int dim, symbol start, int size) {
   if (!b.failed()) b.program.nodes.back().attr.inside = size == 1 || extent >= 0;
   return rows;
 }
+/// dynamic_slice<1, 8>(x, start): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, int Size>
+constexpr symbol dynamic_slice(here x, symbol start) {
+  return dynamic_slice(x, Dim, start, Size);
+}
 
 /// dynamic_update_slice(x, update, dim, start): x, with `update` in place of its elements along `dim` from index `start` on. The start is
 /// clamped as in dynamic_slice. `m.update(cache, dynamic_update_slice(cache, key, 1, step))` writes into the memory of a variable. Tensors
@@ -118,6 +123,11 @@ constexpr symbol dynamic_update_slice(here x, symbol update, int dim, symbol sta
   along.push_back(dim);
   const short_list all = detail::counting(x.rank());
   return detail::emit_map_of(detail::choice<>, std::array<symbol, 3>{inside, rows, x}, std::array{along, all, all}, x);
+}
+/// dynamic_update_slice<1>(x, update, start): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim>
+constexpr symbol dynamic_update_slice(here x, symbol update, symbol start) {
+  return dynamic_update_slice(x, update, Dim, start);
 }
 
 GSHARD_TAKES(dynamic_slice, (detail::call<4, symbol, int, symbol, int>::fits<Given...>),

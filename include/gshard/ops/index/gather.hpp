@@ -102,6 +102,11 @@ constexpr symbol gather(here table, symbol ids, int dim = 0, int batch = 0) {
   return {&b, b.add_node(b.use(detail::gather_rules), {table.id, ids.id}, rule, {.dim = dim, .own = gather_attributes{batch}},
                          {{dims, table.get().type}})};
 }
+/// gather<1>(table, ids): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, int Batch = 0>
+constexpr symbol gather(here table, symbol ids) {
+  return gather(table, ids, Dim, Batch);
+}
 
 /// scatter_add(x, ids, updates, dim, batch = 0): x, with every row of `updates` added to the row of x with its id along `dim`. The
 /// transpose of gather.
@@ -123,6 +128,11 @@ constexpr symbol scatter_add(here x, symbol ids, symbol updates, int dim = 0, in
       b.fail(fault::dims_differ, "scatter_add", {}, 2, d);
   }
   return x + detail::emit_scatter_add(ids, updates, dim, batch, x.get().dims);
+}
+/// scatter_add<1>(x, ids, updates): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, int Batch = 0>
+constexpr symbol scatter_add(here x, symbol ids, symbol updates) {
+  return scatter_add(x, ids, updates, Dim, Batch);
 }
 
 namespace detail {

@@ -12,6 +12,7 @@
 #include <gshard/trace/call.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -83,6 +84,12 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
                          {{dims, parts[0].get().type}})};
 }
 constexpr symbol concat(std::initializer_list<symbol> parts, int dim) { return concat(list_view(parts.begin(), parts.size()), dim); }
+/// concat<1>(a, b, ...): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, class... Symbols>
+  requires(std::same_as<Symbols, symbol> && ...)
+constexpr symbol concat(here first, Symbols... rest) {
+  return concat({first, rest...}, Dim);
+}
 
 GSHARD_TAKES(concat, (detail::call<2, detail::list_of<symbol>, int>::fits<Given...>),
              "concat({a, b, ...}, dim) takes a list of tensors of a program and a dim")

@@ -53,6 +53,11 @@ constexpr symbol pad(here x, std::initializer_list<dim_padding> paddings, double
 constexpr symbol pad(here x, int dim, int low, int high, int interior = 0, double fill = 0) {
   return pad(x, {{dim, low, high, interior}}, fill);
 }
+/// pad<1, 0, 8>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, int Low, int High, int Interior = 0>
+constexpr symbol pad(here x) {
+  return pad(x, Dim, Low, High, Interior);
+}
 
 GSHARD_TAKES(pad, (detail::call<4, symbol, int, int, int, int, double>::fits<Given...> ||
                    detail::call<2, symbol, detail::list_of<dim_padding>, double>::fits<Given...>),

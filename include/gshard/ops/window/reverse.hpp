@@ -42,6 +42,11 @@ constexpr symbol reverse(here x, std::initializer_list<int> dims) {
 constexpr symbol reverse(here x, int dim) {
   return reverse(x, list_view(&dim, 1));
 }
+/// reverse<1>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim>
+constexpr symbol reverse(here x) {
+  return reverse(x, Dim);
+}
 
 GSHARD_TAKES(reverse, (detail::call<2, symbol, int>::fits<Given...> || detail::call<2, symbol, detail::list_of<int>>::fits<Given...>),
              "reverse(x, dim) takes a tensor of a program and a dim")

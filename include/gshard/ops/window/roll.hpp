@@ -45,6 +45,11 @@ constexpr symbol roll(here x, std::initializer_list<dim_shift> shifts) {
   return roll(x, list_view(shifts.begin(), shifts.size()));
 }
 constexpr symbol roll(here x, int dim, int shift) { return roll(x, {{dim, shift}}); }
+/// roll<1, 3>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, int Shift>
+constexpr symbol roll(here x) {
+  return roll(x, Dim, Shift);
+}
 
 GSHARD_TAKES(roll, (detail::call<3, symbol, int, int>::fits<Given...> ||
                     detail::call<2, symbol, detail::list_of<dim_shift>>::fits<Given...>),

@@ -58,6 +58,11 @@ constexpr symbol slice(here x, std::initializer_list<dim_range> ranges) {
 constexpr symbol slice(here x, int dim, std::int64_t start, std::int64_t stop, std::int64_t stride = 1) {
   return slice(x, {{dim, start, stop, stride}});
 }
+/// slice<1, 0, 8>(x): the same with its numbers as template arguments, as on tensors outside of programs.
+template <int Dim, std::int64_t Start, std::int64_t Stop, std::int64_t Stride = 1>
+constexpr symbol slice(here x) {
+  return slice(x, Dim, Start, Stop, Stride);
+}
 
 GSHARD_TAKES(slice, (detail::call<4, symbol, int, int, int, int>::fits<Given...> ||
                      detail::call<2, symbol, detail::list_of<dim_range>>::fits<Given...>),
