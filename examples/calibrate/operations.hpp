@@ -5,6 +5,7 @@
 #include "sampler.hpp"
 #include "training_step.hpp"
 
+#include <gshard/all_operations.hpp>
 #include <gshard/gshard.hpp>
 #include <gshard/pass/cost/step_time.hpp>
 

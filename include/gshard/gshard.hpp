@@ -36,6 +36,9 @@
 #include <gshard/exec/beam_search.hpp>
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>
+#if GSHARD_HEADER_ONLY
+#include <gshard/exec/every_kernel.hpp>
+#endif
 #include <gshard/exec/expert_placement.hpp>
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/exec/placed_experts.hpp>

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/all_operations.hpp>
 #include <gshard/exec/make_kernel_table.hpp>
+#include <gshard/ops/rows/softmax_kernel.hpp>
 
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cstddef>
-#include <utility>
 
 namespace gs = gshard;
 namespace op = gs::op;
-
-namespace {
-/// True if an overload of `bind` takes steps of this kind.
-template <const gs::operation& Kind>
-constexpr bool has_bind = requires(const gs::detail::local_step<float>& step) { bind(gs::detail::kernel_of<Kind>{}, step); };
-}  // namespace
-
-TEST_CASE("every operation is bound to a kernel, but for reshards and the control of loops") {
-  []<std::size_t... K>(std::index_sequence<K...>) {
-    ([] {
-      constexpr const gs::operation& kind = *gs::all_operations[K];
-      CAPTURE(kind.name);
-      CHECK(has_bind<kind> == !(kind.reshards || kind.control));
-    }(), ...);
-  }(std::make_index_sequence<std::size(gs::all_operations)>{});
-}
 
 namespace {
 struct only_softmax {

@@ -9,6 +9,10 @@
 
 #include <gshard/exec/kernels.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/exec/every_kernel.hpp>
+#endif
+
 // In a header-only build, a translation unit that uses this table compiles all kernels.
 namespace gshard { inline namespace v0 {
 

@@ -1,37 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Compiles kernels and makes the table of kernels.
+// Compiles kernels and makes the table of kernels. A program compiles those of its operations whose headers it includes.
 
-#include <gshard/all_operations.hpp>
 #include <gshard/base/build_options.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/moe/expert_groups_kernel.hpp>
-#include <gshard/moe/gating_kernel.hpp>
-#include <gshard/moe/grouped_product_kernel.hpp>
-#include <gshard/moe/routing_kernel.hpp>
-#include <gshard/ops/along/cumsum_kernel.hpp>
-#include <gshard/ops/along/sort_kernel.hpp>
-#include <gshard/ops/attention/attention_kernel.hpp>
-#include <gshard/ops/check/check_finite_kernel.hpp>
-#include <gshard/ops/index/gather_kernel.hpp>
-#include <gshard/ops/loop/loop_kernel.hpp>
-#include <gshard/ops/random/dropout_kernel.hpp>
-#include <gshard/ops/random/random_kernel.hpp>
-#include <gshard/ops/reduce/argmax_kernel.hpp>
-#include <gshard/ops/reduce/reduce_kernel.hpp>
-#include <gshard/ops/rows/cross_entropy_kernel.hpp>
-#include <gshard/ops/rows/layer_norm_kernel.hpp>
-#include <gshard/ops/rows/softmax_kernel.hpp>
-#include <gshard/ops/user/call_on_shards_kernel.hpp>
-#include <gshard/ops/user/custom_kernel.hpp>
-#include <gshard/ops/window/concat_kernel.hpp>
-#include <gshard/ops/window/convolution_kernel.hpp>
-#include <gshard/ops/window/moved_kernel.hpp>
-#include <gshard/ops/window/pool_kernel.hpp>
-#include <gshard/optim/adam_kernel.hpp>
-#include <gshard/optim/gradient_wire_kernel.hpp>
 #include <gshard/trace/einsum_kernel.hpp>
 #include <gshard/trace/iota_kernel.hpp>
 #include <gshard/trace/map_kernel.hpp>
@@ -61,6 +35,21 @@ template <const operation& Kind, dtype Type>
 inline constexpr bool is_bound = supports(Kind, Type) && kernel_type(Kind, Type) == Type &&
                                  requires(const local_step<kernel_element<Kind, Type>>& step) { bind(kernel_of<Kind>{}, step); };
 
+/// True if an overload of `bind` takes steps of the operation.
+template <const operation& Kind>
+inline constexpr bool has_bind = requires(const local_step<float>& step) { bind(kernel_of<Kind>{}, step); };
+
+/// True if a kernel of the operation is declared, or none is needed.
+template <const operation& Kind>
+inline constexpr bool can_run = has_bind<Kind> || Kind.reshards || Kind.control || Kind.id < 0;
+/// The first operation of a selection whose kernel is not declared, or op::none.
+template <class Selection>
+inline constexpr const operation* first_left_out = []<std::size_t... K>(std::index_sequence<K...>) {
+  const operation* first = &op::none;
+  ((first->id < 0 && !can_run<*Selection::used[K].kind> ? first = &*Selection::used[K].kind : first), ...);
+  return first;
+}(std::make_index_sequence<Selection::used.size()>{});
+
 /// The row of an operation, with the kernels for the element types of a mask.
 template <const operation& Kind, element_set Types>
 inline constexpr kernel_row kernel_row_of = [] {
@@ -84,14 +73,5 @@ template <class Selection>
 constexpr kernel_table make_kernel_table() {
   return {{kernel_rows<Selection>.data(), kernel_rows<Selection>.size()}, {}, GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
 }
-
-/// All kernels of the library.
-struct every_kernel {
-  static constexpr auto used = [] {
-    std::array<used_kernels, std::size(all_operations)> all{};
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = {all_operations[i], all_elements};
-    return all;
-  }();
-};
 
 }}}  // namespace gshard::v0::detail

@@ -6,6 +6,10 @@
 #include <gshard/op/eager.hpp>
 #include <gshard/ops/attention/attention.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/attention/attention_kernel.hpp>
+#endif
+
 namespace gshard { inline namespace v0 {
 
 namespace detail {

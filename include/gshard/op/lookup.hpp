@@ -9,6 +9,11 @@
 #include <gshard/ops/index/one_hot.hpp>
 #include <gshard/trace/iota.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/index/gather_kernel.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
+#endif
+
 #include <concepts>
 #include <cstdint>
 #include <string_view>

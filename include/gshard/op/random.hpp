@@ -8,6 +8,10 @@
 #include <gshard/trace/iota.hpp>
 #include <gshard/trace/shape.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/random/random_kernel.hpp>
+#endif
+
 #include <cstdint>
 #include <string>
 #include <string_view>

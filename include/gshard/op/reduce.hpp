@@ -8,6 +8,11 @@
 #include <gshard/ops/reduce/logsumexp.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/reduce/argmax_kernel.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
+#endif
+
 namespace gshard { inline namespace v0 {
 
 namespace detail {

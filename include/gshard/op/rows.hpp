@@ -11,6 +11,14 @@
 #include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/ops/rows/softmax.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/along/cumsum_kernel.hpp>
+#include <gshard/ops/along/sort_kernel.hpp>
+#include <gshard/ops/rows/cross_entropy_kernel.hpp>
+#include <gshard/ops/rows/layer_norm_kernel.hpp>
+#include <gshard/ops/rows/softmax_kernel.hpp>
+#endif
+
 #include <cstdint>
 #include <tuple>
 #include <utility>

@@ -11,6 +11,11 @@
 #include <gshard/ops/window/slice.hpp>
 #include <gshard/trace/shape.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/window/concat_kernel.hpp>
+#include <gshard/ops/window/moved_kernel.hpp>
+#endif
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
