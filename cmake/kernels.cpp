@@ -11,7 +11,7 @@
 #endif
 #endif
 #include <Eigen/Core>
-#include <gshard/exec/every_kernel.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 #include <gshard/exec/kernels.hpp>
 #include <gshard/exec/make_kernel_table.hpp>
 

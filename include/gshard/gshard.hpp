@@ -37,7 +37,7 @@
 #include <gshard/exec/check_replicas.hpp>
 #include <gshard/exec/executable.hpp>
 #if GSHARD_HEADER_ONLY
-#include <gshard/exec/every_kernel.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 #endif
 #include <gshard/exec/expert_placement.hpp>
 #include <gshard/exec/parameter_access.hpp>

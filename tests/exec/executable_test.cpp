@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 
 #include <gshard/exec/parameter_access.hpp>
 #include <gshard/op/reshard.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/all_operations.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 #include <gshard/exec/kernels.hpp>
 
 #include <gshard/exec/executor.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A header-only program includes the header of a verb, but not that of its kernel.
-// expect: gshard: the kernel of an operation is in a header next to that of its verb
+// expect: gshard: the kernel of an operation is missing
 // expect: op::softmax
 #undef GSHARD_COMPILED_KERNELS
 #include <gshard/exec/executable.hpp>

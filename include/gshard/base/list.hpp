@@ -8,17 +8,17 @@
 #include <cstddef>
 #include <initializer_list>
 #include <type_traits>
-#include <vector>  // std::allocator and std::construct_at, without the rest of <memory>
+#include <vector>  // std::allocator, std::construct_at in libstdc++ and libc++, without the rest of <memory>
 
 namespace gshard { inline namespace v0 {
 
-/// A growing list for the planner's tables: the part of std::vector that they need. The instantiations of std::vector would double the time
-/// to include the planner.
-// Constexpr evaluation pays for every object and every call: g++ 12 needs 6 KB for a constructed `node`. Therefore elements beyond the size
-// are not constructed, and numbers and pointers are stored by assignment.
+/// A growing list for the planner's tables: the part of std::vector that they need. The instantiations of std::vector would double the
+/// time to include the planner.
+// Constexpr evaluation pays for every object and every call: g++ 12 needs 6 KB for a constructed `node`. Therefore large elements beyond
+// the size are not constructed. Others are stored by assignment: std::allocator would cost 50 declarations for each type.
 template <class T>
 class list {
-  static constexpr bool assigns = std::is_scalar_v<T>;
+  static constexpr bool assigns = sizeof(T) <= 96;
 
  public:
   constexpr list() = default;
@@ -73,8 +73,10 @@ class list {
     if constexpr (!assigns) std::destroy_at(data_ + size_);
   }
   constexpr void clear() {
-    if constexpr (!std::is_trivially_destructible_v<T>)
-      for (std::size_t i = 0; i < size_; ++i) std::destroy_at(data_ + i);
+    if constexpr (!assigns) {
+      if constexpr (!std::is_trivially_destructible_v<T>)  // only here, because it costs 40 instantiations for each type
+        for (std::size_t i = 0; i < size_; ++i) std::destroy_at(data_ + i);
+    }
     size_ = 0;
   }
   constexpr void append(const T* first, std::size_t count) {
@@ -92,8 +94,8 @@ class list {
     if constexpr (assigns) moved = new T[capacity];
     else moved = std::allocator<T>().allocate(capacity);
     for (std::size_t i = 0; i < size; ++i)
-      if constexpr (assigns) moved[i] = from[i];
-      else std::construct_at(moved + i, static_cast<T&&>(from[i]));
+      if constexpr (assigns) moved[i] = static_cast<T&&>(from[i]);
+      else std::construct_at(moved + i, static_cast<const T&>(from[i]));
     clear();
     release(from);
     data_ = moved;

@@ -10,7 +10,7 @@
 #include <gshard/exec/kernels.hpp>
 
 #if GSHARD_HEADER_ONLY
-#include <gshard/exec/every_kernel.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 #endif
 
 // In a header-only build, a translation unit that uses this table compiles all kernels.

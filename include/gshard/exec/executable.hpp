@@ -61,12 +61,6 @@ inline constexpr bound_memory bound{};
 /// `device_order` and the cluster's axes are not exactly the program's.
 template <class Program>
 class executable : public untyped_executable {
-#if GSHARD_HEADER_ONLY
-  static_assert(detail::can_run<*detail::first_left_out<detail::kernels_in<Program>>>,
-                "gshard: the kernel of an operation is in a header next to that of its verb: ops/rows/softmax_kernel.hpp for softmax. "
-                "Include it, or <gshard/gshard.hpp>, which includes all");
-#endif
-
  public:
   executable(const any_cluster& on, const dims& extents, parameter_store store)
       : executable(detail::inferred_extents{extents, {}}, on, std::move(store)) {}

@@ -43,13 +43,15 @@ struct kernels_in {
 };
 
 template <class Program>
-inline constexpr kernel_table own_kernels = make_kernel_table<kernels_in<Program>>();
+struct own_kernels : requires_kernel<*first_left_out<kernels_in<Program>>> {
+  static constexpr kernel_table table = make_kernel_table<kernels_in<Program>>();
+};
 
 }  // namespace detail
 
 /// The kernels that a program uses.
 template <class Program>
-inline constexpr const kernel_table& kernels_of = detail::own_kernels<Program>;
+inline constexpr const kernel_table& kernels_of = detail::own_kernels<Program>::table;
 
 #else
 

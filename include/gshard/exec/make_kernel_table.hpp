@@ -31,13 +31,12 @@ action bind_step(const node& step, const bound_plan& all, std::size_t device) {
   const local_step<kernel_element<Kind, Type>> on_device(step, all, device);
   return bind(kernel_of<Kind>{}, on_device);
 }
-template <const operation& Kind, dtype Type>
-inline constexpr bool is_bound = supports(Kind, Type) && kernel_type(Kind, Type) == Type &&
-                                 requires(const local_step<kernel_element<Kind, Type>>& step) { bind(kernel_of<Kind>{}, step); };
-
 /// True if an overload of `bind` takes steps of the operation.
 template <const operation& Kind>
 inline constexpr bool has_bind = requires(const local_step<float>& step) { bind(kernel_of<Kind>{}, step); };
+
+template <const operation& Kind, dtype Type>
+inline constexpr bool is_bound = supports(Kind, Type) && kernel_type(Kind, Type) == Type && has_bind<Kind>;
 
 /// True if a kernel of the operation is declared, or none is needed.
 template <const operation& Kind>
@@ -49,6 +48,13 @@ inline constexpr const operation* first_left_out = []<std::size_t... K>(std::ind
   ((first->id < 0 && !can_run<*Selection::used[K].kind> ? first = &*Selection::used[K].kind : first), ...);
   return first;
 }(std::make_index_sequence<Selection::used.size()>{});
+
+template <const operation& Kind>
+struct requires_kernel {
+  static_assert(can_run<Kind>,
+                "gshard: the kernel of an operation is missing: include its header, such as ops/rows/softmax_kernel.hpp, "
+                "or <gshard/gshard.hpp>, which includes all");
+};
 
 /// The row of an operation, with the kernels for the element types of a mask.
 template <const operation& Kind, element_set Types>

@@ -16,7 +16,7 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The gradients of tensors, of which some are wanted. The gradient of a tensor is the sum of what its readers add. @see operation_rules
+/// The gradient of each tensor so far, during a backward walk. It is the sum of what the readers of the tensor add. @see operation_rules
 class differentiator {
  public:
   constexpr builder& owner() const { return b_; }

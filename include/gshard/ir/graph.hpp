@@ -244,7 +244,7 @@ struct graph {
   list<sharded_further> further;  // states and gradients of optimizers
   std::int32_t while_loops = 0;  // the number of while loops, which are numbered from 1
   list<remat_policy> remats;     // the policy of each remat scope; scopes are numbered from 1
-  list<const operation_rules*> rules;  // by operation::id, as far as verbs have named them
+  list<const operation_rules*> rules;  // by operation::id; empty ones until a verb adds the operation
   diagnostic problem;
 
   constexpr const value& at(std::int32_t id) const { return values[std::size_t(id)]; }

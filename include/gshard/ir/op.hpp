@@ -80,7 +80,7 @@ struct operation {
   bool fills_slots = false;  ///< Its result has the capacity slots of experts, with zeros in empty ones.
   bool gates = false;            ///< Its kernel passes over its operand several times. @see efficiency::gating_passes
   int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.
-  bool windows_of_operands = false;  ///< The windows of the rule are those of operands, along `dim`, not of dims.
+  bool windows_of_operands = false;  ///< The rule has one window per operand, along `dim`, instead of one per dim.
   bool taps = false;  ///< The windows of the first operand are read at taps, which are dims of another tensor.
   propagation spreads = propagation::after_elementwise;
   linearity linear = linearity::nonlinear;

@@ -31,7 +31,7 @@ struct operation_rules {
   /// Rewrites a node whose dim `at`, its line, is sharded, as operations on blocks. An operation with `lines` has this and its cost.
   optional_function<void(detail::decomposer&, const node&, int at)> by_blocks{};
   optional_function<std::int64_t(const detail::decompose_cost&)> cost_by_blocks{};
-  /// An einsum whose first operand is a result of the operation, as another operation; an empty symbol if it stays an einsum.
+  /// Replaces an einsum whose first operand the operation made. Returns an empty symbol to keep the einsum.
   optional_function<symbol(list_view<symbol> operands, list_view<short_list> factors, const short_list& output, const dim_list& dims)>
       einsum_with{};
   /// The tensor that counts the rows in use of a node's result, or -1. Other rows are zero. @see row_counts

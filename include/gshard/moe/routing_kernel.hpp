@@ -2,6 +2,8 @@
 #pragma once
 
 // Kernels that send tokens to experts and back: dispatch, combine and one-hot.
+//
+// A slot is e * C + c, or -1 for a dropped choice. Kernels handle the experts of a device. Slots of other experts count as dropped.
 
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/threads.hpp>

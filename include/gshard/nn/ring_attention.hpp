@@ -97,7 +97,7 @@ constexpr symbol emit_ring_attention(symbol q, symbol k, symbol v, const ring_at
 /// k and v back n - 1 times. Batch dims and heads may be sharded over other axes.
 /// Compile time: ranks and dims; that "seq" has a static extent.
 /// Throws: `gshard::error` when the program is bound, if "seq" does not shard T evenly.
-/// @see attention, shard_map.hpp
+/// @see attention, ops/shards/per_shard.hpp
 template <fixed_string Axis>
 constexpr symbol ring_attention(here q, symbol k, symbol v, ring_attention_options options = {}) {
   const line_of_call kept(*q.owner);

@@ -88,7 +88,7 @@ auto scatter_add(const tensor<T, X>& x, const tensor<I, Ids>& ids, const tensor<
 /// Communicates: nothing.
 /// Compile time: that ids are int32 and complete.
 /// Throws: `gshard::error` if the number of classes is negative.
-/// @see ops/index/gather.hpp
+/// @see ops/index/one_hot.hpp
 template <class T = float, class I, class Spec, std::integral Count>
 auto one_hot(const tensor<I, Spec>& ids, Count classes) {
   return detail::run_eager_with<detail::one_hot_model<T>, spec<>, float, "Z">(

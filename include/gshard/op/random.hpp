@@ -61,7 +61,7 @@ auto normal(const any_cluster& on, std::vector<std::int64_t> extents, std::uint6
 /// Communicates: nothing; every device computes its shard.
 /// Compile time: that the dim exists.
 /// Throws: `gshard::error` for another number of extents, or if the cluster lacks an axis.
-/// @see ops/index/gather.hpp
+/// @see trace/iota.hpp
 template <class Spec, int Along = 0>
 auto iota(const any_cluster& on, std::vector<std::int64_t> extents) {
   return detail::run_source<detail::iota_model<Spec, Along>, float, Spec>("iota", on, std::move(extents), 0);

@@ -137,7 +137,7 @@ auto reduce_prod(const tensor<T, Spec>& x) {
 /// Communicates: if that dim is sharded, the maximum and the index.
 /// Compile time: the equation, rank; that x is complete; a real element type.
 /// Throws: nothing.
-/// @see ops/reduce/reduce.hpp
+/// @see ops/reduce/argmax.hpp
 template <fixed_string Equation, class T, class Spec>
 auto argmax(const tensor<T, Spec>& x) {
   return detail::run_equation<detail::argmax_model<Equation>, Equation>(x);
@@ -157,7 +157,7 @@ auto argmin(const tensor<T, Spec>& x) {
 /// Communicates: if a reduced dim is sharded, the maximum and the sum.
 /// Compile time: the equation, rank; that x is complete; a real element type.
 /// Throws: nothing.
-/// @see ops/reduce/reduce.hpp
+/// @see ops/reduce/logsumexp.hpp
 template <fixed_string Equation, class T, class Spec>
 auto logsumexp(const tensor<T, Spec>& x) {
   return detail::run_equation<detail::logsumexp_model<Equation>, Equation>(x);

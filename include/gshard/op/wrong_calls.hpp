@@ -143,7 +143,7 @@ auto operator!=(const A&, const B&) {
 
 // Verbs that take numbers as template arguments. Each row has the verb, its arguments, those in a program, the least count of its numbers,
 // and the sentence.
-// The overloads differ from those of trace/call.hpp by their first parameter, or by the numbers.
+// The overloads differ from those next to the verbs by their first parameter, or by the numbers.
 #define GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                        \
   template <int... Numbers, class T, class Spec, class... Given>                                                                     \
     requires(sizeof...(Numbers) < least || !detail::arguments::fits<tensor<T, Spec>, Given...>)                                      \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Decomposes softmax, layer_norm, cross_entropy, cumsum, top_k and argmax along a sharded dim into operations on blocks.
+// Decomposes operations along a sharded dim into operations on blocks, where that costs less than gathering the dim.
 
 #include <gshard/ir/graph.hpp>
 #include <gshard/ir/mesh.hpp>
@@ -26,6 +26,10 @@ constexpr void decompose(Graph& g, const mesh_shape& mesh, const extents& e, boo
   for (node& n : g.nodes) {
     const int at = detail::line_of(g, n);
     if (at < 0) continue;
+    if (!g.rules_of(n.kind).by_blocks) {  // it is not known how
+      n.rule.block(n.rule.in[0][at]);
+      continue;
+    }
     const bool is_sharded = !g.at(n.input(0)).layout[at].empty(), is_made_apart = traits(n.kind).after_extremum;
     if (is_sharded) {
       const detail::decompose_cost cost(g, n, e);

@@ -76,15 +76,16 @@ class decomposer {
     return lay(s, to);
   }
 
-  /// Tensors that the rewrites of several nodes share: those with the same operands and setting.
+  /// Tensors that the rewrites of several nodes share: those of one operation with the same operands and setting.
   struct shared_tensors {
+    op_ref of;
     std::int32_t first, second;
     double setting;
     symbol made[2];
   };
-  constexpr const shared_tensors* find_shared(std::int32_t first, std::int32_t second, double setting) const {
+  constexpr const shared_tensors* find_shared(const op_ref& of, std::int32_t first, std::int32_t second, double setting) const {
     for (const shared_tensors& s : shared_)
-      if (s.first == first && s.second == second && s.setting == setting) return &s;
+      if (s.of == of && s.first == first && s.second == second && s.setting == setting) return &s;
     return nullptr;
   }
   constexpr const shared_tensors& share(const shared_tensors& made) {

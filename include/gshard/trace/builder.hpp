@@ -187,7 +187,7 @@ class builder {
     program.nodes.push_back(n);
     return n.out[0];
   }
-  /// The operation of these rules, which the program knows from now on.
+  /// Registers rules with the program. Returns their operation.
   constexpr op_ref use(const operation_rules& rules) {
     program.set_rules(rules);
     return rules.of;

@@ -183,11 +183,21 @@ struct anything {
 
 }}}  // namespace gshard::v0::detail
 
-/// Refuses the calls of a verb that do not fit, with one sentence.
+/// Refuses the calls of a verb that do not fit, with one sentence. `calls_that_fit`: a condition on the types `Given...`, in parentheses.
 #define GSHARD_TAKES(verb, calls_that_fit, sentence)                 \
   template <class... Given>                                          \
     requires(!(calls_that_fit))                                      \
   constexpr auto verb(const Given&... given) {                       \
     static_assert(detail::accepts<Given...>, "gshard: " sentence);   \
     return detail::refused(given...);                                \
+  }
+
+/// The same for a reduction with and without an equation.
+#define GSHARD_TAKES_REDUCTION(verb)                                                                                              \
+  template <fixed_string Equation = "", class... Given>                                                                           \
+    requires(!detail::tensors<1>::fits<Given...> &&                                                                               \
+             !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))                          \
+  constexpr auto verb(const Given&... given) {                                                                                    \
+    static_assert(detail::accepts<Given...>, "gshard: " #verb "(x) and " #verb "<\"AB->A\">(x) take one tensor of a program");    \
+    return detail::refused(given...);                                                                                             \
   }

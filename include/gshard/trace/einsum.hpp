@@ -115,7 +115,7 @@ constexpr symbol emit_einsum(builder& b, list_view<symbol> operands, list_view<s
   }
   dim_list dims;
   for (int d = 0; d < output.count; ++d) dims.push_back(dim_of[output[d]]);
-  if (const std::int32_t maker = given[0].get().producer; maker >= 0)
+  if (const std::int32_t maker = given[0].get().producer; count == 2 && maker >= 0)
     if (const auto& with = b.program.rules_of(b.program.nodes[std::size_t(maker)].kind).einsum_with)
       if (const symbol s = with(list_view(given, count), factors, output, dims); s.id >= 0) return s;
   rule.out[0] = output;
@@ -369,5 +369,7 @@ constexpr auto einsum(const Given&... given) {
 }
 GSHARD_TAKES(full_precision, (detail::before_tensors<6, detail::function>::fits<Given...>),
              "full_precision(f, x, ...) takes a function and the tensors of a program that it is called with")
+GSHARD_TAKES_REDUCTION(sum)
+GSHARD_TAKES_REDUCTION(mean)
 
 }}  // namespace gshard::v0

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/ops/rows/softmax.hpp>
 #include <gshard/pass/decomposer.hpp>
 
@@ -21,8 +22,9 @@ static_assert(tracing::holds([](builder& b, auto&) {
   gs::detail::decomposer d(b.program, b.mesh);
   d.settle(n, 0, d.in(n, 0));
   const bool named = d.owner().program.nodes.back().output() == y.id && d.owner().program.nodes.back().input(0) == x.id;
-  d.share({x.id, y.id, 0.1, {x, y}});
-  return named && d.find_shared(x.id, y.id, 0.1) != nullptr && d.find_shared(x.id, y.id, 0.2) == nullptr;
+  d.share({gs::op::softmax, x.id, y.id, 0.1, {x, y}});
+  return named && d.find_shared(gs::op::softmax, x.id, y.id, 0.1) != nullptr && d.find_shared(gs::op::softmax, x.id, y.id, 0.2) == nullptr &&
+         d.find_shared(gs::op::layer_norm, x.id, y.id, 0.1) == nullptr;
 }));
 
 }  // namespace

@@ -46,7 +46,7 @@ constexpr symbol emit_cumsum(symbol x, int at, bool exclusive, bool reverse) {
                          {{x.get().dims, x.get().type}})};
 }
 
-/// The sums from the other end.
+/// The running sum from the other end.
 constexpr void cumsum_gradient(differentiator& d, const node& n) {
   const auto a = own<cumsum_attributes>(n);
   d.add(n.input(0), emit_cumsum(d.gradient(n), n.attr.dim, a.exclusive, !a.reverse));

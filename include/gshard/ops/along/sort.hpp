@@ -74,7 +74,7 @@ constexpr symbol emit_scatter_along(symbol ids, symbol dy, int at, symbol like) 
   return {&b, b.add_node(op::scatter_along, {ids.id, dy.id}, rule, {.dim = at}, {{like.get().dims, dy.get().type}})};
 }
 
-/// The gradients of the results go back to their places.
+/// The gradients of the values, at their original indices.
 constexpr void sort_gradient(differentiator& d, const node& n) {
   d.add(n.input(0), emit_scatter_along(d.out(n, 1), d.gradient(n), n.attr.dim, d.in(n, 0)));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Kernels of attention and its gradient, in blocks of queries and keys.
+// Kernels of attention and its gradient, in blocks of queries and keys (FlashAttention, arXiv 2205.14135).
 
 #include <gshard/base/exponential.hpp>
 #include <gshard/base/random.hpp>

@@ -38,7 +38,7 @@ constexpr symbol emit_dropout(symbol x, double rate, std::int32_t key) {
                          {{x.get().dims, x.get().type}})};
 }
 
-/// The same elements drop.
+/// The gradient, with the same elements set to zero.
 constexpr void dropout_gradient(differentiator& d, const node& n) {
   d.add(n.input(0), emit_dropout(d.gradient(n), own<dropout_attributes>(n).rate, n.attr.key));
 }
@@ -51,7 +51,7 @@ constexpr void dropout_gradient(differentiator& d, const node& n) {
 /// Communicates: nothing.
 /// Compile time: a real element type.
 /// Throws: nothing.
-/// @see random.hpp
+/// @see uniform
 constexpr symbol dropout(here x, double rate) {
   if (rate <= 0 || x.owner->failed()) return x;
   return detail::emit_dropout(x, rate, x.owner->next_random_key());

@@ -54,12 +54,11 @@ inline constexpr operation_rules argmax_rules{
     .of = op::argmax, .gradient = argmax_gradient, .by_blocks = argmax_by_blocks, .cost_by_blocks = argmax_cost_of_reductions};
 
 /// op::argmax: the first index along `along` at which x equals m, its extremum over that dim.
-template <class = void>
 constexpr symbol emit_argmax(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
   builder& b = *x.owner;
   if (!b.failed()) b.place.is_explicit = b.says_may_move(x);  // allows implicit reshards if x does
   x = emit_diagonal(x, factors, text, op::argmax);
-  const symbol m = emit_reduce(x, what, factors, output, text);
+  const symbol m = emit_reduce_as(op::reduce, x, what, factors, output, text);
   if (b.failed()) return b.nothing();
   int along = -1;
   for (int d = 0; d < factors.size(); ++d)
@@ -89,7 +88,6 @@ constexpr symbol argmax(here x) {
   return detail::emit_argmax(x, reduction::max, e.operands[0], e.output, Equation.view());
 }
 /// argmax("GSE->GS", x): the same with an equation that is known at run time.
-template <class = void>
 constexpr symbol argmax(std::string_view text, here x) {
   const equation e = detail::checked_equation(*x.owner, text, 1);
   return detail::emit_argmax(x, reduction::max, e.operands[0], e.output, text);
@@ -107,7 +105,6 @@ constexpr symbol argmin(here x) {
   return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, Equation.view());
 }
 /// argmin("GSE->GS", x): the same with an equation that is known at run time.
-template <class = void>
 constexpr symbol argmin(std::string_view text, here x) {
   const equation e = detail::checked_equation(*x.owner, text, 1);
   return detail::emit_argmax(x, reduction::min, e.operands[0], e.output, text);

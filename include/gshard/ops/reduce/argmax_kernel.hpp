@@ -6,7 +6,9 @@
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/gemm/factors.hpp>
 #include <gshard/kernel/loops.hpp>
+#include <gshard/ops/along/sort_kernel.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
 
 #include <algorithm>
 #include <array>

@@ -34,7 +34,7 @@ constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_li
   const line_of_call kept(b);
   if (!b.failed()) b.place.is_explicit = b.says_may_move(given);
   const symbol x = emit_diagonal(given, factors, text, op::argmax);
-  const symbol largest = emit_reduce(x, reduction::max, factors, output, text);
+  const symbol largest = emit_reduce_as(op::reduce, x, reduction::max, factors, output, text);
   if (b.failed()) return b.nothing();
   const symbol m = emit_map(b, pointwise_stop, list_view(&largest, 1));
   sharding_rule rule;

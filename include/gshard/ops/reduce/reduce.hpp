@@ -27,12 +27,11 @@ inline constexpr operation reduce{.id = 3, .name = "reduce", .elements = reals |
 
 namespace detail {
 
-template <class Differentiator>
-constexpr void reduce_gradient(Differentiator& d, const node& n);
-// A template, so that only programs that reduce pay for the functions of the gradient.
-template <class Differentiator>
-inline constexpr operation_rules reduce_rules{.of = op::reduce, .gradient = reduce_gradient<Differentiator>};
-
+template <class Used>
+constexpr void reduce_gradient(differentiator& d, const node& n);
+// Templates, so that only programs that reduce pay for the functions of the gradient.
+template <class Used>
+inline constexpr operation_rules reduce_rules{.of = op::reduce, .gradient = reduce_gradient<Used>};
 
 /// x, or its diagonal if an index is repeated. Then `factors` has every index once.
 constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text, op_ref reader) {
@@ -51,25 +50,30 @@ constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view t
   return emit_einsum(b, list_view(&x, 1), list_view(&all, 1), once, text);
 }
 
-/// op::reduce: the reduction of x over the factors that `output` lacks.
-template <class Differentiator = differentiator>
-constexpr symbol emit_reduce(symbol x, reduction what, short_list factors, const short_list& output, std::string_view text) {
+/// op::reduce: the reduction of x over the factors that `output` lacks. `kind`: op::reduce without its rules if no result needs a
+/// gradient.
+constexpr symbol emit_reduce_as(op_ref kind, symbol x, reduction what, short_list factors, const short_list& output,
+                                std::string_view text) {
   builder& b = *x.owner;
-  x = emit_diagonal(x, factors, text, op::reduce);
+  x = emit_diagonal(x, factors, text, kind);
   if (b.failed()) return b.nothing();
   sharding_rule rule;
   rule.in[0] = factors;
   rule.out[0] = output;
   dim_list dims;
   for (int d = 0; d < output.size(); ++d) dims.push_back(x.get().dims[factors.find(output[d])]);
-  return {&b, b.add_node(b.use(reduce_rules<Differentiator>), {x.id}, rule, {.combine = what}, {{dims, x.get().type}})};
+  return {&b, b.add_node(kind, {x.id}, rule, {.combine = what}, {{dims, x.get().type}})};
+}
+template <class Used = void>
+constexpr symbol emit_reduce(symbol x, reduction what, const short_list& factors, const short_list& output, std::string_view text) {
+  return emit_reduce_as(x.owner->failed() ? op_ref(op::reduce) : x.owner->use(reduce_rules<Used>), x, what, factors, output, text);
 }
 
 /// The same for any reduction: a sum is an einsum.
-template <class = void>
+template <class Used = void>
 constexpr symbol emit_reduce_or_sum(symbol x, reduction what, const short_list& factors, const short_list& output, std::string_view text) {
   if (what == reduction::sum) return emit_einsum(*x.owner, list_view(&x, 1), list_view(&factors, 1), output, text);
-  return emit_reduce(x, what, factors, output, text);
+  return emit_reduce<Used>(x, what, factors, output, text);
 }
 
 /// The dims of a reduction's operand that its result keeps.
@@ -80,9 +84,8 @@ constexpr short_list dims_kept_by(const node& n) {
 }
 
 /// dy where x equals the extremum. Several such elements share dy equally.
-// A template, as the next one, so that only programs with such a gradient pay for the functions of maps.
-template <class Differentiator>
-constexpr void extremum_gradient(Differentiator& d, const node& n) {
+template <class Used>
+constexpr void extremum_gradient(differentiator& d, const node& n) {
   const symbol dy = d.gradient(n), x = d.in(n, 0), y = d.out(n);
   const short_list all = counting(x.rank()), kept = dims_kept_by(n), own = counting(y.rank());
   const symbol hit = emit_map_of(undifferentiated<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
@@ -96,8 +99,8 @@ constexpr void extremum_gradient(Differentiator& d, const node& n) {
 
 /// dy times the product of the other elements: y / x if no element is zero. Otherwise only a single zero has a gradient: the product of
 /// the others.
-template <class Differentiator>
-constexpr void product_gradient(Differentiator& d, const node& n) {
+template <class Used>
+constexpr void product_gradient(differentiator& d, const node& n) {
   builder& b = d.owner();
   const symbol dy = d.gradient(n), x = d.in(n, 0), y = d.out(n);
   const short_list all = counting(x.rank()), kept = dims_kept_by(n);
@@ -115,10 +118,10 @@ constexpr void product_gradient(Differentiator& d, const node& n) {
   d.add(n.input(0), emit_map_of(undifferentiated<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
 }
 
-template <class Differentiator>
-constexpr void reduce_gradient(Differentiator& d, const node& n) {
-  if (n.attr.combine == reduction::prod) product_gradient(d, n);
-  else extremum_gradient(d, n);
+template <class Used>
+constexpr void reduce_gradient(differentiator& d, const node& n) {
+  if (n.attr.combine == reduction::prod) product_gradient<Used>(d, n);
+  else extremum_gradient<Used>(d, n);
 }
 
 }  // namespace detail
@@ -237,23 +240,11 @@ constexpr symbol reduce_prod(here x) {
   return reduce(x, reduction::prod);
 }
 
-// Sums, whose verbs are in trace/einsum.hpp, and reductions.
-#define GSHARD_REDUCES(verb)                                                                                                      \
-  template <fixed_string Equation = "", class... Given>                                                                           \
-    requires(!detail::tensors<1>::fits<Given...> &&                                                                               \
-             !(detail::left_out<Equation> && detail::call<2, std::string_view, symbol>::fits<Given...>))                          \
-  constexpr auto verb(const Given&... given) {                                                                                    \
-    static_assert(detail::accepts<Given...>, "gshard: " #verb "(x) and " #verb "<\"AB->A\">(x) take one tensor of a program");    \
-    return detail::refused(given...);                                                                                             \
-  }
-GSHARD_REDUCES(sum)
-GSHARD_REDUCES(mean)
-GSHARD_REDUCES(reduce_sum)
-GSHARD_REDUCES(reduce_mean)
-GSHARD_REDUCES(reduce_max)
-GSHARD_REDUCES(reduce_min)
-GSHARD_REDUCES(reduce_prod)
-#undef GSHARD_REDUCES
+GSHARD_TAKES_REDUCTION(reduce_sum)
+GSHARD_TAKES_REDUCTION(reduce_mean)
+GSHARD_TAKES_REDUCTION(reduce_max)
+GSHARD_TAKES_REDUCTION(reduce_min)
+GSHARD_TAKES_REDUCTION(reduce_prod)
 template <fixed_string Equation = "", class... Given>
   requires(!detail::call<2, symbol, reduction>::fits<Given...> &&
            !(detail::left_out<Equation> && detail::call<3, std::string_view, symbol, reduction>::fits<Given...>))

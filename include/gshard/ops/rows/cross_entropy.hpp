@@ -85,9 +85,10 @@ constexpr loss_parts emit_loss_parts(decomposer& d, const node& n) {
 template <class Used>
 constexpr symbol log_sum_of_blocks(decomposer& d, symbol blocks) {
   row_blocks r(d);
-  const symbol m = d.lay_as(emit_reduce(blocks, reduction::max, r.all(blocks), r.rows(blocks), "cross_entropy"), blocks, r.rows(blocks));
+  const short_list rows = r.rows(blocks);
+  const symbol m = d.lay_as(emit_reduce_as(op::reduce, blocks, reduction::max, r.all(blocks), rows, "cross_entropy"), blocks, rows);
   constexpr auto share = [](auto v, auto top) { return v == top ? decltype(v)(1) : exp(v - top); };
-  const symbol total = r.sum(r.map(undifferentiated<share, 2>, std::array{blocks, m}), r.rows(blocks));
+  const symbol total = r.sum(r.map(undifferentiated<share, 2>, std::array{blocks, m}), rows);
   const short_list own = r.all(m);
   constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
   return d.lay_as(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
@@ -97,11 +98,11 @@ constexpr symbol log_sum_of_blocks(decomposer& d, symbol blocks) {
 template <class Used>
 constexpr decomposer::shared_tensors log_sum_of(decomposer& d, const node& n) {
   const double smoothing = own<cross_entropy_attributes>(n).smoothing;
-  if (const auto* const known = d.find_shared(n.input(0), n.input(1), smoothing)) return *known;
+  if (const auto* const known = d.find_shared(op::cross_entropy, n.input(0), n.input(1), smoothing)) return *known;
   row_blocks r(d);
   const loss_parts parts = emit_loss_parts(d, n);
   const symbol target = r.sum(parts.target, r.rows(parts.target));  // first, so that it is completed together with the exponentials
-  return d.share({n.input(0), n.input(1), smoothing, {log_sum_of_blocks<Used>(d, parts.log_sum), target}});
+  return d.share({op::cross_entropy, n.input(0), n.input(1), smoothing, {log_sum_of_blocks<Used>(d, parts.log_sum), target}});
 }
 template <class Used>
 constexpr void cross_entropy_by_blocks(decomposer& d, const node& n, int /*at*/) {

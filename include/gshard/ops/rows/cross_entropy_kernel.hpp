@@ -7,6 +7,7 @@
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
 
 #include <algorithm>

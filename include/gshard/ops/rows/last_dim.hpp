@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Operations over the last dim: their common rule and check.
+// The rule and the checks that softmax, layer_norm and cross_entropy share.
+//
+// Every other dim may be sharded without communication. If the last dim is sharded, they communicate one to three numbers per row.
 
 #include <gshard/trace/builder.hpp>
 

@@ -22,7 +22,7 @@ constexpr std::int64_t cost_of_row_sums(const decompose_cost& cost) {
   return cost.with_sums(Sums);
 }
 
-/// The tensors of the rewrite of a node. Its dims: all, all but the last, and the last.
+/// Sums and maps of the rows of a sharded tensor. The dims of a tensor: `all`, all but the last (`rows`), and the `last`.
 class row_blocks {
  public:
   constexpr explicit row_blocks(decomposer& d) : d_(d) {}

@@ -6,6 +6,7 @@
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/threads.hpp>
 #include <gshard/kernel/vector.hpp>
+#include <gshard/ops/reduce/reduce_kernel.hpp>
 #include <gshard/ops/rows/softmax.hpp>
 
 #include <algorithm>

@@ -27,19 +27,22 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 
 /// The reduction of all shards, the same on all devices, in the sharding `layout`.
+template <class Used>
 constexpr symbol emit_reduced(const shards& s, reduction what, const sharding& layout) {
   builder& b = s.owner();
   if (b.failed()) return b.nothing();
   const short_list all = counting(s.t.rank());
   short_list kept = all;
   kept.erase(s.at);
-  const symbol y = what == reduction::sum ? emit_sum(s.t, kept) : emit_reduce(s.t, what, all, kept, "all_reduce");
+  const symbol y = what == reduction::sum ? emit_sum(s.t, kept) : emit_reduce<Used>(s.t, what, all, kept, "all_reduce");
   return b.failed() ? b.nothing() : emit_annotate(y, layout);
 }
+template <class Used>
 constexpr symbol emit_all_reduce(symbol t, std::string_view axis, reduction what) {
   const shards s = shards_along(t, axis, "all_reduce");
-  return s.owner().failed() ? s.owner().nothing() : emit_reduced(s, what, without_dim(s.layout(), s.at));
+  return s.owner().failed() ? s.owner().nothing() : emit_reduced<Used>(s, what, without_dim(s.layout(), s.at));
 }
+template <class Used>
 constexpr symbol emit_reduce_scatter(symbol t, std::string_view axis, int dim) {
   const shards s = shards_along(t, axis, "reduce_scatter", dim);
   builder& b = s.owner();
@@ -47,7 +50,7 @@ constexpr symbol emit_reduce_scatter(symbol t, std::string_view axis, int dim) {
   sharding scattered = without_dim(s.layout(), s.at);
   const int at = dim - (dim > s.at);
   scattered[at].insert(0, s.axis);
-  return emit_dim_moved(emit_entered(emit_reduced(s, reduction::sum, scattered), s.axis), 0, s.at);
+  return emit_dim_moved(emit_entered(emit_reduced<Used>(s, reduction::sum, scattered), s.axis), 0, s.at);
 }
 constexpr symbol emit_all_gather(symbol t, std::string_view axis, int dim) {
   const shards s = shards_along(t, axis, "all_gather", dim);
@@ -148,7 +151,7 @@ constexpr symbol emit_device_index(builder& b, std::string_view axis) {
 /// @see reduce_scatter
 template <fixed_string Axis>
 constexpr symbol all_reduce(here t, reduction what = reduction::sum) {
-  return detail::emit_all_reduce(t, Axis.view(), what);
+  return detail::emit_all_reduce<void>(t, Axis.view(), what);
 }
 /// all_gather<"x">(t, dim): the shards of all devices along "x", concatenated along `dim`. The number `dim` includes X.
 /// Shapes: [X, ..., b, ...] -> [..., X * b, ...].
@@ -168,7 +171,7 @@ constexpr symbol all_gather(here t, int dim) {
 /// @see all_reduce, all_gather
 template <fixed_string Axis>
 constexpr symbol reduce_scatter(here t, int dim) {
-  return detail::emit_reduce_scatter(t, Axis.view(), dim);
+  return detail::emit_reduce_scatter<void>(t, Axis.view(), dim);
 }
 /// all_to_all<"x">(t, split, concat): device i gets block i of dim `split` from all devices, concatenated along dim `concat`, which may be
 /// `split`.

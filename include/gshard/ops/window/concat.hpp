@@ -84,9 +84,9 @@ constexpr symbol concat(list_view<symbol> parts, int dim) {
                          {{dims, parts[0].get().type}})};
 }
 constexpr symbol concat(std::initializer_list<symbol> parts, int dim) { return concat(list_view(parts.begin(), parts.size()), dim); }
-/// concat<1>(a, b, ...): the same with its numbers as template arguments, as on tensors outside of programs.
+/// concat<1>(a, b, ...): the same, as on tensors outside of programs.
 template <int Dim, class... Symbols>
-  requires(std::same_as<Symbols, symbol> && ...)
+  requires(std::derived_from<Symbols, symbol> && ...)
 constexpr symbol concat(here first, Symbols... rest) {
   return concat({first, rest...}, Dim);
 }

@@ -6,6 +6,7 @@
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/kernel/move/move.hpp>
 #include <gshard/ops/window/concat.hpp>
+#include <gshard/ops/window/moved_kernel.hpp>
 
 #include <utility>
 #include <vector>

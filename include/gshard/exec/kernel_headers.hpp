@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The kernels of all operations.
+// The headers of the kernels of all operations, and the list by which all of them are compiled.
 
 #include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>

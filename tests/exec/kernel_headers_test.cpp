@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/exec/every_kernel.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 
 #include <gshard/exec/make_kernel_table.hpp>
 
