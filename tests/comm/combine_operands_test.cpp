@@ -13,6 +13,16 @@
 
 namespace gs = gshard;
 
+namespace {
+/// Combines the numbers of x[m] for all operands m of a subtree.
+template <class T>
+void combine(gs::dtype type, gs::reduction what, const gs::sum_order& order, gs::sum_order::subtree_id t,
+             const std::vector<std::vector<T>>& x, std::vector<T>& to) {
+  const auto operand = [&](std::size_t m) { return reinterpret_cast<const std::byte*>(x[m].data()); };
+  gs::detail::combine_operands({type, what}, order, t, std::int64_t(to.size()), operand, reinterpret_cast<std::byte*>(to.data()));
+}
+}  // namespace
+
 TEST_CASE("combine_operands: in the order of the tree, of any length, also into an operand") {
   for (const std::int64_t n : {0, 1, 15, 16, 17, 1023, 1024, 1025, 3000})
     for (std::size_t p = 1; p <= 9; ++p)
@@ -29,8 +39,7 @@ TEST_CASE("combine_operands: in the order of the tree, of any length, also into 
         };
         for (std::size_t k = 0; k < wanted.size(); ++k) wanted[k] = value(value, order.root(), k);
         std::vector<float>& to = x[in_place];  // an operand, or the last element
-        gs::detail::combine_operands<float>(
-            gs::reduction::sum, order, order.root(), n, [&](std::size_t m) { return x[m].data(); }, to.data());
+        combine(gs::dtype::f32, gs::reduction::sum, order, order.root(), x, to);
         CHECK(to == wanted);
       }
 }
@@ -40,8 +49,7 @@ TEST_CASE("combine_operands: every reduction, of a subtree") {
   const gs::sum_order order(3);
   const auto combined = [&](gs::reduction what, gs::sum_order::subtree_id t) {
     std::vector<int> to(2);
-    gs::detail::combine_operands<int>(
-        what, order, t, 2, [&](std::size_t m) { return x[m].data(); }, to.data());
+    combine(gs::dtype::i32, what, order, t, x, to);
     return to;
   };
   CHECK(combined(gs::reduction::sum, order.root()) == std::vector{6, 5});
@@ -65,8 +73,7 @@ TEST_CASE("combine_operands: bf16 numbers are added in float, and every partial 
         for (std::size_t k = 0; k < x[m].size(); ++k) x[m][k] = to_bf16(numbers[m][k] = std::ldexp(uniform(gen), int(gen() % 5)));
       const gs::sum_order order(p);
       std::vector<bf16> sum(std::size_t(n), bf16{});
-      gs::detail::combine_operands<bf16>(
-          gs::reduction::sum, order, order.root(), n, [&](std::size_t m) { return x[m].data(); }, sum.data());
+      combine(gs::dtype::bf16, gs::reduction::sum, order, order.root(), x, sum);
       const auto value = [&](auto self, gs::sum_order::subtree_id t, std::size_t k) -> bf16 {
         if (t.is_operand()) return x[t.operand()][k];
         return to_bf16(to_float(self(self, order.left(t), k)) + to_float(self(self, order.right(t), k)));
@@ -91,8 +98,7 @@ TEST_CASE("combine_operands: sums of bf16 keep NaN, and overflow to infinity; a 
   const gs::sum_order order(2);
   const auto combined = [&](gs::reduction what) {
     std::vector<bf16> to(3);
-    gs::detail::combine_operands<bf16>(
-        what, order, order.root(), 3, [&](std::size_t m) { return x[m].data(); }, to.data());
+    combine(gs::dtype::bf16, what, order, order.root(), x, to);
     return std::vector{to_float(to[0]), to_float(to[1]), to_float(to[2])};
   };
   const auto sum = combined(gs::reduction::sum), most = combined(gs::reduction::max);

@@ -23,12 +23,12 @@ std::vector<std::vector<T>> reduce_scatter(gs::simulated& b, gs::reduction what,
   groups.use(b, 1);
   gs::detail::hierarchical_reduce_scatter rounds;
   const auto parts =
-      rounds.begin<T>(groups, what, 0, [&](std::size_t i, std::size_t m) { return std::as_bytes(std::span(data[i][m])); });
+      rounds.begin(groups, {gs::dtype_of<T>, what}, 0, [&](std::size_t i, std::size_t m) { return std::as_bytes(std::span(data[i][m])); });
   b.start(1, parts).finish();
-  if (gs::detail::hierarchical_reduce_scatter::stages(groups) == 2) b.start(1, rounds.forward<T>(groups, what, 0)).finish();
+  if (gs::detail::hierarchical_reduce_scatter::stages(groups) == 2) b.start(1, rounds.forward(groups, 0)).finish();
   std::vector<std::vector<T>> result;
   for (std::size_t d = 0; d < data.size(); ++d) result.emplace_back(data[d][d].size());
-  rounds.end<T>(groups, what, 0, [&](std::size_t i) { return result[i].data(); });
+  rounds.end(groups, 0, [&](std::size_t i) { return reinterpret_cast<std::byte*>(result[i].data()); });
   return result;
 }
 

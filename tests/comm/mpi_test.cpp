@@ -92,7 +92,7 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
   const std::vector<std::int64_t> lengths = small_messages
                                                 ? std::vector<std::int64_t>{1, 17, 2000}
                                                 : std::vector<std::int64_t>{0, 1, 2, 3, 5, 7, 12, 17, 5000};
-  gs::reducer mpi_reduce(4096), sim_reduce(4096);
+  gs::detail::reducer mpi_reduce(4096), sim_reduce(4096);
 
   for (std::uint32_t axes = 0; axes < cases::n_masks(extents); ++axes) {
     CAPTURE(gs::detail::mesh_text(extents));
@@ -114,9 +114,9 @@ void compare_with_simulation(MPI_Comm comm, const std::vector<int>& extents,
     for (const std::int64_t n : lengths) {
       CAPTURE(n);
       cases::sum_case<float> c(extents, axes, n, std::uint64_t(n)), c_sim = c;
-      mpi_reduce.all_reduce<float>(gs::reduction::sum, mpi, axes, cases::readers<float>(c.data, mpi.devices()),
+      mpi_reduce.all_reduce({gs::dtype_of<float>, gs::reduction::sum}, mpi, axes, cases::readers(c.data, mpi.devices()),
                                    cases::pointers(c.data, mpi.devices()), cases::on_each(mpi, n), n);
-      sim_reduce.all_reduce<float>(gs::reduction::sum, sim, axes, cases::readers<float>(c_sim.data, sim.devices()),
+      sim_reduce.all_reduce({gs::dtype_of<float>, gs::reduction::sum}, sim, axes, cases::readers(c_sim.data, sim.devices()),
                                    cases::pointers(c_sim.data, sim.devices()), cases::on_each(sim, n), n);
       CHECK(cases::same_bits(c.data[me], c_sim.data[me]));
       CHECK(cases::same_bits(c.data[me], c.expected[me]));

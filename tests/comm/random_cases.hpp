@@ -208,16 +208,16 @@ std::vector<decltype(std::declval<Case&>().part(0))> parts(Case& c, std::span<co
 
 /// Pointers to the data of the held devices.
 template <class T>
-std::vector<T*> pointers(std::vector<std::vector<T>>& data, std::span<const int> devices) {
-  std::vector<T*> p;
-  for (const int d : devices) p.push_back(data[std::size_t(d)].data());
+std::vector<std::byte*> pointers(std::vector<std::vector<T>>& data, std::span<const int> devices) {
+  std::vector<std::byte*> p;
+  for (const int d : devices) p.push_back(reinterpret_cast<std::byte*>(data[std::size_t(d)].data()));
   return p;
 }
 
 template <class T>
-std::vector<const T*> readers(const std::vector<std::vector<T>>& data, std::span<const int> devices) {
-  std::vector<const T*> p;
-  for (const int d : devices) p.push_back(data[std::size_t(d)].data());
+std::vector<const std::byte*> readers(const std::vector<std::vector<T>>& data, std::span<const int> devices) {
+  std::vector<const std::byte*> p;
+  for (const int d : devices) p.push_back(reinterpret_cast<const std::byte*>(data[std::size_t(d)].data()));
   return p;
 }
 

@@ -54,10 +54,10 @@ TEST_CASE("all_reduce, mpi: on any nodes the same bits and bytes as on simulated
             CAPTURE(limit);
             cases::sum_case<float> c = sum_of, on_simulated = sum_of;
             const auto sum = [&, axes = axes, n = n](gs::backend& on, cases::sum_case<float>& with) {
-              gs::reducer reduce(limit);
+              gs::detail::reducer reduce(limit);
               on.reset_received();
-              reduce.all_reduce<float>(gs::reduction::sum, on, axes, cases::readers<float>(with.data, on.devices()),
-                                       cases::pointers(with.data, on.devices()), cases::on_each(on, n), n);
+              reduce.all_reduce({gs::dtype_of<float>, gs::reduction::sum}, on, axes, cases::readers(with.data, on.devices()),
+                                cases::pointers(with.data, on.devices()), cases::on_each(on, n), n);
             };
             sum(b, c);
             sum(alike, on_simulated);
@@ -74,19 +74,19 @@ TEST_CASE("all_reduce, mpi: several sums are started before the first is finishe
   const std::vector<int> extents{mpi_world::ranks()};
   gs::mpi_backend b(MPI_COMM_WORLD, extents, {.node_size = 2});
   std::vector<cases::sum_case<double>> sums;
-  std::vector<gs::reducer> reducers;
+  std::vector<gs::detail::reducer> reducers;
   const std::int64_t n = 30'000;
   for (std::uint64_t i = 0; i < 3; ++i) {
     sums.emplace_back(extents, 1u, n, i);
     reducers.emplace_back(by_blocks);
   }
-  const auto from = [&](std::size_t i) { return cases::readers<double>(sums[i].data, b.devices()); };
+  const auto from = [&](std::size_t i) { return cases::readers(sums[i].data, b.devices()); };
   const auto to = [&](std::size_t i) { return cases::pointers(sums[i].data, b.devices()); };
   const std::vector<std::int64_t> elements = cases::on_each(b, n);
-  for (std::size_t i = 0; i < 3; ++i) 
-    reducers[i].start_all_reduce<double>(gs::reduction::sum, b, 1, from(i), to(i), elements, n, std::uint32_t(i));
+  for (std::size_t i = 0; i < 3; ++i)
+    reducers[i].start_all_reduce({gs::dtype_of<double>, gs::reduction::sum}, b, 1, from(i), to(i), elements, n, std::uint32_t(i));
   for (std::size_t i = 0; i < 3; ++i) {
-    reducers[i].finish_all_reduce<double>(b, from(i), to(i), elements, n);
+    reducers[i].finish_all_reduce(b, from(i), to(i), elements, n);
     CHECK(cases::same_bits(sums[i].data[me], sums[i].expected[me]));
   }
 }
@@ -99,28 +99,28 @@ TEST_CASE("all_reduce, mpi: ranks advance several sums at moments of their own")
     CHECK(b.advances_in_calls() == (mpi_world::ranks() > node_size));
     cases::rng r(std::uint64_t(100 + mpi_world::rank()));
     std::vector<cases::sum_case<float>> sums;
-    std::vector<gs::reducer> reducers;
+    std::vector<gs::detail::reducer> reducers;
     const std::vector<std::int64_t> sizes{700'000, 30'000, 1'500'000, 3};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       sums.emplace_back(extents, 1u, sizes[i], i);
       reducers.emplace_back(by_blocks);
     }
-    const auto from = [&](std::size_t i) { return cases::readers<float>(sums[i].data, b.devices()); };
+    const auto from = [&](std::size_t i) { return cases::readers(sums[i].data, b.devices()); };
     const auto to = [&](std::size_t i) { return cases::pointers(sums[i].data, b.devices()); };
     const auto advance = [&](std::size_t started) {
       for (std::int64_t calls = cases::below(r, 300); calls > 0; --calls) {
         const auto i = std::size_t(cases::below(r, std::int64_t(started)));
-        reducers[i].advance_all_reduce<float>(b, from(i), to(i));
+        reducers[i].advance_all_reduce(b, from(i), to(i));
         b.advance();
       }
     };
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      reducers[i].start_all_reduce<float>(gs::reduction::sum, b, 1, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i],
-                                          std::uint32_t(i + 1));
+      reducers[i].start_all_reduce({gs::dtype_of<float>, gs::reduction::sum}, b, 1, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i],
+                                   std::uint32_t(i + 1));
       advance(i + 1);
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      reducers[i].finish_all_reduce<float>(b, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i]);
+      reducers[i].finish_all_reduce(b, from(i), to(i), cases::on_each(b, sizes[i]), sizes[i]);
       CHECK(cases::same_bits(sums[i].data[me], sums[i].expected[me]));
     }
   }

@@ -5,7 +5,9 @@
 
 #include <gshard/base/bf16.hpp>
 #include <gshard/comm/combine.hpp>
+#include <gshard/comm/function_ref.hpp>
 #include <gshard/comm/sum_order.hpp>
+#include <gshard/ir/dtype.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,13 +18,16 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The address of an operand. Not a template parameter of the loops, so that they are compiled once per element type and reduction.
-template <class T>
-struct operand_address {
-  const void* object;
-  const T* (*address)(const void*, std::size_t);
-  const T* operator()(std::size_t m) const { return address(object, m); }
+/// How a collective combines numbers. A complex tensor counts as a tensor of its real and imaginary parts.
+struct combination {
+  dtype type = dtype::f32;  // of the numbers: f32, f64, i32, i64 or bf16
+  reduction what = reduction::sum;
+
+  /// The bytes of a number.
+  std::int64_t width() const { return size_of(type); }
 };
+/// The address of operand m.
+using operand_address = function_ref<const std::byte*(std::size_t)>;
 
 /// z[k] = op(x[k], y[k]) for n elements. z may be x or y.
 template <class T, class Op>
@@ -50,10 +55,10 @@ void with_addition(reduction what, F f) {
 inline constexpr std::int64_t combined_at_once = 1024;  // elements: intermediate results stay in the cache
 
 /// Elements [begin, begin + n) of a subtree's result: in its operand, or in `room`.
-template <class T, class Number, class Op>
-const Number* combine_subtree(const sum_order& order, sum_order::subtree_id t, const operand_address<T>& at, std::int64_t begin,
+template <class Number, class Op>
+const Number* combine_subtree(const sum_order& order, sum_order::subtree_id t, const operand_address& at, std::int64_t begin,
                               std::int64_t n, Number* room, Op op) {
-  if (t.is_operand()) return reinterpret_cast<const Number*>(at(t.operand()) + begin);
+  if (t.is_operand()) return reinterpret_cast<const Number*>(at(t.operand())) + begin;
   std::array<Number, std::size_t(combined_at_once)> other;
   const Number* const x = combine_subtree(order, order.left(t), at, begin, n, room, op);
   const Number* const y = combine_subtree(order, order.right(t), at, begin, n, other.data(), op);
@@ -61,28 +66,36 @@ const Number* combine_subtree(const sum_order& order, sum_order::subtree_id t, c
   return room;
 }
 
+/// Combines numbers of type T. `t` is not an operand.
 template <class T>
-void combine_addresses(reduction what, const sum_order& order, sum_order::subtree_id t, std::int64_t n, operand_address<T> at, T* result) {
-  if (t.is_operand()) {
-    if (at(t.operand()) != result) std::copy_n(at(t.operand()), n, result);
-    return;
-  }
+void combine_numbers(reduction what, const sum_order& order, sum_order::subtree_id t, std::int64_t n, const operand_address& at,
+                     std::byte* result) {
   with_addition<T>(what, [&]<class Number>(auto op, Number) {
     std::array<Number, std::size_t(combined_at_once)> left, right;
     for (std::int64_t begin = 0; begin < n; begin += combined_at_once) {
       const std::int64_t length = std::min(combined_at_once, n - begin);
       const Number* const x = combine_subtree(order, order.left(t), at, begin, length, left.data(), op);
       const Number* const y = combine_subtree(order, order.right(t), at, begin, length, right.data(), op);
-      combine_two(x, y, reinterpret_cast<Number*>(result + begin), length, op);
+      combine_two(x, y, reinterpret_cast<Number*>(result) + begin, length, op);
     }
   });
 }
 
-/// result[k] = the combination of at(m)[k] for all operands m of a subtree, for n elements. The result may be one of the operands.
-template <class T, class At>
-void combine_operands(reduction what, const sum_order& order, sum_order::subtree_id t, std::int64_t n, const At& at, T* result) {
-  const auto address = [](const void* f, std::size_t m) -> const T* { return (*static_cast<const At*>(f))(m); };
-  combine_addresses<T>(what, order, t, n, {&at, address}, result);
+/// result[k] = the combination of at(m)[k] for all operands m of a subtree, for n numbers. The result may be one of the operands.
+inline void combine_operands(const combination& how, const sum_order& order, sum_order::subtree_id t, std::int64_t n,
+                             const operand_address& at, std::byte* result) {
+  if (t.is_operand()) {
+    const std::byte* const only = at(t.operand());
+    if (only != result && n > 0) std::memcpy(result, only, std::size_t(n * how.width()));
+    return;
+  }
+  switch (how.type) {
+    case dtype::f64: return combine_numbers<double>(how.what, order, t, n, at, result);
+    case dtype::i32: return combine_numbers<std::int32_t>(how.what, order, t, n, at, result);
+    case dtype::i64: return combine_numbers<std::int64_t>(how.what, order, t, n, at, result);
+    case dtype::bf16: return combine_numbers<bf16>(how.what, order, t, n, at, result);
+    default: return combine_numbers<float>(how.what, order, t, n, at, result);
+  }
 }
 
 }}}  // namespace gshard::v0::detail

@@ -25,8 +25,9 @@ class hierarchical_all_gather {
 
   /// Returns the exchange between nodes. own(i): the block of held device i. to(i, m): its buffer for the block of member m; the buffer for
   /// its own block is not written. Blocks must stay valid until `end`.
-  template <class Own, class To>
-  std::span<const exchange_part> begin(const held_groups& groups, std::size_t slot, Own own, To to) {
+  std::span<const exchange_part> begin(const held_groups& groups, std::size_t slot,
+                                       function_ref<std::span<const std::byte>(std::size_t)> own,
+                                       function_ref<std::span<std::byte>(std::size_t, std::size_t)> to) {
     round& now = rounds_[slot];
     const std::size_t p = groups.members();
     now.own.resize(groups.size());

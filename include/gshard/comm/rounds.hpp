@@ -4,6 +4,7 @@
 // Splits a large exchange into rounds with bounded buffers, several of which are in flight and advance as data arrive.
 
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/function_ref.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,14 +31,11 @@ inline constexpr std::size_t rounds_under_way = 12;
 /// The functions of the rounds of a sequence. exchange(r, stage) returns the exchange of a stage of round r, once the previous stage has
 /// arrived. Its lists and blocks must not change until the stage has arrived. took(r) is called in the order of rounds, when the last stage
 /// of round r has arrived.
-template <class Exchange, class Took>
 struct round_work {
-  std::size_t stages = 1;
-  Exchange exchange;
-  Took took;
+  std::size_t stages;
+  function_ref<std::span<const exchange_part>(std::size_t, std::size_t)> exchange;
+  function_ref<void(std::size_t)> took;
 };
-template <class Exchange, class Took>
-round_work(std::size_t, Exchange, Took) -> round_work<Exchange, Took>;  // clang 16 deduces no aggregates
 
 /// An asynchronous exchange in n rounds, each of one or two stages. At most `rounds_under_way` rounds are in flight. The two stages must
 /// have different peers, so that messages between two devices keep the order of rounds. A member with fewer rounds may stop earlier, unless
@@ -46,8 +44,7 @@ class round_sequence {
  public:
   /// Sends the first rounds. `all`: bounds for every round, and the channel. All processes must start the sequences of a channel in one
   /// order. Between start() and finish(), no other exchange may use the channel. Every call must pass the same work.
-  template <class Work>
-  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, const Work& work) {
+  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, const round_work& work) {
     on_ = &b;
     axes_ = axes;
     n_ = n;
@@ -58,24 +55,21 @@ class round_sequence {
     send(work);
   }
   /// Continues with the stages that have arrived, without waiting. Returns true if all rounds are complete. Keeps errors for finish().
-  template <class Work>
-  bool advance(const Work& work) {
+  bool advance(const round_work& work) {
     for (std::size_t stage = work.stages; stage-- > 0;)
       while (reached_[stage + 1] < reached_[stage] && at(reached_[stage + 1], stage).is_done()) pass(stage, work);
     send(work);
     return reached_[work.stages] == n_;
   }
   /// Completes all rounds. After an error the other rounds still run; then the error is thrown.
-  template <class Work>
-  void finish(const Work& work) {
+  void finish(const round_work& work) {
     while (!advance(work)) pass(stage_of_oldest(work), work);
     n_ = 0;
     reached_ = {};
     if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
   }
   /// Completes all rounds after an error, and ignores errors. Other members may have sent any of them.
-  template <class Work>
-  void drop(const Work& work) {
+  void drop(const round_work& work) {
     attempt([&] { finish(work); });
     problem_ = nullptr;
   }
@@ -90,8 +84,7 @@ class round_sequence {
   exchange_bounds all_;
   std::exception_ptr problem_;  // the first error
 
-  template <class F>
-  void attempt(F f) {
+  void attempt(function_ref<void()> f) {
     try {
       f();
     } catch (...) {
@@ -99,18 +92,15 @@ class round_sequence {
     }
   }
   pending_exchange& at(std::size_t round, std::size_t stage) { return under_way_[stage][round % rounds_under_way]; }
-  template <class Work>
-  void begin(std::size_t stage, const Work& work) {
+  void begin(std::size_t stage, const round_work& work) {
     const std::size_t r = reached_[stage]++;
     attempt([&] { at(r, stage) = on_->start(axes_, work.exchange(r, stage), all_); });
   }
-  template <class Work>
-  void send(const Work& work) {
+  void send(const round_work& work) {
     while (reached_[0] < n_ && reached_[0] < reached_[work.stages] + rounds_under_way) begin(0, work);
   }
   /// Waits for the oldest round in a stage, and continues it.
-  template <class Work>
-  void pass(std::size_t stage, const Work& work) {
+  void pass(std::size_t stage, const round_work& work) {
     const std::size_t r = reached_[stage + 1];
     attempt([&] { at(r, stage).finish(); });
     if (stage + 1 < work.stages) return begin(stage + 1, work);
@@ -118,8 +108,7 @@ class round_sequence {
     attempt([&] { work.took(r); });
   }
   /// Every member has started this stage of the oldest round, or will without waiting for others, so nobody waits forever.
-  template <class Work>
-  std::size_t stage_of_oldest(const Work& work) const {
+  std::size_t stage_of_oldest(const round_work& work) const {
     std::size_t stage = 0;
     while (stage + 1 < work.stages && reached_[stage + 1] > reached_[work.stages]) ++stage;
     return stage;

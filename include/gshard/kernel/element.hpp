@@ -77,17 +77,4 @@ decltype(auto) with_element(dtype type, F f) {
   return f(static_cast<float*>(nullptr));
 }
 
-/// The same for tensors whose elements collectives add, compare or multiply. A complex tensor counts as a tensor of its real and imaginary
-/// parts: its pending reduction is a sum. Tensors of bf16 are added as `bf16`, which has the same bits.
-template <class F>
-decltype(auto) with_addends(dtype type, F f) {
-  switch (traits(type).part) {
-    case dtype::f64: return f(static_cast<double*>(nullptr));
-    case dtype::i32: return f(static_cast<std::int32_t*>(nullptr));
-    case dtype::i64: return f(static_cast<std::int64_t*>(nullptr));
-    case dtype::bf16: return f(static_cast<bf16*>(nullptr));
-    default: return f(static_cast<float*>(nullptr));
-  }
-}
-
 }}}  // namespace gshard::v0::detail

@@ -2,6 +2,7 @@
 #include <gshard/exec/collective/async_collectives.hpp>
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/optim/adam.hpp>
 #include <gshard/trace/einsum.hpp>

@@ -3,6 +3,7 @@
 #include <gshard/exec/collective/ragged_exchange.hpp>
 
 #include <gshard/exec/executable.hpp>
+#include <gshard/exec/kernel_headers.hpp>
 #include <gshard/moe/dropless.hpp>
 #include <gshard/op/reshard.hpp>
 #include <gshard/pass/program.hpp>

@@ -13,7 +13,6 @@
 #include <exception>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,33 +31,23 @@ class all_reduce_step {
 
   void start() {
     if (!is_alone()) pack();
-    with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
-      from.clear();
-      to.clear();
-      for (std::size_t i = 0; i < moves_.devices(); ++i) {
-        const std::int64_t begin = share(i).begin * moves_.width();
-        const std::byte* const operand = is_alone() ? tensor(0).in.data[i] : packed(i);
-        from.push_back(reinterpret_cast<const T*>(operand + begin));
-        to.push_back(reinterpret_cast<T*>(result(i) + begin));
-      }
-      room_->sums.start_all_reduce<T>(moves_.pending(), on(), moves_.axes(), from, to, addends_, moves_.most() * moves_.parts(),
-                                      room_->channel);
-    });
+    from_.clear();
+    to_.clear();
+    for (std::size_t i = 0; i < moves_.devices(); ++i) {
+      const std::int64_t begin = share(i).begin * moves_.width();
+      from_.push_back((is_alone() ? tensor(0).in.data[i] : packed(i)) + begin);
+      to_.push_back(result(i) + begin);
+    }
+    room_->sums.start_all_reduce(moves_.how(), on(), moves_.axes(), from_, to_, addends_, most_addends(), room_->channel);
     for (std::size_t i = 0; i < moves_.devices() && shares_.any(); ++i) count_shares(i);
   }
   /// Continues with messages that have arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
-  bool advance() {
-    bool done = true;
-    with_sums([&]<class T>(auto& from, std::vector<T*>& to) { done = room_->sums.advance_all_reduce<T>(on(), from, to); });
-    return done;
-  }
+  bool advance() { return room_->sums.advance_all_reduce(on(), from_, to_); }
   /// After an error the shares are still exchanged, because the other members wait for them.
   void finish() {
     std::exception_ptr problem;
     try {
-      with_sums([&]<class T>(std::vector<const T*>& from, std::vector<T*>& to) {
-        room_->sums.finish_all_reduce<T>(on(), from, to, addends_, moves_.most() * moves_.parts());
-      });
+      room_->sums.finish_all_reduce(on(), from_, to_, addends_, most_addends());
     } catch (...) {
       problem = std::current_exception();
     }
@@ -71,20 +60,14 @@ class all_reduce_step {
     if (!is_alone()) unpack();
   }
   /// Abandons a step that was started, after an error on all processes.
-  void drop() {
-    with_sums([&]<class T>(auto& from, std::vector<T*>& to) { room_->sums.drop_all_reduce<T>(on(), from, to); });
-  }
+  void drop() { room_->sums.drop_all_reduce(on(), from_, to_); }
 
  private:
-  template <class T>
-  struct summed {
-    std::vector<const T*> from;
-    std::vector<T*> to;
-  };
   step_moves moves_;
   std::shared_ptr<collective_room> room_;
   replica_shares shares_;
-  std::tuple<summed<float>, summed<double>, summed<std::int32_t>, summed<std::int64_t>, summed<bf16>> summed_;  // per held device
+  std::vector<const std::byte*> from_;  // per held device
+  std::vector<std::byte*> to_;
   std::vector<std::int64_t> addends_;
 
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
@@ -98,14 +81,7 @@ class all_reduce_step {
     return shares_.any() ? shares_.elements(i, shares_.place(i), n) : interval{0, n};
   }
 
-  /// Calls f(addends, results) of the held devices.
-  template <class F>
-  void with_sums(F f) {
-    with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      auto& [from, to] = std::get<summed<T>>(summed_);
-      f(from, to);
-    });
-  }
+  std::int64_t most_addends() const { return moves_.most() * moves_.parts(); }
   void pack() {
     for (std::size_t i = 0; i < moves_.devices(); ++i) {
       std::byte* next = packed(i);

@@ -340,26 +340,26 @@ class collective_step {
     });
     return exchange_[r % rounds_under_way];
   }
-  /// The work of a reduce_scatter: round r sends each member the addends of its new shard.
-  template <class T>
-  auto sums_work() {
+  using user_of_work = function_ref<void(const round_work&)>;
+
+  /// Calls f with the work of a reduce_scatter: round r sends each member the addends of its new shard.
+  void with_sums(user_of_work f) {
     const auto exchange = [this](std::size_t r, std::size_t stage) {
       const std::size_t slot = r % rounds_under_way;
-      if (stage == 1) return room_->scatter.forward<T>(groups_, moves_.pending(), slot);
-      return room_->scatter.begin<T>(groups_, moves_.pending(), slot, [&](std::size_t i, std::size_t m) {
+      if (stage == 1) return room_->scatter.forward(groups_, slot);
+      return room_->scatter.begin(groups_, moves_.how(), slot, [&](std::size_t i, std::size_t m) {
         const block& b = m == parts_[i].me ? parts_[i].mine[r] : parts_[i].send[r][m];
         return std::span<const std::byte>(ready(i, b), std::size_t(b.bytes));
       });
     };
     const auto took = [this](std::size_t r) {
-      room_->scatter.end<T>(groups_, moves_.pending(), r % rounds_under_way,
-                            [&](std::size_t i) { return reinterpret_cast<T*>(parts_[i].sums[r].at(packed(i))); });
+      room_->scatter.end(groups_, r % rounds_under_way, [&](std::size_t i) { return parts_[i].sums[r].at(packed(i)); });
       each([&](std::size_t i) { unpack(i, parts_[i].sums[r]); });
     };
-    return round_work{hierarchical_reduce_scatter::stages(groups_), exchange, took};
+    f({hierarchical_reduce_scatter::stages(groups_), exchange, took});
   }
-  /// The work of an all_gather: round r sends this device's block to all members.
-  auto gather_work() {
+  /// Calls f with the work of an all_gather: round r sends this device's block to all members.
+  void with_gather(user_of_work f) {
     const auto exchange = [this](std::size_t r, std::size_t stage) {
       const std::size_t slot = r % rounds_under_way;
       if (stage == 1) return room_->gather.forward(groups_, slot);
@@ -375,14 +375,13 @@ class collective_step {
       room_->gather.end(groups_, r % rounds_under_way);
       unpack_received(r);
     };
-    return round_work{hierarchical_all_gather::stages(groups_), exchange, took};
+    f({hierarchical_all_gather::stages(groups_), exchange, took});
   }
   /// Calls f with the pack and unpack functions of a round.
-  template <class F>
-  void with_work(F f) {
-    if (moves_.reduce_scatters()) with_addends(tensor(0).in.type, [&]<class T>(T*) { f(sums_work<T>()); });
-    else if (by_node_) f(gather_work());
-    else f(round_work{1, [this](std::size_t r, std::size_t) { return fill(r); }, [this](std::size_t r) { unpack_received(r); }});
+  void with_work(user_of_work f) {
+    if (moves_.reduce_scatters()) with_sums(f);
+    else if (by_node_) with_gather(f);
+    else f({1, [this](std::size_t r, std::size_t) { return fill(r); }, [this](std::size_t r) { unpack_received(r); }});
   }
   void unpack_received(std::size_t r) {
     each([&](std::size_t i) {

@@ -4,6 +4,7 @@
 // Computes the blocks that a reshard sends between all pairs of devices, splits them into messages, and packs them.
 
 #include <gshard/base/interval.hpp>
+#include <gshard/comm/function_ref.hpp>
 #include <gshard/kernel/move/copy.hpp>
 #include <gshard/kernel/view.hpp>
 
@@ -145,13 +146,15 @@ inline std::vector<lacked_pieces> blocks_of(const lacked_pieces& pieces) {
   return blocks;
 }
 
+/// Uses the pieces that member `to` receives from member `from`.
+using user_of_pieces = function_ref<void(std::size_t, std::size_t, const std::vector<piece>&)>;
+
 /// Calls f(from, to, pieces) if member `to` of a group receives pieces of its new shard from member `from`, or keeps them (from == to). If
 /// several members have the same old shard, a receiver among them uses its own. Otherwise the members on the receiver's node send
 /// round-robin, or all if none is there. `node`: the node of each member. In the second hop, pieces have the coordinates of new shards. If
 /// a member needs an element twice, through a window that wraps, the second hop copies it within the new shard.
-template <class F>
-void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after,
-                     const std::vector<int>& node, hop now, F f) {
+inline void for_each_origin(std::size_t tensor, const std::vector<kernel::placement>& before, const std::vector<kernel::placement>& after,
+                            const std::vector<int>& node, hop now, user_of_pieces f) {
   std::vector<char> counted(before.size(), 0);
   std::vector<std::size_t> holders, near, receivers;
   std::vector<std::pair<int, lacked_pieces>> lacked;  // by node
@@ -240,8 +243,7 @@ struct portion {
 
 /// Splits a list of pieces into portions of at most `most` elements. Pieces for which goes_whole(piece) are not split. Sender and
 /// receiver compute the same portions.
-template <class GoesWhole>
-std::vector<portion> portions_of(const std::vector<piece>& pieces, std::int64_t most, GoesWhole goes_whole) {
+inline std::vector<portion> portions_of(const std::vector<piece>& pieces, std::int64_t most, function_ref<bool(const piece&)> goes_whole) {
   std::vector<piece> parts;
   for (const piece& p : pieces) split_piece(p, goes_whole(p) ? p.elements : most, parts);
   std::vector<portion> made;

@@ -261,9 +261,8 @@ class ragged_exchange {
                          });
   }
   /// Calls f with the pack and unpack functions of a round.
-  template <class F>
-  void with_work(F f) {
-    f(round_work{1, [this](std::size_t r, std::size_t) { return fill(r); }, [this](std::size_t r) { unpack(r); }});
+  void with_work(function_ref<void(const round_work&)> f) {
+    f({1, [this](std::size_t r, std::size_t) { return fill(r); }, [this](std::size_t r) { unpack(r); }});
   }
   /// The range of round r in the bytes to or from one device.
   std::pair<std::int64_t, std::int64_t> bytes_of_round(const blocks& b, std::size_t r, std::size_t members) const {

@@ -173,12 +173,8 @@ class shared_memory_collective {
     }
   }
 
-  template <class From>
-  void combine(std::int64_t elements, From from, std::byte* to) {
-    with_addends(tensor(0).in.type, [&]<class T>(T*) {
-      const auto of = [&](std::size_t m) { return reinterpret_cast<const T*>(from(m)); };
-      combine_operands<T>(moves_.pending(), order_, order_.root(), elements * moves_.parts(), of, reinterpret_cast<T*>(to));
-    });
+  void combine(std::int64_t elements, operand_address from, std::byte* to) const {
+    combine_operands(moves_.how(), order_, order_.root(), elements * moves_.parts(), from, to);
   }
 };
 

@@ -3,6 +3,7 @@
 
 // The tensors that one communication step moves, with their shards and groups of devices.
 
+#include <gshard/comm/combine_operands.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
@@ -59,7 +60,8 @@ class step_moves {
   std::int64_t width() const { return size_of(tensors_[0].in.type); }
   /// The number of real numbers in an element: two if it is complex.
   std::int64_t parts() const { return width() / size_of(traits(tensors_[0].in.type).part); }
-  reduction pending() const { return tensors_[0].in.layout.pending; }
+  /// How pending partial results are combined. A complex tensor counts as a tensor of its real and imaginary parts.
+  combination how() const { return {traits(tensors_[0].in.type).part, tensors_[0].in.layout.pending}; }
   /// The devices that this process holds.
   std::size_t devices() const { return on_.devices().size(); }
   /// The largest number of elements of all operands on one device of the mesh.
@@ -95,8 +97,7 @@ class step_moves {
     return all;
   }
   /// Calls f(from, to, pieces) if member `to` of a group receives pieces from member `from`, or keeps them (from == to).
-  template <class F>
-  void for_each_origin(const device_group& members, F f) const {
+  void for_each_origin(const device_group& members, user_of_pieces f) const {
     const std::vector<int>& nodes = on_.backend().nodes().node;
     std::vector<int> node(std::size_t(members.size()), 0);
     for (std::size_t m = 0; m < node.size() && !nodes.empty(); ++m) node[m] = nodes[std::size_t(members.device(int(m)))];
