@@ -23,8 +23,8 @@ TEST_CASE("mpi: a rank that is late is named by the first rank that waits, and t
   if (ranks() == 1) return;
   std::mutex mutex;
   std::string reports;
-  const gs::wait_watch::reaction before = gs::wait_watch::reactions();
-  gs::wait_watch::reactions().report = [&](const std::string& text) {
+  const gs::datagram_watch::reaction before = gs::datagram_watch::reactions();
+  gs::datagram_watch::reactions().report = [&](const std::string& text) {
     const std::scoped_lock lock(mutex);
     reports += text;
   };
@@ -45,7 +45,7 @@ TEST_CASE("mpi: a rank that is late is named by the first rank that waits, and t
     if (rank() == late) CHECK(reports.empty());
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  gs::wait_watch::reactions() = before;
+  gs::datagram_watch::reactions() = before;
 }
 
 TEST_CASE("mpi: ranks with other deadlines are told") {

@@ -3,7 +3,7 @@
 
 #include "../io/scratch.hpp"
 
-#include <gshard/comm/wait_watch.hpp>
+#include <gshard/comm/datagram_watch.hpp>
 #include <gshard/exec/executable.hpp>
 #include <gshard/ops/check/check_finite.hpp>
 #include <gshard/tensor/run_scope.hpp>
@@ -225,14 +225,14 @@ TEST_CASE("event log: abort, when a process leaves its run by an exception, and 
   CHECK_THROWS(gs::run_scope(on).run([] { throw std::runtime_error("no more data"); }));
   CHECK_THROWS(gs::run_scope(on).run([] { throw gs::not_finite_error("told before", 3); }));
   std::atomic<int> ended = 0;
-  const gs::wait_watch::reaction before = gs::wait_watch::reactions();
-  gs::wait_watch::reactions() = {[](const std::string&) {}, [&](int status) { ended = status; }};
+  const gs::datagram_watch::reaction before = gs::datagram_watch::reactions();
+  gs::datagram_watch::reactions() = {[](const std::string&) {}, [&](int status) { ended = status; }};
   {
-    gs::wait_watch watch(0, {.warn = 0, .fail = 0.05});
+    gs::datagram_watch watch(0, {.warn = 0, .fail = 0.05});
     const gs::wait_watch::wait waiting(&watch, "a barrier");
     for (int i = 0; i < 1000 && ended == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  gs::wait_watch::reactions() = before;
+  gs::datagram_watch::reactions() = before;
   CHECK(ended == gs::wait_deadlines::restart_status);
   const auto all = records_in(folder / "events.jsonl");
   REQUIRE(all.size() >= 2);  // of a wait that continues: the test does not end it

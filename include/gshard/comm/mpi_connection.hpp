@@ -5,6 +5,7 @@
 
 #include <gshard/base/compiled.hpp>
 #include <gshard/comm/backend.hpp>
+#include <gshard/comm/datagram_watch.hpp>
 #include <gshard/comm/mpi_agreement.hpp>
 #include <gshard/comm/mpi_communicator.hpp>
 #include <gshard/comm/mpi_options.hpp>
@@ -22,7 +23,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// A duplicate of a communicator whose ranks are the devices, and the watch of its waits.
 struct mpi_connection {
-  std::unique_ptr<wait_watch> waits;
+  std::unique_ptr<datagram_watch> waits;
   communicator world;
   node_map nodes;
   cpu_level level = cpu_level::base;  ///< The lowest level of all processes.
@@ -36,7 +37,7 @@ mpi_connection connect(MPI_Comm comm, std::span<const int> extents, const mpi_op
 GSHARD_INLINE void tell_at_finalize() {
   static const int attribute = [] {
     const auto tell = [](MPI_Comm, int, void*, void*) -> int {
-      wait_watch::leave_all("has called MPI_Finalize");
+      datagram_watch::leave_all("has called MPI_Finalize");
       return MPI_SUCCESS;
     };
     int key = MPI_KEYVAL_INVALID;
@@ -68,7 +69,7 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
     const std::string unwatched =
-        problem_of([&] { made.waits = std::make_unique<wait_watch>(rank, options.deadlines); });
+        problem_of([&] { made.waits = std::make_unique<datagram_watch>(rank, options.deadlines); });
     if (first_problem.empty()) first_problem = unwatched;
   }
   const std::string unknown_level = problem_of([&] { made.level = this_cpu_level(); });
@@ -105,8 +106,8 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
   world.check(MPI_Allreduce(MPI_IN_PLACE, &made.level, 1, MPI_UNSIGNED_CHAR, MPI_MIN, world.get()), "MPI_Allreduce");
   made.nodes = {std::move(nodes), options.sums, options.by_node != node_routing::never};
   if (made.waits) {
-    const wait_watch::endpoint mine = made.waits->mine();
-    std::vector<wait_watch::endpoint> all(std::size_t(world.size()));
+    const datagram_watch::endpoint mine = made.waits->mine();
+    std::vector<datagram_watch::endpoint> all(std::size_t(world.size()));
     world.check(MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, world.get()), "MPI_Allgather");
     made.waits->know_peers(std::move(all));
     tell_at_finalize();
