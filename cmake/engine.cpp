@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Backends and engine, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
+// Backends and engine, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/core/base/compiled.hpp
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
 #define GSHARD_COMPILES_ENGINE
 #include <gshard/gshard.hpp>
 #include <gshard/report.hpp>
-#include <gshard/exec/collective/replicate.hpp>
-#include <gshard/exec/engine.hpp>
+#include <gshard/exec/program/replicate.hpp>
+#include <gshard/exec/program/engine.hpp>
 #include <gshard/testing/check_shardings.hpp>

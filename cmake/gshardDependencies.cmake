@@ -25,7 +25,7 @@ macro(gshard_take name)
 endmacro()
 
 # No version is requested, because Eigen 5's config rejects 3.4, although it works. A project that fetches Eigen has the target, which has
-# no version: kernel/gemm/gemm_eigen.hpp checks it.
+# no version: exec/kernel/gemm/gemm_eigen.hpp checks it.
 macro(gshard_find_eigen)
   if(NOT TARGET Eigen3::Eigen)
     find_package(Eigen3 CONFIG QUIET)

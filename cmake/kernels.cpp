@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/base/compiled.hpp
+// All kernels, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/core/base/compiled.hpp
 // gshard::compiled also has them for higher levels of the instruction set, each with its own name GSHARD_KERNEL_TABLE. If
 // GSHARD_KERNEL_LEVELS is defined, the table of the base level refers to them. The source of the base level defines the highest level.
 #undef GSHARD_COMPILED_KERNELS
@@ -11,9 +11,9 @@
 #endif
 #endif
 #include <Eigen/Core>
-#include <gshard/exec/kernel_headers.hpp>
-#include <gshard/exec/kernels.hpp>
-#include <gshard/exec/make_kernel_table.hpp>
+#include <gshard/exec/program/kernels.hpp>
+#include <gshard/exec/program/make_kernel_table.hpp>
+#include <gshard/kernel_headers.hpp>
 
 namespace gshard { inline namespace v0 {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The plan of one einsum is a constant: batch, free and contracted indices need different communication.
 #include <gshard/plan.hpp>
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 
 #include <array>
 #include <iostream>

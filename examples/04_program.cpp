@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program is written over whole tensors. Annotate a few; propagation finds the shardings of all others.
 #include <gshard/gshard.hpp>
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 
 #include <iostream>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // No hidden communication: a visible program compiles only if every gather is stated, a strict one only if every collective is.
 #include <gshard/plan.hpp>
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 
 #include <iostream>
 

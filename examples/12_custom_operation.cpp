@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Your own operation: its rule in letters, its kernel on shards, and its gradient made of verbs. The planner treats it as a built-in one.
 #include <gshard/gshard.hpp>
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 
 #include <iostream>
 #include <string_view>

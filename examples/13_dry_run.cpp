@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A dry run: the same plan on 2048 TPU v3 cores, with shapes only. It estimates the time of every step, and the memory of each core.
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
-#include <gshard/sim/dry_run.hpp>
+#include <gshard/sim/run/dry_run.hpp>
 
 #include <array>
 #include <cstdio>

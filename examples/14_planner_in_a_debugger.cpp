@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The passes that the compiler runs are functions: call them at run time, look at the program after each, set breakpoints in them.
 #include <gshard/plan.hpp>
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 
 #include <iostream>
 #include <string_view>
@@ -21,7 +21,7 @@ int main() {
   const auto print = [](std::string_view pass, const gs::plan_view& now) {
     std::cout << "after " << pass << ": " << gs::describe(now);
   };
-  // A breakpoint in choose_strategy (pass/partition/choose_strategy.hpp) stops at every node.
+  // A breakpoint in choose_strategy (core/partition/choose_strategy.hpp) stops at every node.
   const gs::plan_tables plan = gs::compile(program, mesh::shape, gs::compile_options_of<input>(), print);
   return plan.problem ? 1 : 0;
 }

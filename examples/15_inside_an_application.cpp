@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Inside an application with its own MPI, Eigen and blocks of rows: mpirun -n 3 15_inside_an_application. Its loop stays.
+#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/tensor/eigen.hpp>
 
 #include <Eigen/Core>
 #include <mpi.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A product on a mesh of two axes, with communicators of Boost.MPI and arrays of xtensor: mpirun -n 4 19_boost_mpi_and_xtensor
+#include <gshard/cluster/boost_mpi.hpp>
+#include <gshard/exec/tensor/xtensor.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/tensor/boost_mpi.hpp>
-#include <gshard/tensor/xtensor.hpp>
 
 #include <boost/mpi.hpp>
 #include <xtensor/xmath.hpp>

@@ -2,10 +2,10 @@
 // Plans a program, runs it on simulated devices, and on the ranks of mpiexec with the argument `ranks`.
 #include <gshard/gshard.hpp>
 #if defined(TEST_BOOST_MPI)
-#include <gshard/tensor/boost_mpi.hpp>
+#include <gshard/cluster/boost_mpi.hpp>
 #endif
 #if defined(TEST_XTENSOR)
-#include <gshard/tensor/xtensor.hpp>
+#include <gshard/exec/tensor/xtensor.hpp>
 #endif
 #if defined(TEST_IO)
 #include <gshard/io.hpp>

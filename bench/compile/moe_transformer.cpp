@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Plans a training step of LAYERS encoder and LAYERS decoder layers, every second one a mixture of experts. It shows how the compiler's
 // time and memory grow with a model. 36 + 36 layers should compile in 30 s and 2 GB with g++ 12.
-#include <gshard/nn/transformer.hpp>
-#include <gshard/optim/adam.hpp>
+#include <gshard/models/transformer.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <cstdint>
 

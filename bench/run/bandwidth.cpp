@@ -2,13 +2,13 @@
 // Kernels that do little arithmetic per byte, on arrays of 64 MiB, compared with a plain loop that copies. Each copies as many bytes as the
 // kernel reads and writes, so the ratio of the times is the ratio of the bandwidths.
 // usage: bench_bandwidth [rounds]
-#include <gshard/kernel/move/fill.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/kernel/move/fill.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/tensor/buffer.hpp>
 #include <gshard/ops/rows/cross_entropy_kernel.hpp>
 #include <gshard/ops/rows/layer_norm_kernel.hpp>
 #include <gshard/ops/rows/softmax_kernel.hpp>
-#include <gshard/optim/adam_kernel.hpp>
-#include <gshard/tensor/buffer.hpp>
+#include <gshard/train/adam_kernel.hpp>
 
 #include "timing.hpp"
 

@@ -2,7 +2,7 @@
 // Collectives of programs on several nodes: in two levels, in one level, and by MPI's own calls. They are compared with a bound: the bytes
 // that a node must receive from others, divided by the rate of its link.
 // usage: mpirun ... bench_cluster_collectives BIT_PER_SECOND [rounds]
-#include <gshard/comm/mpi.hpp>
+#include <gshard/cluster/mpi.hpp>
 #include <gshard/gshard.hpp>
 
 #include "timing.hpp"

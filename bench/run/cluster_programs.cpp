@@ -3,7 +3,7 @@
 // product of matrices that are sharded along both dims. The product is compared with ScaLAPACK's. Each time is compared with the bytes
 // between nodes divided by the rate of a link, with the local steps alone, and with one device.
 // usage: mpirun ... bench_cluster_programs BIT_PER_SECOND [rounds] [transformer | moe | product]
-#include <gshard/comm/mpi.hpp>
+#include <gshard/cluster/mpi.hpp>
 #include <gshard/gshard.hpp>
 
 #include "timing.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The communication of programs, compared with MPI's own calls for the same bytes, on the ranks that mpirun starts.
 // usage: mpirun -n 2 bench_collectives [rounds]
-#include <gshard/comm/mpi.hpp>
+#include <gshard/cluster/mpi.hpp>
 #include <gshard/gshard.hpp>
 
 #include "timing.hpp"

@@ -2,8 +2,8 @@
 // C = A B of square matrices whose rows are sharded over the ranks: gshard's plans, a ring of messages by hand, ScaLAPACK, and the local
 // products alone as the lower bound. A run of a side ends when all ranks are done.
 // usage: mpirun -n 2 bench_distributed_gemm [rounds] [extent]
+#include <gshard/cluster/mpi_cluster.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/tensor/mpi_cluster.hpp>
 
 #include "timing.hpp"
 

@@ -2,8 +2,8 @@
 // The time to simulate a training step of 600 billion weights on 2048 cores: its plan made at run time, one point of a sweep over meshes,
 // and the load of every link. The last case has 4096 cores that all exchange data.
 // usage: bench_dry_run [rounds]
-#include <gshard/sim/dry_run.hpp>
 #include <gshard/sim/network/link_loads.hpp>
+#include <gshard/sim/run/dry_run.hpp>
 
 #include "plan_run/translation_model.hpp"
 #include "timing.hpp"

@@ -4,8 +4,8 @@
 // usage: mpirun -n 4 bench_expert_balance HARDWARE.json CLUSTER [runs]
 #include <gshard/gshard.hpp>
 #include <gshard/io/hardware_file.hpp>
-#include <gshard/sim/dry_run.hpp>
-#include <gshard/sim/routing_workload.hpp>
+#include <gshard/sim/run/dry_run.hpp>
+#include <gshard/sim/run/routing_workload.hpp>
 
 #include <mpi.h>
 

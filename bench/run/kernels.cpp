@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Local arithmetic on one thread. GFLOP/s count 2 operations per product; GB/s count every array once per
 // read or write.
-#include <gshard/kernel/gemm/contract.hpp>
-#include <gshard/kernel/move/copy.hpp>
-#include <gshard/kernel/move/fill.hpp>
-#include <gshard/moe/routing_kernel.hpp>
+#include <gshard/exec/kernel/gemm/contract.hpp>
+#include <gshard/exec/kernel/move/copy.hpp>
+#include <gshard/exec/kernel/move/fill.hpp>
+#include <gshard/moe/routing/routing_kernel.hpp>
 #include <gshard/ops/attention/attention_kernel.hpp>
 #include <gshard/ops/random/dropout_kernel.hpp>
 #include <gshard/ops/rows/cross_entropy_kernel.hpp>
 #include <gshard/ops/rows/layer_norm_kernel.hpp>
 #include <gshard/ops/rows/softmax_kernel.hpp>
-#include <gshard/optim/adam_kernel.hpp>
+#include <gshard/train/adam_kernel.hpp>
 
 #include <benchmark/benchmark.h>
 

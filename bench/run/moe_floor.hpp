@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/kernel/gemm/gemm.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/kernel/gemm/gemm.hpp>
+#include <gshard/exec/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cmath>

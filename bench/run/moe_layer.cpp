@@ -2,7 +2,7 @@
 // The mixture-of-experts layer on one device, forward and with all gradients, in turn: gshard's plans with slots and without (dropless),
 // and a layer with slots by hand.
 // usage: bench_moe_layer [rounds]
-#include <gshard/base/build_options.hpp>
+#include <gshard/core/base/build_options.hpp>
 #include <gshard/gshard.hpp>
 
 #include "moe_floor.hpp"

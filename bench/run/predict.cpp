@@ -5,7 +5,7 @@
 #include <gshard/gshard.hpp>
 #include <gshard/io/hardware_file.hpp>
 #include <gshard/report.hpp>
-#include <gshard/sim/run_clock.hpp>
+#include <gshard/sim/run/run_clock.hpp>
 
 #include <mpi.h>
 

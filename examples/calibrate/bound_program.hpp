@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/exec/kernel/move/fill.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/kernel/move/fill.hpp>
 
 #include <cstddef>
 #include <cstdint>

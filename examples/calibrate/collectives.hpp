@@ -4,8 +4,8 @@
 #include "bound_program.hpp"
 #include "sampler.hpp"
 
+#include <gshard/core/cost/step_time.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/pass/cost/step_time.hpp>
 
 #include <mpi.h>
 

@@ -6,8 +6,8 @@
 #include "training_step.hpp"
 
 #include <gshard/all_operations.hpp>
+#include <gshard/core/cost/step_time.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/pass/cost/step_time.hpp>
 
 #include <array>
 #include <chrono>

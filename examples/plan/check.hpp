@@ -3,9 +3,9 @@
 
 #include "facts.hpp"
 
+#include <gshard/all_kernels.hpp>
 #include <gshard/all_operations.hpp>
-#include <gshard/exec/all_kernels.hpp>
-#include <gshard/exec/executor.hpp>
+#include <gshard/exec/program/executor.hpp>
 #include <gshard/testing/run_program.hpp>
 
 #include <algorithm>

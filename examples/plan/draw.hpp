@@ -3,7 +3,7 @@
 
 #include "facts.hpp"
 
-#include <gshard/tensor/placement.hpp>
+#include <gshard/exec/tensor/placement.hpp>
 
 #include <array>
 #include <cmath>

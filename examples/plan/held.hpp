@@ -3,10 +3,10 @@
 
 #include "request.hpp"
 
-#include <gshard/base/interval.hpp>
-#include <gshard/comm/device_group.hpp>
-#include <gshard/ir/device_order.hpp>
-#include <gshard/ir/window.hpp>
+#include <gshard/core/base/interval.hpp>
+#include <gshard/core/ir/device_order.hpp>
+#include <gshard/core/ir/window.hpp>
+#include <gshard/exec/backend/device_group.hpp>
 
 #include <array>
 #include <cstddef>

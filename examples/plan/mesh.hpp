@@ -4,7 +4,7 @@
 #include "refusal.hpp"
 #include "scanner.hpp"
 
-#include <gshard/comm/device_group.hpp>
+#include <gshard/exec/backend/device_group.hpp>
 
 #include <cstddef>
 #include <limits>

@@ -3,7 +3,7 @@
 
 #include "facts.hpp"
 
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 
 #include <algorithm>
 #include <array>

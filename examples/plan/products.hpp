@@ -3,10 +3,10 @@
 
 #include "options.hpp"
 
-#include <gshard/ir/equation.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/core/trace/einsum.hpp>
 #include <gshard/ops/window/convolution.hpp>
 #include <gshard/ops/window/pool.hpp>
-#include <gshard/trace/einsum.hpp>
 
 #include <algorithm>
 #include <cstddef>

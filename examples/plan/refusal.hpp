@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/ir/fault.hpp>
-#include <gshard/ir/mesh.hpp>
-#include <gshard/report/diagnostic.hpp>
+#include <gshard/core/ir/fault.hpp>
+#include <gshard/core/ir/mesh.hpp>
+#include <gshard/sim/report/diagnostic.hpp>
 
 #include <stdexcept>
 #include <string>

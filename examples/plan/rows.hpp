@@ -3,14 +3,14 @@
 
 #include "options.hpp"
 
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
 #include <gshard/ops/reduce/logsumexp.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,9 +5,9 @@
 #include "refusal.hpp"
 #include "scanner.hpp"
 
-#include <gshard/comm/device_group.hpp>
-#include <gshard/ir/device_order.hpp>
-#include <gshard/ir/sharding.hpp>
+#include <gshard/core/ir/device_order.hpp>
+#include <gshard/core/ir/sharding.hpp>
+#include <gshard/exec/backend/device_group.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 
 #include "options.hpp"
 
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/shape.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include "numbers.hpp"
 #include "simulate.hpp"
 
-#include <gshard/sim/dry_run.hpp>
+#include <gshard/sim/run/dry_run.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -4,7 +4,7 @@
 #include "models.hpp"
 #include "numbers.hpp"
 
-#include <gshard/sim/presets.hpp>
+#include <gshard/sim/run/presets.hpp>
 
 #include <array>
 #include <cstddef>

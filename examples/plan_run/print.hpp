@@ -4,8 +4,8 @@
 #include "paper_fit.hpp"
 #include "simulate.hpp"
 
-#include <gshard/report/run_text.hpp>
-#include <gshard/sim/sweep_row.hpp>
+#include <gshard/sim/report/run_text.hpp>
+#include <gshard/sim/run/sweep_row.hpp>
 
 #include <algorithm>
 #include <cstddef>

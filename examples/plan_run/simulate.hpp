@@ -3,9 +3,9 @@
 
 #include "models.hpp"
 
-#include <gshard/report/diagnostic.hpp>
-#include <gshard/sim/dry_run.hpp>
-#include <gshard/sim/presets.hpp>
+#include <gshard/sim/report/diagnostic.hpp>
+#include <gshard/sim/run/dry_run.hpp>
+#include <gshard/sim/run/presets.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include "simulate.hpp"
 
-#include <gshard/sim/sweep_row.hpp>
+#include <gshard/sim/run/sweep_row.hpp>
 
 #include <algorithm>
 #include <cstddef>

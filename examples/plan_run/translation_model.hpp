@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/base/list.hpp>
-#include <gshard/ir/graph.hpp>
-#include <gshard/ir/mesh.hpp>
-#include <gshard/moe/routing.hpp>
-#include <gshard/nn/transformer.hpp>
+#include <gshard/core/base/list.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/core/ir/mesh.hpp>
+#include <gshard/core/program/compile.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/models/transformer.hpp>
+#include <gshard/moe/routing/routing.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
-#include <gshard/optim/adafactor.hpp>
-#include <gshard/pass/compile.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/train/adafactor.hpp>
 
 #include <cstdint>
 #include <string_view>

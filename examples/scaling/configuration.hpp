@@ -3,7 +3,7 @@
 
 // The runs of the scaling experiment: the model and the task of each.
 
-#include <gshard/nn/transformer.hpp>
+#include <gshard/models/transformer.hpp>
 
 #include <algorithm>
 #include <cstdint>

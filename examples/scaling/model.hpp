@@ -5,13 +5,13 @@
 
 #include "configuration.hpp"
 
+#include <gshard/core/program/compile.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/pass/compile.hpp>
-#include <gshard/report/diagnostic.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/sim/report/diagnostic.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <initializer_list>
 #include <stdexcept>

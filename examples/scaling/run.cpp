@@ -3,10 +3,10 @@
 
 #include "model.hpp"
 
-#include <gshard/exec/all_kernels.hpp>
-#include <gshard/exec/executor.hpp>
-#include <gshard/optim/schedule.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/all_kernels.hpp>
+#include <gshard/exec/program/executor.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
+#include <gshard/train/schedule.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -13,11 +13,11 @@
 #include "translator.hpp"
 #include "watch.hpp"
 
+#include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/io.hpp>
 #include <gshard/run.hpp>
-#include <gshard/tensor/cluster.hpp>
 #if GSHARD_HAS_MPI
-#include <gshard/tensor/mpi_cluster.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
 #endif
 
 #include <unistd.h>

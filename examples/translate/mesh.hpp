@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/ir/mesh.hpp>
+#include <gshard/core/ir/mesh.hpp>
 
 namespace translate {
 

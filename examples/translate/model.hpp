@@ -3,9 +3,9 @@
 
 #include "mesh.hpp"
 
-#include <gshard/nn/transformer.hpp>
-#include <gshard/optim/adam.hpp>
+#include <gshard/models/transformer.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <cstdint>
 #include <tuple>

@@ -4,7 +4,7 @@
 #include "data/buckets.hpp"
 #include "mesh.hpp"
 
-#include <gshard/ir/dim.hpp>
+#include <gshard/core/ir/dim.hpp>
 
 #include <charconv>
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include "data/batches.hpp"
 #include "settings.hpp"
 
-#include <gshard/exec/executor.hpp>
-#include <gshard/optim/schedule.hpp>
+#include <gshard/exec/program/executor.hpp>
+#include <gshard/train/schedule.hpp>
 
 #include <algorithm>
 #include <cstdint>

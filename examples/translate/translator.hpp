@@ -5,7 +5,7 @@
 #include "data/vocabulary_interface.hpp"
 #include "settings.hpp"
 
-#include <gshard/exec/parameters.hpp>
+#include <gshard/exec/program/parameters.hpp>
 
 #include <cstdint>
 #include <memory>

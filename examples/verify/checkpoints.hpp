@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/error.hpp>
-#include <gshard/run/checkpoint_check.hpp>
-#include <gshard/run/directory.hpp>
-#include <gshard/run/step_directories.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/survive/checkpoint_check.hpp>
+#include <gshard/survive/directory.hpp>
+#include <gshard/survive/step_directories.hpp>
 
 #include <algorithm>
 #include <cstddef>

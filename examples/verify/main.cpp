@@ -4,9 +4,9 @@
 #include "checkpoints.hpp"
 #include "seals.hpp"
 
-#include <gshard/run/checkpoint_check.hpp>
-#include <gshard/run/event_log_check.hpp>
-#include <gshard/run/signature.hpp>
+#include <gshard/survive/checkpoint_check.hpp>
+#include <gshard/survive/event_log_check.hpp>
+#include <gshard/survive/signature.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/error.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/io/file.hpp>
-#include <gshard/run/checkpoint_check.hpp>
-#include <gshard/run/directory.hpp>
-#include <gshard/run/event_log_check.hpp>
-#include <gshard/run/manifest.hpp>
-#include <gshard/run/signature.hpp>
+#include <gshard/survive/checkpoint_check.hpp>
+#include <gshard/survive/directory.hpp>
+#include <gshard/survive/event_log_check.hpp>
+#include <gshard/survive/manifest.hpp>
+#include <gshard/survive/signature.hpp>
 
 #include <string>
 #include <vector>

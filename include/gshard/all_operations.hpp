@@ -3,11 +3,11 @@
 
 // The list of all operations, for tables of all kernels, files that name operations, and tests.
 
-#include <gshard/ir/op.hpp>
-#include <gshard/moe/expert_groups.hpp>
-#include <gshard/moe/gating.hpp>
-#include <gshard/moe/grouped_product.hpp>
-#include <gshard/moe/routing.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/moe/routing/expert_groups.hpp>
+#include <gshard/moe/routing/gating.hpp>
+#include <gshard/moe/routing/grouped_product.hpp>
+#include <gshard/moe/routing/routing.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/attention/attention.hpp>
@@ -26,8 +26,8 @@
 #include <gshard/ops/window/convolution.hpp>
 #include <gshard/ops/window/moved.hpp>
 #include <gshard/ops/window/pool.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/optim/gradient_wire.hpp>
+#include <gshard/train/adam.hpp>
+#include <gshard/train/gradient_wire.hpp>
 
 namespace gshard { inline namespace v0 {
 

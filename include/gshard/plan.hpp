@@ -7,33 +7,33 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/base/compiler.hpp>
-#include <gshard/base/version.hpp>
+#include <gshard/core/base/compiler.hpp>
+#include <gshard/core/base/version.hpp>
 
 // First, because compilers print the chain of includes that leads to a failed static_assert.
-#include <gshard/base/dual.hpp>
-#include <gshard/pass/check.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/base/dual.hpp>
+#include <gshard/core/program/check.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/map.hpp>
 
-#include <gshard/ir/mesh.hpp>
-#include <gshard/ir/spec.hpp>
+#include <gshard/core/ir/mesh.hpp>
+#include <gshard/core/ir/spec.hpp>
 
 // In an order in which no header is first included by another one.
-#include <gshard/trace/assignment.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/complex.hpp>
-#include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/named_scope.hpp>
-#include <gshard/trace/refused_operators.hpp>
-#include <gshard/trace/remat.hpp>
-#include <gshard/trace/select.hpp>
-#include <gshard/trace/shape.hpp>
-#include <gshard/trace/wire.hpp>
+#include <gshard/core/trace/assignment.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/complex.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/named_scope.hpp>
+#include <gshard/core/trace/refused_operators.hpp>
+#include <gshard/core/trace/remat.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/core/trace/wire.hpp>
 
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/grad/differentiate.hpp>
 
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
@@ -64,10 +64,10 @@
 #include <gshard/ops/user/call_on_shards.hpp>
 #include <gshard/ops/user/custom.hpp>
 
-#include <gshard/moe/gating.hpp>
-#include <gshard/moe/chunks.hpp>
-#include <gshard/moe/expert_groups.hpp>
-#include <gshard/moe/dropless.hpp>
-#include <gshard/moe/expert_replicas.hpp>
+#include <gshard/moe/routing/gating.hpp>
+#include <gshard/moe/routing/chunks.hpp>
+#include <gshard/moe/routing/expert_groups.hpp>
+#include <gshard/moe/routing/dropless.hpp>
+#include <gshard/moe/routing/expert_replicas.hpp>
 
-#include <gshard/pass/program.hpp>
+#include <gshard/core/program/program.hpp>

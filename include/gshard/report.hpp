@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Plans, simulated runs and mistakes as text. Headers that write JSON are included by name: report/run_json.hpp,
-// report/timeline.hpp and report/page.hpp.
+// Plans, simulated runs and mistakes as text. Headers that write JSON are included by name: sim/report/run_json.hpp,
+// sim/report/timeline.hpp and sim/report/page.hpp.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
 #endif
 
-#include <gshard/report/auto_shard.hpp>
-#include <gshard/report/describe.hpp>
-#include <gshard/report/diagnostic.hpp>
-#include <gshard/report/link_map.hpp>
-#include <gshard/report/reason.hpp>
-#include <gshard/report/roofline.hpp>
-#include <gshard/report/run_text.hpp>
+#include <gshard/sim/report/auto_shard.hpp>
+#include <gshard/sim/report/describe.hpp>
+#include <gshard/sim/report/diagnostic.hpp>
+#include <gshard/sim/report/link_map.hpp>
+#include <gshard/sim/report/reason.hpp>
+#include <gshard/sim/report/roofline.hpp>
+#include <gshard/sim/report/run_text.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // write_histories <folder>: pages of made-up whole runs for check_history.py.
-#include <gshard/run/run_page.hpp>
+#include <gshard/survive/run_page.hpp>
 
-#include "../run/sample_history.hpp"
+#include "../survive/sample_history.hpp"
 
 #include <filesystem>
 #include <fstream>

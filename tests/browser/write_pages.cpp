@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // write_pages <folder>: pages of made-up runs for check_page.py.
-#include <gshard/report/page.hpp>
+#include <gshard/sim/report/page.hpp>
 
-#include "../report/sample_run.hpp"
+#include "../sim/report/sample_run.hpp"
 
 #include <filesystem>
 #include <fstream>

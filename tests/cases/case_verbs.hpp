@@ -3,8 +3,15 @@
 
 #include "case_text.hpp"
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/moe/gating.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/attention/attention.hpp>
@@ -27,15 +34,8 @@
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/optim/clip.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/select.hpp>
-#include <gshard/trace/shape.hpp>
+#include <gshard/train/adam.hpp>
+#include <gshard/train/clip.hpp>
 
 #include <array>
 #include <cstddef>

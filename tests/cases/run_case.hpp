@@ -4,7 +4,7 @@
 #include "case_text.hpp"
 #include "case_verbs.hpp"
 
-#include <gshard/base/hash.hpp>
+#include <gshard/core/base/hash.hpp>
 #include <gshard/testing/check_shardings.hpp>
 
 #include <algorithm>

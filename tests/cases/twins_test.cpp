@@ -4,7 +4,7 @@
 #include "case_verbs.hpp"
 #include "run_case.hpp"
 
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,9 +2,9 @@
 // Three training steps of a mixture of experts, planned by the compiler, on simulated devices and on two MPI ranks, with an xtensor input;
 // and a gradient of complex tensors.
 // Prints versions behind '#', and digits that do not depend on them. Run by tests/compatibility.sh.
+#include <gshard/exec/tensor/xtensor.hpp>
 #include <gshard/gshard.hpp>
 #include <gshard/report.hpp>
-#include <gshard/tensor/xtensor.hpp>
 
 #include <mpi.h>
 

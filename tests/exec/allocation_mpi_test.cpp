@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/exec/executor.hpp>
+#include <gshard/exec/program/executor.hpp>
 
-#include <gshard/tensor/mpi_cluster.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
 
 #include "../allocations.hpp"
 #include "../mpi_world.hpp"

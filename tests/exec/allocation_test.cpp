@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/exec/executor.hpp>
+#include <gshard/exec/program/executor.hpp>
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/op/reshard.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/schedule/async_schedule.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/exec/tensor/buffer.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/attention/attention.hpp>
@@ -10,9 +13,6 @@
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/reverse.hpp>
-#include <gshard/pass/schedule/async_schedule.hpp>
-#include <gshard/tensor/buffer.hpp>
-#include <gshard/tensor/eigen.hpp>
 
 #include "../allocations.hpp"
 #include "training_step.hpp"

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replicas and unequal halos of MPI ranks that are assigned to several nodes: the same results and bytes between nodes as on simulated
 // devices.
-#include "../comm/random_cases.hpp"
+#include "backend/random_cases.hpp"
 #include "../mpi_world.hpp"
 #include "run_graph.hpp"
 
-#include <gshard/comm/mpi.hpp>
-#include <gshard/comm/simulated.hpp>
-#include <gshard/exec/executor.hpp>
+#include <gshard/cluster/mpi.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/exec/backend/simulated.hpp>
+#include <gshard/exec/program/executor.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <doctest/doctest.h>
 

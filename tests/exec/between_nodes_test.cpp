@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The bytes between nodes: the plan's equal the backend's counts, and are the fewest possible.
-#include "../comm/random_cases.hpp"
+#include "backend/random_cases.hpp"
 #include "run_graph.hpp"
 
-#include <gshard/exec/executor.hpp>
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/nn/moe.hpp>
+#include <gshard/core/cost/node_traffic.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/exec/program/executor.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
-#include <gshard/pass/cost/node_traffic.hpp>
-#include <gshard/pass/program.hpp>
-#include <gshard/trace/parameter_scope.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <doctest/doctest.h>
 

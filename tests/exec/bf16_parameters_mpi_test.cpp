@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Parameters that are stored in bf16, trained on MPI ranks: the same bits as on simulated devices.
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/parameter_access.hpp>
-#include <gshard/optim/adafactor.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/tensor/mpi_cluster.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/train/adafactor.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "../mpi_world.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Parameters that are stored in bf16: initial values, products, gradients, and training with master values.
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/parameter_access.hpp>
-#include <gshard/op/reshard.hpp>
-#include <gshard/optim/accumulate.hpp>
-#include <gshard/optim/adafactor.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/train/accumulate.hpp>
+#include <gshard/train/adafactor.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <Eigen/Core>
 

@@ -2,9 +2,9 @@
 // Local functions of shards on every mesh: results that are computed from global indices do not depend on the mesh.
 #include "run_graph.hpp"
 
-#include <gshard/ir/mesh.hpp>
+#include <gshard/core/ir/mesh.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/user/call_on_shards.hpp>
-#include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
 using gs::axes, gs::none, gs::P, gs::partial, gs::symbol;

@@ -2,11 +2,11 @@
 // Attention and its gradient, with any layout of its operands, equal those on one device, and its formula.
 #include "with_gradients.hpp"
 
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/iota.hpp>
 #include <gshard/ops/attention/attention.hpp>
 #include <gshard/ops/random/dropout.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/iota.hpp>
 
 #include <cstddef>
 #include <cstdint>

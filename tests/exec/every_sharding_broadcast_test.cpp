@@ -2,9 +2,9 @@
 // Broadcasting and its gradient, with any layouts, equal those on one device.
 #include "with_gradients.hpp"
 
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/select.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/select.hpp>
 
 namespace gs = gshard;
 using gs::broadcast, gs::symbol;

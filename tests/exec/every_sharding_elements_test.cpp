@@ -3,7 +3,13 @@
 // and masks.
 #include "run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/complex.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/index/dynamic_slice.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
@@ -12,12 +18,6 @@
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/complex.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
-#include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
 using gs::dtype, gs::einsum, gs::symbol;

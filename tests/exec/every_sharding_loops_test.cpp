@@ -2,6 +2,8 @@
 // Loops with a run-time trip count, in all shardings of their carried values, compared with plain loops on one device.
 #include "run_graph.hpp"
 
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/random/dropout.hpp>
@@ -9,8 +11,6 @@
 #include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/ops/rows/softmax.hpp>
 #include <gshard/ops/window/roll.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <cmath>
 #include <set>

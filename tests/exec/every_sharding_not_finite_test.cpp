@@ -3,7 +3,9 @@
 // one device.
 #include "with_gradients.hpp"
 
-#include <gshard/moe/gating.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/index/gather.hpp>
@@ -20,10 +22,8 @@
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/pool.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/optim/adafactor.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/select.hpp>
+#include <gshard/train/adafactor.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <random>
 

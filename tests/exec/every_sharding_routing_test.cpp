@@ -2,14 +2,14 @@
 // With any layouts, tokens get the same experts and slots, and their gradients return in the same way.
 #include "run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/moe/chunks.hpp>
-#include <gshard/moe/dropless.hpp>
-#include <gshard/moe/expert_groups.hpp>
-#include <gshard/moe/gating.hpp>
-#include <gshard/moe/routing.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/moe/routing/chunks.hpp>
+#include <gshard/moe/routing/dropless.hpp>
+#include <gshard/moe/routing/expert_groups.hpp>
+#include <gshard/moe/routing/gating.hpp>
+#include <gshard/moe/routing/routing.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/trace/einsum.hpp>
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 #include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/optim/adam.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <cstddef>
 #include <limits>

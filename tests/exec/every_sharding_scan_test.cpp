@@ -2,16 +2,16 @@
 // Scans and their gradients: compared with unrolled loops and finite differences, and in every sharding.
 #include "run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/remat.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/loop/scan.hpp>
 #include <gshard/ops/random/dropout.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/remat.hpp>
-#include <gshard/trace/select.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <set>

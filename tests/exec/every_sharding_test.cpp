@@ -2,13 +2,13 @@
 // Every operation, with any layout of its operands and on any mesh, equals the operation on one device.
 #include "run_graph.hpp"
 
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
 #include <gshard/ops/reduce/logsumexp.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
 using gs::einsum, gs::symbol;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tensors of every element type as inputs and outputs of programs, and outside of them.
-#include <gshard/exec/executable.hpp>
+#include <gshard/exec/program/executable.hpp>
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/op/einsum.hpp>
-#include <gshard/op/map.hpp>
-#include <gshard/op/reshard.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/complex.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/eager/einsum.hpp>
+#include <gshard/eager/map.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/ops/user/custom.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/roll.hpp>
-#include <gshard/trace/complex.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <Eigen/Core>
 #include <doctest/doctest.h>

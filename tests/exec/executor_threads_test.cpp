@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compiled both with and without OpenMP.
-#include <gshard/exec/executor.hpp>
+#include <gshard/exec/program/executor.hpp>
 
-#include <gshard/exec/executable.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/program/executable.hpp>
 #include <gshard/ops/random/dropout.hpp>
 #include <gshard/ops/random/random.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/ops/rows/layer_norm.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,10 +2,14 @@
 // Compares the gradient of every operation with central differences along random directions, on one device and on a mesh.
 #include "run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/moe/dropless.hpp>
-#include <gshard/moe/expert_groups.hpp>
-#include <gshard/moe/gating.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/moe/routing/dropless.hpp>
+#include <gshard/moe/routing/expert_groups.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/attention/attention.hpp>
@@ -25,10 +29,6 @@
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <algorithm>
 #include <cmath>

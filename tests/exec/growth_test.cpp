@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The cost of a training step of a Transformer by counts: additions and multiplications, and bytes in memory and between devices.
-#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/core/cost/step_time.hpp>
 
-#include <gshard/exec/all_kernels.hpp>
-#include <gshard/exec/executor.hpp>
-#include <gshard/nn/transformer.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/pass/program.hpp>
+#include <gshard/all_kernels.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/exec/program/executor.hpp>
+#include <gshard/models/transformer.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "planner.hpp"
 

@@ -3,9 +3,9 @@
 
 #include "run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include "../mpi_world.hpp"
 #include "on_mesh.hpp"
 
-#include <gshard/comm/mpi.hpp>
-#include <gshard/kernel/move/cast.hpp>
+#include <gshard/cluster/mpi.hpp>
+#include <gshard/exec/kernel/move/cast.hpp>
 
 #include <cstddef>
 #include <cstdint>

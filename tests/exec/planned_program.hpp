@@ -4,7 +4,7 @@
 #include "planner.hpp"
 #include "same_plan.hpp"
 
-#include <gshard/exec/untyped_executable.hpp>
+#include <gshard/exec/program/untyped_executable.hpp>
 #include <gshard/testing/run_program.hpp>
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/comm/error.hpp>
-#include <gshard/pass/program.hpp>
-#include <gshard/report/diagnostic.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/sim/report/diagnostic.hpp>
 
 // The plan of a program, computed when a test runs.
 namespace planned {

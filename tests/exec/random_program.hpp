@@ -3,7 +3,8 @@
 
 #include "random_program_layers.hpp"
 
-#include <gshard/base/dual.hpp>
+#include <gshard/core/base/dual.hpp>
+#include <gshard/core/trace/broadcast.hpp>
 #include <gshard/ops/check/check_finite.hpp>
 #include <gshard/ops/index/dynamic_slice.hpp>
 #include <gshard/ops/loop/loop.hpp>
@@ -17,7 +18,6 @@
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/trace/broadcast.hpp>
 
 #include <array>
 #include <cmath>

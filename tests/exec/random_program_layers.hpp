@@ -3,11 +3,11 @@
 
 #include "on_mesh.hpp"
 
-#include <gshard/moe/chunks.hpp>
-#include <gshard/moe/dropless.hpp>
-#include <gshard/moe/expert_groups.hpp>
-#include <gshard/moe/expert_replicas.hpp>
-#include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing/chunks.hpp>
+#include <gshard/moe/routing/dropless.hpp>
+#include <gshard/moe/routing/expert_groups.hpp>
+#include <gshard/moe/routing/expert_replicas.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/attention/attention.hpp>
 #include <gshard/ops/loop/scan.hpp>
 #include <gshard/ops/random/dropout.hpp>

@@ -4,8 +4,8 @@
 #include "random_program_layers.hpp"
 #include "random_program_tensor.hpp"
 
-#include <gshard/base/hash.hpp>
-#include <gshard/base/random.hpp>
+#include <gshard/core/base/hash.hpp>
+#include <gshard/core/base/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "random_program.hpp"
 
-#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/core/cost/step_time.hpp>
 
 #include <algorithm>
 #include <cstddef>

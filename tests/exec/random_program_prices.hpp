@@ -4,7 +4,7 @@
 #include "random_program.hpp"
 
 #include <gshard/all_operations.hpp>
-#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/core/cost/step_time.hpp>
 
 #include <algorithm>
 #include <array>

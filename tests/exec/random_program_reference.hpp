@@ -5,7 +5,7 @@
 #include "random_program_layers_reference.hpp"
 #include "random_program_tensor.hpp"
 
-#include <gshard/base/random.hpp>
+#include <gshard/core/base/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "random_program_facts.hpp"
 
-#include <gshard/base/dual.hpp>
+#include <gshard/core/base/dual.hpp>
 
 #include <algorithm>
 #include <cmath>

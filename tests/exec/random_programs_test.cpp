@@ -11,10 +11,10 @@
 #include "random_program_text.hpp"
 #include "random_program_writer.hpp"
 
-#include <gshard/moe/gating.hpp>
+#include <gshard/core/trace/complex.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/attention/attention.hpp>
 #include <gshard/ops/loop/scan.hpp>
-#include <gshard/trace/complex.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/exec/bind/finite_checks.hpp>
-#include <gshard/exec/check_replicas.hpp>
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/parameter_access.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/tensor/tensor.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/exec/program/check_replicas.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "../complaint.hpp"
 

@@ -2,13 +2,13 @@
 // Operations that repeat data: no plan receives more than the plan of the same program with reshards before the operation.
 #include "run_graph.hpp"
 
+#include <gshard/core/trace/broadcast.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/ops/index/one_hot.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/pad.hpp>
-#include <gshard/trace/broadcast.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include "../effort.hpp"
 
-#include <gshard/report/describe.hpp>
+#include <gshard/sim/report/describe.hpp>
 #include <gshard/testing/check_shardings.hpp>
 
 #include <doctest/doctest.h>

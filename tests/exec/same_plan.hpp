@@ -3,9 +3,9 @@
 
 #include "planner.hpp"
 
-#include <gshard/comm/simulated.hpp>
-#include <gshard/exec/plan_facts.hpp>
-#include <gshard/pass/program.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/exec/backend/simulated.hpp>
+#include <gshard/exec/program/plan_facts.hpp>
 
 #include <algorithm>
 #include <cstddef>

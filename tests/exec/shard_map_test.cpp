@@ -4,7 +4,12 @@
 #include "run_graph.hpp"
 
 #include <gshard/all_operations.hpp>
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
@@ -14,11 +19,6 @@
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/roll.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
-#include <gshard/trace/shape.hpp>
 
 namespace gs = gshard;
 using gs::annotate, gs::axes, gs::cast, gs::einsum, gs::none, gs::P, gs::per_shard, gs::symbol;

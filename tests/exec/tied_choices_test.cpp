@@ -2,9 +2,9 @@
 // Experts that choose among tied tokens: with equal scores the choice is the same on every sharding, and only near-ties may flip.
 #include "run_graph.hpp"
 
-#include <gshard/moe/gating.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/trace/einsum.hpp>
 
 #include <algorithm>
 #include <cmath>

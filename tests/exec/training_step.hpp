@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/executable.hpp>
-#include <gshard/nn/transformer.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/models/transformer.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
-#include <gshard/optim/adam.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "../allocations.hpp"
 

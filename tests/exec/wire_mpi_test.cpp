@@ -3,12 +3,12 @@
 #include "../mpi_world.hpp"
 #include "run_graph.hpp"
 
-#include <gshard/comm/mpi.hpp>
-#include <gshard/comm/simulated.hpp>
-#include <gshard/exec/executor.hpp>
+#include <gshard/cluster/mpi.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/wire.hpp>
+#include <gshard/exec/backend/simulated.hpp>
+#include <gshard/exec/program/executor.hpp>
 #include <gshard/ops/window/roll.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/wire.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tensors that are sent in bf16: every sharding, the error bound, and half of the bytes.
-#include "../comm/random_cases.hpp"
+#include "backend/random_cases.hpp"
 #include "run_graph.hpp"
 
-#include <gshard/exec/executor.hpp>
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/cost/node_traffic.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/core/trace/wire.hpp>
+#include <gshard/exec/program/executor.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/reverse.hpp>
 #include <gshard/ops/window/roll.hpp>
-#include <gshard/pass/cost/node_traffic.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/shape.hpp>
-#include <gshard/trace/wire.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,8 +3,8 @@
 
 #include "run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <cstddef>
 #include <span>

@@ -4,11 +4,11 @@
 // Requirements of parsers for any bytes: refuse them with an error of the library, or return a value that prints as text that parses to the
 // same value.
 
-#include <gshard/comm/error.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/io/safetensors_header.hpp>
-#include <gshard/ir/equation.hpp>
 #if __has_include(<openssl/evp.h>)
-#include <gshard/run/manifest.hpp>
+#include <gshard/survive/manifest.hpp>
 #endif
 
 #include <cstdint>

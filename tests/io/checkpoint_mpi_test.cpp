@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/base/hash.hpp>
-#include <gshard/comm/balanced_extents.hpp>
-#include <gshard/comm/mpi.hpp>
+#include <gshard/cluster/mpi.hpp>
+#include <gshard/core/base/hash.hpp>
+#include <gshard/exec/backend/balanced_extents.hpp>
 #include <gshard/io/checkpoint.hpp>
 
 #include "../mpi_world.hpp"

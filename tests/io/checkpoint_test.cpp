@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/checkpoint.hpp>
 
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/parameter_access.hpp>
-#include <gshard/optim/adafactor.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/trace/einsum.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/train/adafactor.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "scratch.hpp"
 #include "spoilt_stores.hpp"

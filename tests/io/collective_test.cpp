@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/collective.hpp>
 
-#include <gshard/comm/loopback.hpp>
+#include <gshard/exec/backend/loopback.hpp>
 
 #include "scratch.hpp"
 

@@ -2,14 +2,14 @@
 // Ranks that make different collective calls: all of them throw, with the difference, before anything is sent, and can continue.
 #include <gshard/io/checkpoint.hpp>
 
-#include <gshard/comm/mpi.hpp>
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/parameter_access.hpp>
-#include <gshard/op/einsum.hpp>
-#include <gshard/op/map.hpp>
-#include <gshard/op/reshard.hpp>
-#include <gshard/tensor/mpi_cluster.hpp>
-#include <gshard/trace/einsum.hpp>
+#include <gshard/cluster/mpi.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/eager/einsum.hpp>
+#include <gshard/eager/map.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
 
 #include "../mpi_world.hpp"
 #include "scratch.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/cluster/mpi_cluster.hpp>
 #include <gshard/io/hdf5.hpp>
-#include <gshard/tensor/mpi_cluster.hpp>
 
 #include "../complaint.hpp"
 #include "shared_scratch.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/hugging_face.hpp>
 
-#include <gshard/exec/executable.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/exec/program/executable.hpp>
 #include <gshard/io/checkpoint.hpp>
-#include <gshard/nn/language_model.hpp>
-#include <gshard/op/reshard.hpp>
-#include <gshard/optim/adam.hpp>
+#include <gshard/models/language_model.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "mixtral.hpp"
 

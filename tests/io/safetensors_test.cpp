@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/safetensors.hpp>
 
-#include <gshard/base/hash.hpp>
+#include <gshard/core/base/hash.hpp>
 
 #include "scratch.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/check_replicas.hpp>
+#include <gshard/exec/program/check_replicas.hpp>
 #include <gshard/io/checkpoint.hpp>
 
 #include "../complaint.hpp"

@@ -3,9 +3,9 @@
 
 // Stores with random shardings and known contents, which depend only on name and global index.
 
-#include <gshard/base/hash.hpp>
-#include <gshard/exec/parameters.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/core/base/hash.hpp>
+#include <gshard/exec/program/parameters.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <cstddef>

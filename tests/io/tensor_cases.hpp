@@ -3,10 +3,10 @@
 
 // Tensors of every sharding for tests of files. Their bits depend only on the global index.
 
-#include <gshard/base/hash.hpp>
-#include <gshard/comm/balanced_extents.hpp>
-#include <gshard/kernel/element.hpp>
-#include <gshard/tensor/tensor.hpp>
+#include <gshard/core/base/hash.hpp>
+#include <gshard/exec/backend/balanced_extents.hpp>
+#include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
 
 #include <Eigen/Core>
 

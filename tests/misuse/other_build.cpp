@@ -9,7 +9,7 @@
 #define GSHARD_HAS_BLAS 1
 #endif
 
-#include <gshard/tensor/mpi_cluster.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
 
 #include <cstdio>
 #include <cstdlib>

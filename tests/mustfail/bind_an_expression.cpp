@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: gshard: a program is bound to an expression without memory; compute it first, into a variable
+#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/tensor/eigen.hpp>
 
 namespace gs = gshard;
 using mesh = gs::mesh<gs::axis<"x">>;

@@ -8,7 +8,7 @@
 // expect: gshard: the body of a scan returns the next states, then its outputs: a tensor, or a tuple or array of tensors
 // expect: gshard: the body of a pipeline takes the tensor that passes its stages, then the weights
 // expect: gshard: the body of a pipeline returns one tensor
-#include <gshard/nn/pipeline.hpp>
+#include <gshard/models/pipeline.hpp>
 #include <gshard/plan.hpp>
 
 #include <array>

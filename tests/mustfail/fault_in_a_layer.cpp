@@ -3,7 +3,7 @@
 // expect: gshard: invalid range, count, window or priority: reversed, out of bounds, or given twice
 // expect: "top_k_gating"
 // expect: at_line<17, .*"gate other"
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A tensor of integers is compared with a fraction.
 // expect: gshard: tensors of integers are combined with integers, masks with true and false
-#include <gshard/op/compare.hpp>
+#include <gshard/eager/compare.hpp>
 
 namespace gs = gshard;
 

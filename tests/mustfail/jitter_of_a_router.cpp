@@ -4,7 +4,7 @@
 // expect: in_operation<.*"route"
 // expect: range_given<[^,]*".jitter"[})]*>
 // expect: at_line<18
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -3,10 +3,10 @@
 // expect: gshard: the kernel of an operation is missing
 // expect: op::softmax
 #undef GSHARD_COMPILED_KERNELS
-#include <gshard/exec/executable.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/pass/program.hpp>
-#include <gshard/tensor/cluster.hpp>
 
 #include <vector>
 

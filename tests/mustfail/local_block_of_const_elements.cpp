@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: gshard: a local block of const elements is a local_block<const T>
-#include <gshard/tensor/eigen.hpp>
-#include <gshard/tensor/local_block.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
+#include <gshard/exec/tensor/local_block.hpp>
 
 namespace gs = gshard;
 

@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 
 #if !defined(MUST_FAIL)
-#include <gshard/tensor/eigen.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
 #endif
 
 int main() {

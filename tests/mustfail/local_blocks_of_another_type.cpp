@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: gshard: to_local_blocks writes to blocks that have the tensor's element type and are not const
-#include <gshard/tensor/local_blocks.hpp>
+#include <gshard/exec/tensor/local_blocks.hpp>
 
 #include <vector>
 

@@ -2,8 +2,8 @@
 // A loss that depends on no parameter, for example because loss and rate are swapped.
 // expect: gshard: a loss depends on no parameter: minimize takes the loss first, then the rate
 // expect: in_operation<.*adam
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 namespace gs = gshard;
 

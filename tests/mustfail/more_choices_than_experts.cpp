@@ -4,7 +4,7 @@
 // expect: in_operation<.*"top_k_gating"
 // expect: range_given<.*".k, experts".*, 9, 8>
 // expect: at_line<18
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

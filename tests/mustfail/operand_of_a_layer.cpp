@@ -5,7 +5,7 @@
 // expect: operand_number<1>
 // expect: dim_number<1, .*"S"
 // expect: at_line<18
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -3,7 +3,7 @@
 // expect: gshard: an option has no meaning beside another one, or beside a second mesh axis
 // expect: conflicting_options<.*"\.dropless and \.slots"
 // expect: "moe"
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -6,7 +6,7 @@
 // expect: actual_element_type<.*"i32"
 // expect: expected_element_types<.*"f32, f64, f16, bf16"
 // expect: at_line<20
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A tensor outside of programs that is a partial sum of masks.
 // expect: gshard: a partial sum of masks or half precision, which are not added
-#include <gshard/tensor/tensor.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
 
 namespace gs = gshard;
 

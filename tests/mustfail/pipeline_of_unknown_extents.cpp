@@ -3,7 +3,7 @@
 // expect: gshard: the stages, repeats and microbatches of a pipeline are known extents
 #include <gshard/plan.hpp>
 
-#include <gshard/nn/pipeline.hpp>
+#include <gshard/models/pipeline.hpp>
 
 namespace gs = gshard;
 

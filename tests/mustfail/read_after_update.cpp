@@ -2,8 +2,8 @@
 // A parameter is read after the step has overwritten it.
 // expect: gshard: a parameter is read after it was updated in place
 // expect: "w"
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::P;

@@ -3,8 +3,8 @@
 // expect: gshard: no sharding was found that keeps every device within its memory limit
 // expect: needed_mebibytes<[0-9]+>
 // expect: allowed_mebibytes<1>
-#include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/sim/search/auto_shard.hpp>
 
 namespace gs = gshard;
 using gs::extent, gs::in;

@@ -5,7 +5,7 @@
 // expect: divided_by<3>
 // expect: in_operation<.*"moe"
 // expect: at_line<19
-#include <gshard/nn/moe.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -2,8 +2,8 @@
 // A search of shardings for a program with an unknown extent.
 // expect: gshard: to choose shardings, the extent of every letter and of every mesh axis must be known
 // expect: extent_of<.*"H"
-#include <gshard/pass/search/auto_shard.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/sim/search/auto_shard.hpp>
 
 namespace gs = gshard;
 using gs::extent, gs::in;

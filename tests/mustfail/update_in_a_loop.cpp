@@ -2,8 +2,8 @@
 // A parameter is updated in a loop.
 // expect: gshard: parameters are not updated in loops with a run-time trip count
 // expect: "adam"
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 namespace gs = gshard;
 using gs::in, gs::none, gs::P, gs::symbol;

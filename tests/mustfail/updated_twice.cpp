@@ -2,8 +2,8 @@
 // A parameter is updated by hand and by an optimizer.
 // expect: gshard: a parameter or variable is updated twice: by optimizers, or by m.update
 // expect: in_tensor<.*"w"
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 namespace gs = gshard;
 

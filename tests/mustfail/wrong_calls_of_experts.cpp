@@ -11,8 +11,8 @@
 // expect: gshard: replica_param\(m, expert_of, name, "R@expert,M,F", init::zeros\(\)\) takes the first argument of
 // expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
 // expect: gshard: send_to_replicas\(gating, expert_of, capacity\{2\}\) takes the result of a gating, that of replicas_of_exp
-#include <gshard/nn/moe.hpp>
-#include <gshard/nn/router.hpp>
+#include <gshard/moe/layer/moe.hpp>
+#include <gshard/moe/layer/router.hpp>
 #include <gshard/plan.hpp>
 
 namespace gs = gshard;

@@ -5,9 +5,9 @@
 // expect: gshard: adam\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and a rate: a scalar tensor
 // expect: gshard: adafactor\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
 // expect: gshard: adafactor\{\}\.minimize\(m, loss, rate\) takes the first argument of the model, a loss, and maybe a rate
-#include <gshard/optim/adafactor.hpp>
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adafactor.hpp>
+#include <gshard/train/adam.hpp>
 
 namespace gs = gshard;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The communication and memory of a mixture-of-experts layer without slots: as many rows as the program allows, for any routing.
-#include <gshard/nn/moe.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/core/cost/step_time.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "soundness.hpp"
 

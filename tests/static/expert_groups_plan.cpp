@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The data that a mixture-of-experts layer with groups of experts sends between nodes: each token once per group, counted by the compiler.
-#include <gshard/nn/moe.hpp>
-#include <gshard/pass/cost/node_traffic.hpp>
+#include <gshard/core/cost/node_traffic.hpp>
+#include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
 
 #include "soundness.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/ir/fault.hpp>
+#include <gshard/core/ir/fault.hpp>
 
 #include "tracing.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/core/reshard/halo.hpp>
+#include <gshard/core/reshard/reshard.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/ops/random/dropout.hpp>
 #include <gshard/ops/window/moved.hpp>
-#include <gshard/pass/plan.hpp>
-#include <gshard/pass/reshard/halo.hpp>
-#include <gshard/pass/reshard/reshard.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Mixtures of experts with routing composed of small operations: the planner finds the two exchanges without annotating the result.
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "soundness.hpp"
 

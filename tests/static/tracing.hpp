@@ -2,8 +2,8 @@
 #pragma once
 
 // Programs traced by hand: the verbs are called on a builder, without a lambda or a mesh type.
-#include <gshard/ir/spec.hpp>
-#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/core/ir/spec.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
 
 #include <cstddef>
 #include <initializer_list>

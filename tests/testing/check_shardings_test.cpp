@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/testing/check_shardings.hpp>
 
+#include <gshard/core/trace/broadcast.hpp>
 #include <gshard/ops/user/custom.hpp>
-#include <gshard/trace/broadcast.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/testing/run_program.hpp>
 
-#include <gshard/trace/einsum.hpp>
+#include <gshard/core/trace/einsum.hpp>
 
 #include <doctest/doctest.h>
 

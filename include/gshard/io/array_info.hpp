@@ -3,7 +3,7 @@
 
 // Element type and shape of a tensor in a file.
 
-#include <gshard/ir/graph.hpp>
+#include <gshard/core/ir/graph.hpp>
 
 #include <array>
 #include <cstddef>

@@ -3,10 +3,10 @@
 
 // Checkpoints: saves the tensors of a parameter store to a safetensors file, and loads them on any mesh.
 
-#include <gshard/comm/agreement.hpp>
+#include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/bind/finite_checks.hpp>
-#include <gshard/exec/check_replicas.hpp>
-#include <gshard/exec/parameters.hpp>
+#include <gshard/exec/program/check_replicas.hpp>
+#include <gshard/exec/program/parameters.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/collective.hpp>
 #include <gshard/io/pieces.hpp>

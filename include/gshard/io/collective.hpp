@@ -3,9 +3,9 @@
 
 // Broadcasts texts from the leader, and runs functions on the leader alone.
 
-#include <gshard/comm/backend.hpp>
-#include <gshard/comm/error.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/exec/backend/backend.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <cstddef>
 #include <cstdint>

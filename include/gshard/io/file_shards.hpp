@@ -3,14 +3,14 @@
 
 // The shards of a tensor for files, reads of a shard from a file, and tensors that are filled from a file.
 
-#include <gshard/comm/agreement.hpp>
-#include <gshard/comm/error.hpp>
-#include <gshard/ir/graph.hpp>
-#include <gshard/kernel/move/copy.hpp>
-#include <gshard/kernel/view.hpp>
-#include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/shard_table.hpp>
-#include <gshard/tensor/tensor.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/exec/backend/agreement.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/kernel/move/copy.hpp>
+#include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
+#include <gshard/exec/tensor/shard_table.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
 
 #include <algorithm>
 #include <cstddef>

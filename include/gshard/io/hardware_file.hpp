@@ -8,10 +8,10 @@
 #endif
 
 #include <gshard/all_operations.hpp>
-#include <gshard/comm/error.hpp>
+#include <gshard/core/cost/measured_times.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/io/file.hpp>
-#include <gshard/pass/cost/measured_times.hpp>
-#include <gshard/sim/presets.hpp>
+#include <gshard/sim/run/presets.hpp>
 
 #include <nlohmann/json.hpp>
 

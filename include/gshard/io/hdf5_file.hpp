@@ -3,19 +3,19 @@
 
 // HDF5 files and datasets that all processes of a cluster open, read and write together.
 
-#include <gshard/comm/backend.hpp>
-#include <gshard/comm/error.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/exec/backend/backend.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/kernel/view.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/io/file_shards.hpp>
-#include <gshard/ir/graph.hpp>
-#include <gshard/kernel/view.hpp>
 
 #include <H5pubconf.h>
 #ifdef H5_HAVE_PARALLEL
 #if GSHARD_HAS_MPI
-#include <gshard/comm/mpi.hpp>
+#include <gshard/cluster/mpi.hpp>
 #else
-#include <gshard/comm/mpi_communicator.hpp>  // before hdf5.h: excludes the C++ bindings of mpi.h
+#include <gshard/cluster/mpi_communicator.hpp>  // before hdf5.h: excludes the C++ bindings of mpi.h
 #endif
 #endif
 #include <hdf5.h>

@@ -3,9 +3,12 @@
 
 // Loads the weights of Hugging Face's Mixtral into the parameters of nn::language_model, and saves parameters in its format.
 
-#include <gshard/comm/agreement.hpp>
+#include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/bind/finite_checks.hpp>
-#include <gshard/exec/parameters.hpp>
+#include <gshard/exec/kernel/finite.hpp>
+#include <gshard/exec/kernel/move/cast.hpp>
+#include <gshard/exec/kernel/move/copy.hpp>
+#include <gshard/exec/program/parameters.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/collective.hpp>
 #include <gshard/io/file_shards.hpp>
@@ -13,9 +16,6 @@
 #include <gshard/io/hugging_face_place.hpp>
 #include <gshard/io/pieces.hpp>
 #include <gshard/io/tensor_differences.hpp>
-#include <gshard/kernel/elementwise/finite.hpp>
-#include <gshard/kernel/move/cast.hpp>
-#include <gshard/kernel/move/copy.hpp>
 
 #include <algorithm>
 #include <cstddef>

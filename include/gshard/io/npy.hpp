@@ -7,14 +7,14 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/comm/error.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/io/file_shards.hpp>
 #include <gshard/io/npy_header.hpp>
 #include <gshard/io/shared_file.hpp>
-#include <gshard/kernel/view.hpp>
-#include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/tensor.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -3,9 +3,9 @@
 
 // Parses and writes the header of a NumPy .npy file.
 
-#include <gshard/base/packed_list.hpp>
-#include <gshard/comm/error.hpp>
-#include <gshard/ir/graph.hpp>
+#include <gshard/core/base/packed_list.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/exec/backend/error.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,11 +3,11 @@
 
 // Splits a distributed tensor into pieces of complete rows, which are gathered, scattered and stored one at a time.
 
-#include <gshard/comm/backend.hpp>
-#include <gshard/comm/device_group.hpp>
+#include <gshard/exec/backend/backend.hpp>
+#include <gshard/exec/backend/device_group.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/kernel/view.hpp>
-#include <gshard/tensor/placement.hpp>
+#include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/tensor/placement.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,8 @@
 
 // Parses and writes the JSON header of a safetensors file.
 
-#include <gshard/base/packed_list.hpp>
-#include <gshard/comm/error.hpp>
+#include <gshard/core/base/packed_list.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/digest.hpp>
 

@@ -3,9 +3,9 @@
 
 // Files that all processes of a cluster write or read, each its part.
 
-#include <gshard/comm/agreement.hpp>
-#include <gshard/comm/backend.hpp>
-#include <gshard/comm/error.hpp>
+#include <gshard/exec/backend/agreement.hpp>
+#include <gshard/exec/backend/backend.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/io/collective.hpp>
 #include <gshard/io/file.hpp>
 

@@ -3,7 +3,7 @@
 
 // Lists every sharding of a tensor on a mesh, for tests that sweep over them.
 
-#include <gshard/ir/sharding.hpp>
+#include <gshard/core/ir/sharding.hpp>
 
 #include <cstdint>
 #include <vector>

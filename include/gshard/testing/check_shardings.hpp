@@ -7,12 +7,12 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/base/compiled.hpp>
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/testing/all_shardings.hpp>
 #include <gshard/testing/run_program.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <cstddef>
 #include <functional>

@@ -3,12 +3,12 @@
 
 // Runs a model that is traced at run time, with any sharding of its tensors on any simulated mesh, and collects complete results.
 
-#include <gshard/base/compiled.hpp>
-#include <gshard/exec/all_kernels.hpp>
+#include <gshard/all_kernels.hpp>
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/core/program/compile.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/exec/executor.hpp>
-#include <gshard/pass/compile.hpp>
-#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/exec/program/executor.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +19,13 @@
 #include <vector>
 
 #if GSHARD_HAS_BODIES
-#include <gshard/base/hash.hpp>
-#include <gshard/comm/combine.hpp>
-#include <gshard/comm/device_group.hpp>
-#include <gshard/comm/simulated.hpp>
-#include <gshard/kernel/element.hpp>
-#include <gshard/kernel/move/cast.hpp>
-#include <gshard/report/diagnostic.hpp>
+#include <gshard/core/base/hash.hpp>
+#include <gshard/exec/backend/combine.hpp>
+#include <gshard/exec/backend/device_group.hpp>
+#include <gshard/exec/backend/simulated.hpp>
+#include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/kernel/move/cast.hpp>
+#include <gshard/sim/report/diagnostic.hpp>
 
 #include <algorithm>
 #include <cmath>

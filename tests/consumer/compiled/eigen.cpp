@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A user's program that multiplies matrices by Eigen itself, and by gshard. They are so large that Eigen allocates blocks on the heap.
+#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/gshard.hpp>
-#include <gshard/tensor/eigen.hpp>
 
 #include <Eigen/Core>
 

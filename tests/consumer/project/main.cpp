@@ -14,9 +14,9 @@
 #if defined(WITH_HDF5)
 #include <gshard/io/hdf5.hpp>
 #endif
-#include <gshard/tensor/xtensor.hpp>
+#include <gshard/exec/tensor/xtensor.hpp>
 #if EXPECTED_MPI
-#include <gshard/tensor/boost_mpi.hpp>
+#include <gshard/cluster/boost_mpi.hpp>
 
 #include <boost/mpi/environment.hpp>
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "scaling/configuration.hpp"
 
-#include <gshard/moe/gating.hpp>
+#include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops/random/dropout.hpp>
 
 #include "scaling/model.hpp"

@@ -2,9 +2,9 @@
 #include "../../../examples/verify/seals.hpp"
 
 #include "../../io/scratch.hpp"
-#include "../../run/keys.hpp"
+#include "../../survive/keys.hpp"
 
-#include <gshard/run/event_log.hpp>
+#include <gshard/survive/event_log.hpp>
 
 #include <doctest/doctest.h>
 

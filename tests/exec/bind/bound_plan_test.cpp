@@ -4,8 +4,8 @@
 #include "../../complaint.hpp"
 #include "../run_graph.hpp"
 
-#include <gshard/comm/simulated.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/exec/backend/simulated.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/parameter_access.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
 #include <gshard/ops/check/check_finite.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/bind/checked_shard.hpp>
 
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 #include <doctest/doctest.h>
 

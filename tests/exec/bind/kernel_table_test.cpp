@@ -2,8 +2,8 @@
 #include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 
+#include <gshard/core/program/program.hpp>
 #include <gshard/ops/index/gather.hpp>
-#include <gshard/pass/program.hpp>
 
 #include <doctest/doctest.h>
 

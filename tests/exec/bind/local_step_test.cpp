@@ -3,7 +3,7 @@
 
 #include "../run_graph.hpp"
 
-#include <gshard/comm/simulated.hpp>
+#include <gshard/exec/backend/simulated.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 
 #include <cstdint>

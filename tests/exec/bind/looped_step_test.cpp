@@ -4,12 +4,12 @@
 #include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/looped_step.hpp>
 
-#include "../../comm/failing_exchanges.hpp"
+#include "../backend/failing_exchanges.hpp"
 #include "../run_graph.hpp"
 
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/wire.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/wire.hpp>
 
 namespace gs = gshard;
 namespace op = gs::op;

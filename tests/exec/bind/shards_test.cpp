@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/bind/shards.hpp>
 
-#include <gshard/ir/spec.hpp>
+#include <gshard/core/ir/spec.hpp>
 
 #include <doctest/doctest.h>
 

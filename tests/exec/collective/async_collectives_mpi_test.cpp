@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/collective/async_collectives.hpp>
 
-#include <gshard/comm/mpi.hpp>
+#include <gshard/cluster/mpi.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/exec/collective/overlap_choice.hpp>
-#include <gshard/exec/executable.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/tensor/mpi_cluster.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/shape.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "../../mpi_world.hpp"
 #include "../run_graph.hpp"

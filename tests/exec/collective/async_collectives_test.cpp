@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/collective/async_collectives.hpp>
 
-#include <gshard/exec/executable.hpp>
-#include <gshard/exec/kernel_headers.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/kernel_headers.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
-#include <gshard/optim/adam.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/train/adam.hpp>
 
-#include "../../comm/failing_exchanges.hpp"
-#include "../../comm/hasty_exchanges.hpp"
+#include "../backend/failing_exchanges.hpp"
+#include "../backend/hasty_exchanges.hpp"
 
 #include <doctest/doctest.h>
 

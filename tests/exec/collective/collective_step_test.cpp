@@ -4,9 +4,9 @@
 
 #include "../run_graph.hpp"
 
+#include <gshard/core/trace/einsum.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/trace/einsum.hpp>
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/collective/replica_shares.hpp>
 
-#include <gshard/comm/simulated.hpp>
+#include <gshard/exec/backend/simulated.hpp>
 
 #include <doctest/doctest.h>
 

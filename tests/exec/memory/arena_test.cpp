@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/memory/arena.hpp>
 
-#include <gshard/pass/schedule/lifetime.hpp>
+#include <gshard/core/plan/lifetime.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,10 +3,10 @@
 
 #include "../run_graph.hpp"
 
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/ops/rows/softmax.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <doctest/doctest.h>
 

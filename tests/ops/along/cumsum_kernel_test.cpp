@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/along/cumsum_kernel.hpp>
 
-#include "../../kernel/support.hpp"
+#include "../../exec/kernel/support.hpp"
 
 using namespace test;
 

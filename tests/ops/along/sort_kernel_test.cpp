@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/along/sort_kernel.hpp>
 
-#include "../../kernel/support.hpp"
+#include "../../exec/kernel/support.hpp"
 
 #include <algorithm>
 #include <limits>

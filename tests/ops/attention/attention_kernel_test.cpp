@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/attention/attention_kernel.hpp>
 
-#include "../../kernel/support.hpp"
+#include "../../exec/kernel/support.hpp"
 
-#include <gshard/base/random.hpp>
+#include <gshard/core/base/random.hpp>
 
 #include <array>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/check/check_finite_kernel.hpp>
 
-#include <gshard/tensor/mpi_cluster.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
 
 #include "../../mpi_world.hpp"
 #include "../../exec/bind/checked_program.hpp"

@@ -3,8 +3,8 @@
 
 #include "../../exec/bind/serial_run.hpp"
 
+#include <gshard/core/trace/map.hpp>
 #include <gshard/ops/loop/scan.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <tuple>
 

@@ -2,8 +2,8 @@
 #include <gshard/ops/reduce/argmax_kernel.hpp>
 #include <gshard/ops/reduce/reduce_kernel.hpp>
 
-#include "../../kernel/einsum_reference.hpp"
-#include "../../kernel/support.hpp"
+#include "../../exec/kernel/einsum_reference.hpp"
+#include "../../exec/kernel/support.hpp"
 
 #include <algorithm>
 #include <limits>

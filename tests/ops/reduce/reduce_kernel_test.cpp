@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/reduce/reduce_kernel.hpp>
 
-#include "../../kernel/einsum_reference.hpp"
-#include "../../kernel/support.hpp"
+#include "../../exec/kernel/einsum_reference.hpp"
+#include "../../exec/kernel/support.hpp"
 
 #include <algorithm>
 #include <cmath>

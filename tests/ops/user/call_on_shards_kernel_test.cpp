@@ -3,7 +3,7 @@
 
 #include "../../exec/bind/serial_run.hpp"
 
-#include <gshard/trace/shape.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <cstdint>
 

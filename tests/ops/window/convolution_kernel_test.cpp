@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/window/convolution_kernel.hpp>
 
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/kernel/threads.hpp>
 
-#include "../../kernel/einsum_reference.hpp"
-#include "../../kernel/windows.hpp"
+#include "../../exec/kernel/einsum_reference.hpp"
+#include "../../exec/kernel/windows.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
 
 #include "../../exec/bind/serial_run.hpp"
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/trace/einsum.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/trace/einsum.hpp>
 
 namespace gs = gshard;
 using run_graph::arrays, run_graph::given, run_graph::scope, run_graph::serial_run;

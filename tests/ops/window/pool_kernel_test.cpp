@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/window/pool_kernel.hpp>
 
-#include "../../kernel/windows.hpp"
+#include "../../exec/kernel/windows.hpp"
 
 #include <limits>
 

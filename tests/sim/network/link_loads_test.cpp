@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../../complaint.hpp"
-#include "../chips.hpp"
+#include "../run/chips.hpp"
 
 namespace gs = gshard;
 using gs::all_to_all_scheme, gs::tie_policy;

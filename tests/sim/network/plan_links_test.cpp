@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "../../complaint.hpp"
-#include "../chips.hpp"
+#include "../run/chips.hpp"
 
 namespace gs = gshard;
 namespace op = gs::op;

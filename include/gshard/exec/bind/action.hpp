@@ -4,7 +4,7 @@
 // The bound form of a plan's step on one device: a function that runs it at once or piece by piece.
 
 #include <gshard/exec/bind/run_context.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/kernel/threads.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,11 +3,11 @@
 
 // A plan bound to a cluster: its extents, and the sharding and local shards of every value.
 
-#include <gshard/comm/check_sizes.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/exec/backend/check_sizes.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/pass/plan.hpp>
-#include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/placement.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
+#include <gshard/exec/tensor/placement.hpp>
 
 #include <array>
 #include <cstddef>

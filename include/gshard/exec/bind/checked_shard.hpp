@@ -7,7 +7,7 @@
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/bind/run_context.hpp>
 #include <gshard/exec/bind/step_errors.hpp>
-#include <gshard/kernel/elementwise/finite.hpp>
+#include <gshard/exec/kernel/finite.hpp>
 
 #include <cstddef>
 #include <cstdint>

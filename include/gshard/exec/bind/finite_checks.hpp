@@ -3,13 +3,13 @@
 
 // Checks of a run for NaN and infinities: the first number that is not finite, and its description.
 
-#include <gshard/base/compiled.hpp>
-#include <gshard/comm/agreement.hpp>
-#include <gshard/comm/error.hpp>
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/exec/backend/agreement.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/kernel/view.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +20,9 @@
 #include <vector>
 
 #if GSHARD_HAS_BODIES
-#include <gshard/kernel/element.hpp>
-#include <gshard/kernel/elementwise/finite.hpp>
-#include <gshard/pass/plan.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/kernel/finite.hpp>
 #endif
 
 namespace gshard { inline namespace v0 { namespace detail {

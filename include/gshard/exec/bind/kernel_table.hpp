@@ -3,18 +3,18 @@
 
 // The table of kernels by operation and element type, to which an executor binds steps.
 
-#include <gshard/base/compiled.hpp>
-#include <gshard/base/list_view.hpp>
-#include <gshard/comm/cpu_level.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/pass/plan.hpp>
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/exec/backend/cpu_level.hpp>
 
 #include <array>
 #include <cstddef>
 #include <string_view>
 
 #if GSHARD_HAS_BODIES
-#include <gshard/comm/error.hpp>
+#include <gshard/exec/backend/error.hpp>
 
 #include <string>
 #endif

@@ -3,13 +3,13 @@
 
 // A step of a plan on one device: its attributes, and the shards that its kernel reads and writes.
 
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/bind/action.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/kernel/gemm/contract.hpp>
-#include <gshard/kernel/move/move.hpp>
-#include <gshard/pass/plan.hpp>
+#include <gshard/exec/kernel/gemm/contract.hpp>
+#include <gshard/exec/kernel/move/move.hpp>
 
 #include <cstddef>
 #include <cstdint>

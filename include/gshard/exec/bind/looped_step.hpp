@@ -3,14 +3,14 @@
 
 // Runs a looped einsum: devices send blocks around a ring while they compute (a collective matmul).
 
-#include <gshard/base/bf16.hpp>
-#include <gshard/comm/backend.hpp>
+#include <gshard/core/base/bf16.hpp>
+#include <gshard/core/ir/arithmetic.hpp>
+#include <gshard/exec/backend/backend.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/ir/arithmetic.hpp>
-#include <gshard/kernel/gemm/contract.hpp>
-#include <gshard/tensor/buffer.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/exec/kernel/gemm/contract.hpp>
+#include <gshard/exec/tensor/buffer.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <array>

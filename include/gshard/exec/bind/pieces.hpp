@@ -3,8 +3,8 @@
 
 // Steps whose kernels can compute a part of the result alone: elementwise ones, and einsums with a leading batch dim.
 
+#include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
-#include <gshard/pass/plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 // The seed and step of one run of a plan, and the counts of its communication.
 
-#include <gshard/base/compiler.hpp>
+#include <gshard/core/base/compiler.hpp>
 
 #include <cstdint>
 

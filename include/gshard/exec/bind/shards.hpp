@@ -3,12 +3,12 @@
 
 // The values of a bound plan: element type, sharding, and the placement and address of every local shard.
 
-#include <gshard/base/compiled.hpp>
-#include <gshard/ir/graph.hpp>
-#include <gshard/kernel/element.hpp>
-#include <gshard/kernel/view.hpp>
-#include <gshard/tensor/cluster.hpp>
-#include <gshard/tensor/placement.hpp>
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
+#include <gshard/exec/tensor/placement.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,10 +3,10 @@
 
 // Adds the failed step to errors of kernels: its operands, their dims and its source line.
 
-#include <gshard/comm/error.hpp>
-#include <gshard/comm/step_text.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/backend/step_text.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
-#include <gshard/pass/plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

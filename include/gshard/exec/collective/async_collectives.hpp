@@ -3,9 +3,9 @@
 
 // Collectives that are in progress while other steps compute.
 
+#include <gshard/core/schedule/async_schedule.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
-#include <gshard/pass/schedule/async_schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

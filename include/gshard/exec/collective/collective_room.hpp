@@ -3,10 +3,10 @@
 
 // Scratch memory that communication steps share.
 
-#include <gshard/comm/reduce.hpp>
-#include <gshard/comm/rounds.hpp>
-#include <gshard/pass/cost/cost.hpp>
-#include <gshard/tensor/buffer.hpp>
+#include <gshard/core/reshard/cost.hpp>
+#include <gshard/exec/backend/reduce.hpp>
+#include <gshard/exec/backend/rounds.hpp>
+#include <gshard/exec/tensor/buffer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,14 +3,14 @@
 
 // Runs one collective of a plan by messages: packs, exchanges and unpacks or adds blocks.
 
-#include <gshard/comm/rounds.hpp>
+#include <gshard/exec/backend/rounds.hpp>
 #include <gshard/exec/collective/all_reduce_step.hpp>
 #include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/ragged_exchange.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
-#include <gshard/kernel/threads.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,10 +3,10 @@
 
 // Computes the blocks that a reshard sends between all pairs of devices, splits them into messages, and packs them.
 
-#include <gshard/base/interval.hpp>
-#include <gshard/comm/function_ref.hpp>
-#include <gshard/kernel/move/copy.hpp>
-#include <gshard/kernel/view.hpp>
+#include <gshard/core/base/interval.hpp>
+#include <gshard/exec/backend/function_ref.hpp>
+#include <gshard/exec/kernel/move/copy.hpp>
+#include <gshard/exec/kernel/view.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 // Chooses by measurement whether the collectives of a program overlap with its computation.
 
-#include <gshard/base/compiler.hpp>
+#include <gshard/core/base/compiler.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,9 @@
 
 // Counts the bytes that the collectives of a run receive, by kind of operation.
 
+#include <gshard/core/ir/graph.hpp>
 #include <gshard/exec/bind/run_context.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
-#include <gshard/ir/graph.hpp>
 
 #include <algorithm>
 #include <array>

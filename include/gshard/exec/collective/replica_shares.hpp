@@ -3,10 +3,10 @@
 
 // Sums with replicas on several nodes: groups that would sum equal operands divide the elements among themselves.
 
-#include <gshard/base/interval.hpp>
-#include <gshard/comm/backend.hpp>
-#include <gshard/comm/device_group.hpp>
-#include <gshard/comm/node_group.hpp>
+#include <gshard/core/base/interval.hpp>
+#include <gshard/exec/backend/backend.hpp>
+#include <gshard/exec/backend/device_group.hpp>
+#include <gshard/exec/backend/node_group.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 // Counts the bytes that the devices of a process receive in a run, and in its steps.
 
-#include <gshard/comm/backend.hpp>
+#include <gshard/exec/backend/backend.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,8 @@
 
 // Runs one collective of a plan between processes that read each other's shards in shared memory.
 
-#include <gshard/comm/reduce.hpp>
-#include <gshard/comm/rounds.hpp>
+#include <gshard/exec/backend/reduce.hpp>
+#include <gshard/exec/backend/rounds.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 

@@ -3,13 +3,13 @@
 
 // The tensors that one communication step moves, with their shards and groups of devices.
 
-#include <gshard/comm/combine_operands.hpp>
+#include <gshard/core/cost/node_traffic.hpp>
+#include <gshard/exec/backend/combine_operands.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
-#include <gshard/pass/cost/node_traffic.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,8 @@
 
 // Assigns each value of a plan an offset in one block of memory, by lifetimes.
 
-#include <gshard/pass/schedule/lifetime.hpp>
-#include <gshard/tensor/buffer.hpp>
+#include <gshard/core/plan/lifetime.hpp>
+#include <gshard/exec/tensor/buffer.hpp>
 
 #include <cstddef>
 #include <cstdint>

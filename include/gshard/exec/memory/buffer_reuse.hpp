@@ -3,14 +3,14 @@
 
 // Finds results that may reuse an operand's buffer, and steps that are fused and run together piece by piece.
 
-#include <gshard/comm/device_group.hpp>
+#include <gshard/core/plan/lifetime.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/core/schedule/async_schedule.hpp>
+#include <gshard/exec/backend/device_group.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/pieces.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/pass/plan.hpp>
-#include <gshard/pass/schedule/async_schedule.hpp>
-#include <gshard/pass/schedule/lifetime.hpp>
-#include <gshard/tensor/cluster.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,14 +3,14 @@
 
 // Running sums along a dim: cumsum.
 
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/attributes.hpp>
-#include <gshard/ir/op.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/attributes.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/pass/decompose_cost.hpp>
+#include <gshard/core/pass/decomposer.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
 #include <gshard/ops/along/line.hpp>
-#include <gshard/pass/cost/decompose_cost.hpp>
-#include <gshard/pass/decomposer.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
 
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 // Kernels of running sums.
 
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/kernel/threads.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 // The dim along which an operation of one dim computes.
 
-#include <gshard/trace/builder.hpp>
+#include <gshard/core/trace/builder.hpp>
 
 #include <string_view>
 

@@ -3,15 +3,15 @@
 
 // Attention as one operation that never stores the matrix of all scores.
 
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/attributes.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/attributes.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
 
 #include <array>
 #include <cstddef>

@@ -3,14 +3,14 @@
 
 // Kernels of attention and its gradient, in blocks of queries and keys (FlashAttention, arXiv 2205.14135).
 
-#include <gshard/base/exponential.hpp>
-#include <gshard/base/random.hpp>
+#include <gshard/core/base/exponential.hpp>
+#include <gshard/core/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/elementwise/finite.hpp>
-#include <gshard/kernel/gemm/gemm.hpp>
-#include <gshard/kernel/move/random_fill.hpp>
-#include <gshard/kernel/threads.hpp>
-#include <gshard/kernel/vector.hpp>
+#include <gshard/exec/kernel/finite.hpp>
+#include <gshard/exec/kernel/gemm/gemm.hpp>
+#include <gshard/exec/kernel/move/random_fill.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/kernel/vector.hpp>
 #include <gshard/ops/attention/attention.hpp>
 #include <gshard/ops/rows/softmax_kernel.hpp>
 

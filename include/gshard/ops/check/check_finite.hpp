@@ -3,10 +3,10 @@
 
 // Checks in each run that all elements of a tensor are finite: check_finite.
 
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
 
 namespace gshard { inline namespace v0 {
 

@@ -3,13 +3,13 @@
 
 // Slices whose start is a tensor: dynamic_slice, and dynamic_update_slice for caches of keys and values.
 
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
 #include <gshard/ops/index/gather.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
 
 #include <array>
 #include <cstdint>

@@ -3,12 +3,12 @@
 
 // Lookups by index: gather (embeddings) and scatter_add.
 
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/attributes.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/attributes.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -3,11 +3,11 @@
 
 // Rows with a 1 at an index: one_hot.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/iota.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <array>
 

@@ -5,11 +5,11 @@
 //
 // Templates, so that only programs that use loops pay for them.
 
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
-#include <gshard/trace/shape.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <array>
 #include <concepts>

@@ -5,16 +5,16 @@
 //
 // Templates, so that only programs that use scans pay for them.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/base/reason.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/base/reason.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
 #include <gshard/ops/index/dynamic_slice.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/loop/scan_gradient.hpp>
 #include <gshard/ops/loop/scan_rows.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
 
 #include <array>
 #include <cstddef>

@@ -3,14 +3,14 @@
 
 // The gradient of a scan: a loop from its last step to its first.
 
-#include <gshard/base/list.hpp>
-#include <gshard/base/list_view.hpp>
-#include <gshard/grad/backward_walk.hpp>
+#include <gshard/core/base/list.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/grad/backward_walk.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/loop/scan_rows.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/select.hpp>
 
 #include <cstddef>
 #include <cstdint>

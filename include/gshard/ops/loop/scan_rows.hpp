@@ -3,12 +3,12 @@
 
 // The rows of stacked tensors, which the steps of a scan and of its gradient read.
 
-#include <gshard/ir/graph.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/records.hpp>
+#include <gshard/core/trace/select.hpp>
 #include <gshard/ops/index/gather.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/records.hpp>
-#include <gshard/trace/select.hpp>
 
 #include <cstdint>
 

@@ -3,11 +3,11 @@
 
 // Dropout sets random elements to zero. Which ones does not depend on the sharding.
 
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/attributes.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/attributes.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
 
 #include <cstdint>
 

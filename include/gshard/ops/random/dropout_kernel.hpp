@@ -3,11 +3,11 @@
 
 // The kernel of dropout: sets random elements to 0 and scales the others.
 
-#include <gshard/base/random.hpp>
+#include <gshard/core/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/move/random_fill.hpp>
-#include <gshard/kernel/threads.hpp>
-#include <gshard/kernel/view.hpp>
+#include <gshard/exec/kernel/move/random_fill.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/kernel/view.hpp>
 #include <gshard/ops/random/dropout.hpp>
 
 #include <cstddef>

@@ -3,13 +3,13 @@
 
 // Random tensors, with numbers that do not depend on the sharding: uniform and normal.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/ir/attributes.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/map.hpp>
-#include <gshard/trace/parameter_scope.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/ir/attributes.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
 
 #include <cstdint>
 

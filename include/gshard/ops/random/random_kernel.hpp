@@ -3,9 +3,9 @@
 
 // Kernels of random tensors.
 
-#include <gshard/base/random.hpp>
+#include <gshard/core/base/random.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/move/fill.hpp>
+#include <gshard/exec/kernel/move/fill.hpp>
 #include <gshard/ops/random/random.hpp>
 
 #include <cstdint>

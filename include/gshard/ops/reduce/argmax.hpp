@@ -3,18 +3,18 @@
 
 // The index of the largest or smallest element along a dim: argmax and argmin.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/equation.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/reduction.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/reduction.hpp>
+#include <gshard/core/pass/decompose_cost.hpp>
+#include <gshard/core/pass/decomposer.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
-#include <gshard/pass/cost/decompose_cost.hpp>
-#include <gshard/pass/decomposer.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <cstdint>
 #include <string_view>

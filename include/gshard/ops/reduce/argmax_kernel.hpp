@@ -4,8 +4,8 @@
 // The kernel of argmax: the first index at which an element equals the extremum.
 
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/gemm/factors.hpp>
-#include <gshard/kernel/loops.hpp>
+#include <gshard/exec/kernel/gemm/factors.hpp>
+#include <gshard/exec/kernel/loops.hpp>
 #include <gshard/ops/along/sort_kernel.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
 #include <gshard/ops/reduce/reduce_kernel.hpp>

@@ -3,16 +3,16 @@
 
 // The logarithm of a sum of exponentials: logsumexp.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/base/math.hpp>
-#include <gshard/ir/equation.hpp>
-#include <gshard/ir/reduction.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/base/math.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/core/ir/reduction.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <string_view>
 

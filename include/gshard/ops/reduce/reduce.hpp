@@ -6,15 +6,15 @@
 // `sum` and `mean` are short names of the first two. Sums are einsums. A sharded dim may be reduced: every device reduces its block. The
 // partial result is completed where it is needed, by all_reduce or reduce_scatter.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/equation.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/reduction.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/reduction.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <array>
 #include <string_view>

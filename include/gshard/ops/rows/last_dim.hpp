@@ -5,7 +5,7 @@
 //
 // Every other dim may be sharded without communication. If the last dim is sharded, they communicate one to three numbers per row.
 
-#include <gshard/trace/builder.hpp>
+#include <gshard/core/trace/builder.hpp>
 
 #include <string_view>
 

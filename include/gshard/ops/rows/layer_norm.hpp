@@ -3,17 +3,17 @@
 
 // Layer normalization over the last dim.
 
-#include <gshard/base/math.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/attributes.hpp>
-#include <gshard/ir/op.hpp>
+#include <gshard/core/base/math.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/attributes.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/pass/decompose_cost.hpp>
+#include <gshard/core/pass/decomposer.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/ops/rows/last_dim.hpp>
 #include <gshard/ops/rows/row_blocks.hpp>
-#include <gshard/pass/cost/decompose_cost.hpp>
-#include <gshard/pass/decomposer.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,8 +4,8 @@
 // Kernels of layer normalization and its gradient.
 
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/threads.hpp>
-#include <gshard/kernel/vector.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/kernel/vector.hpp>
 #include <gshard/ops/rows/layer_norm.hpp>
 
 #include <algorithm>

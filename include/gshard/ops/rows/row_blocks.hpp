@@ -3,12 +3,12 @@
 
 // The rewrite of operations over the last dim, if that is sharded: sums and maps of rows, in blocks.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/pass/cost/decompose_cost.hpp>
-#include <gshard/pass/decomposer.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/pass/decompose_cost.hpp>
+#include <gshard/core/pass/decomposer.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,8 +4,8 @@
 // Kernels of softmax and its gradient.
 
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/threads.hpp>
-#include <gshard/kernel/vector.hpp>
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/kernel/vector.hpp>
 #include <gshard/ops/reduce/reduce_kernel.hpp>
 #include <gshard/ops/rows/softmax.hpp>
 

@@ -3,8 +3,12 @@
 
 // The collectives of manual regions: all_reduce, all_gather, reduce_scatter, all_to_all, shift, collective_permute and halo; device_index.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/ir/reduction.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/ir/reduction.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/ops/shards/shards.hpp>
 #include <gshard/ops/window/concat.hpp>
@@ -12,10 +16,6 @@
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/roll.hpp>
 #include <gshard/ops/window/slice.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <cstddef>

@@ -7,12 +7,12 @@
 // dim, which counts the devices. [B, M] with B sharded over "x" is [X, B / X, M], with one index of X on each device. Therefore every verb
 // works on shards, has its gradient and is part of the plan.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/ir/spec.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/ir/spec.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/shape.hpp>
 #include <gshard/ops/shards/shards.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/shape.hpp>
 
 #include <array>
 #include <concepts>

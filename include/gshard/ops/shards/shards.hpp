@@ -3,9 +3,9 @@
 
 // The shards of a tensor as a tensor with one more dim, which counts the devices along a mesh axis.
 
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/shape.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <cstdint>
 #include <string_view>

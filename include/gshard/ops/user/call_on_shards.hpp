@@ -3,13 +3,13 @@
 
 // Functions of shards: every device calls a C++ function with its shards.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/pointwise.hpp>
-#include <gshard/ir/spec.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/shape.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/pointwise.hpp>
+#include <gshard/core/ir/spec.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <array>
 #include <concepts>

@@ -7,14 +7,14 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/custom_operation.hpp>
-#include <gshard/ir/equation.hpp>
-#include <gshard/ir/op.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/custom_operation.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/letters.hpp>
 #include <gshard/ops/user/call_on_shards.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/letters.hpp>
 
 #include <array>
 #include <concepts>

@@ -3,13 +3,13 @@
 
 // Tensors one after the other along a dim: concat.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/window.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/window.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
 #include <gshard/ops/window/moved.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
 
 #include <array>
 #include <concepts>

@@ -4,7 +4,7 @@
 // The kernel of concat.
 
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/move/move.hpp>
+#include <gshard/exec/kernel/move/move.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/moved_kernel.hpp>
 

@@ -3,15 +3,15 @@
 
 // Convolutions: conv.
 
-#include <gshard/base/fixed_string.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/equation.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/window.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/einsum.hpp>
-#include <gshard/trace/map.hpp>
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/equation.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/window.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <array>
 #include <cstddef>

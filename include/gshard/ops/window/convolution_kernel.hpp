@@ -3,11 +3,11 @@
 
 // Kernels of convolutions.
 
-#include <gshard/base/interval.hpp>
+#include <gshard/core/base/interval.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/gemm/contract.hpp>
-#include <gshard/kernel/move/move.hpp>
-#include <gshard/kernel/threads.hpp>
+#include <gshard/exec/kernel/gemm/contract.hpp>
+#include <gshard/exec/kernel/move/move.hpp>
+#include <gshard/exec/kernel/threads.hpp>
 #include <gshard/ops/window/convolution.hpp>
 
 #include <algorithm>

@@ -6,11 +6,11 @@
 // Each element of a result is an element of the operand, or a constant. When the dim is sharded: one exchange of the missing elements (the
 // paper's halo exchange, arXiv 2006.16668 section 3.3.2).
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/window.hpp>
-#include <gshard/trace/builder.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/window.hpp>
+#include <gshard/core/trace/builder.hpp>
 
 #include <cstddef>
 #include <string_view>

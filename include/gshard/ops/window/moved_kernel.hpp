@@ -4,8 +4,8 @@
 // Kernels of slices, padding, reversal, rotation and permutation of blocks.
 
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/kernel/move/cast.hpp>
-#include <gshard/kernel/move/move.hpp>
+#include <gshard/exec/kernel/move/cast.hpp>
+#include <gshard/exec/kernel/move/move.hpp>
 #include <gshard/ops/window/moved.hpp>
 
 #include <cstddef>

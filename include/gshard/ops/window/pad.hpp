@@ -3,11 +3,11 @@
 
 // Elements before, after and between the elements along dims: pad.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/ir/window.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/ir/window.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
 #include <gshard/ops/window/moved.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
 
 #include <cstdint>
 #include <initializer_list>

@@ -3,15 +3,15 @@
 
 // Pooling: sum_pool, mean_pool, max_pool and min_pool.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/grad/differentiator.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/ir/reduction.hpp>
-#include <gshard/ir/window.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/grad/differentiator.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/ir/reduction.hpp>
+#include <gshard/core/ir/window.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/map.hpp>
 #include <gshard/ops/window/convolution.hpp>
-#include <gshard/trace/builder.hpp>
-#include <gshard/trace/call.hpp>
-#include <gshard/trace/map.hpp>
 
 #include <cstddef>
 #include <cstdint>

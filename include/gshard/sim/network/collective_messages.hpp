@@ -6,11 +6,11 @@
 // torus.hpp has the times of these collectives in closed form. All groups of devices that differ in some mesh axes run at once. A chip
 // sends and receives once for all of its cores in a group. Its leader is dead or slow if any of its cores is.
 
-#include <gshard/base/list.hpp>
-#include <gshard/sim/faults.hpp>
+#include <gshard/core/base/list.hpp>
 #include <gshard/sim/network/message_list.hpp>
 #include <gshard/sim/network/torus.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>
+#include <gshard/sim/record/faults.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,12 +3,12 @@
 
 // Event simulation of messages on a torus, with max-min fair links and faults.
 
-#include <gshard/comm/error.hpp>
-#include <gshard/sim/faults.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/sim/network/message_list.hpp>
 #include <gshard/sim/network/torus_links.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>
-#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/record/faults.hpp>
+#include <gshard/sim/record/run_record.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,12 +3,12 @@
 
 // The load of each link of a torus under given traffic between devices, and lower bounds of its time.
 
-#include <gshard/comm/error.hpp>
-#include <gshard/sim/faults.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/sim/network/torus.hpp>
 #include <gshard/sim/network/torus_links.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>
-#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/record/faults.hpp>
+#include <gshard/sim/record/run_record.hpp>
 
 #include <algorithm>
 #include <array>

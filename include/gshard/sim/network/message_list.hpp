@@ -3,7 +3,7 @@
 
 // Messages between devices with their dependencies, as input of the network simulation.
 
-#include <gshard/base/compiler.hpp>
+#include <gshard/core/base/compiler.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,15 +3,15 @@
 
 // The loads of torus links in the collectives of a plan, and the slowdown by slow and dead links.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/pass/cost/cost.hpp>
-#include <gshard/pass/cost/network.hpp>
-#include <gshard/pass/plan.hpp>
-#include <gshard/sim/faults.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/cost/network.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/core/reshard/cost.hpp>
 #include <gshard/sim/network/link_loads.hpp>
 #include <gshard/sim/network/torus_links.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>
-#include <gshard/sim/run_record.hpp>
+#include <gshard/sim/record/faults.hpp>
+#include <gshard/sim/record/run_record.hpp>
 
 #include <algorithm>
 #include <cstddef>

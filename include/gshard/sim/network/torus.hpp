@@ -7,7 +7,7 @@
 // way. In the formulas, n is the extent of a ring, a the seconds of a hop, and B the bytes per second of a link, one way. V is the bytes of
 // the complete tensor of a gather. S is the bytes that a device sends in total, including its own part. N is the number of chips.
 
-#include <gshard/base/list.hpp>
+#include <gshard/core/base/list.hpp>
 
 #include <array>
 #include <cstddef>

@@ -3,9 +3,9 @@
 
 // The links of a torus: their numbers, routes over them, and their rates with slow and dead links.
 
-#include <gshard/comm/error.hpp>
-#include <gshard/sim/faults.hpp>
+#include <gshard/exec/backend/error.hpp>
 #include <gshard/sim/network/torus.hpp>
+#include <gshard/sim/record/faults.hpp>
 
 #include <algorithm>
 #include <cstddef>

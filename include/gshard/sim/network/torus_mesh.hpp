@@ -3,10 +3,10 @@
 
 // Places a mesh of devices on a torus of chips, and prices collectives along its axes.
 
-#include <gshard/base/list_view.hpp>
-#include <gshard/ir/mesh.hpp>
-#include <gshard/ir/op.hpp>
-#include <gshard/pass/cost/cost.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/ir/mesh.hpp>
+#include <gshard/core/ir/op.hpp>
+#include <gshard/core/reshard/cost.hpp>
 #include <gshard/sim/network/torus.hpp>
 
 #include <array>

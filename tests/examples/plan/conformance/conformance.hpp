@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/pass/reshard/reshard.hpp>
+#include <gshard/core/reshard/reshard.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/ops/check/check_finite.hpp>
 
-#include <gshard/grad/differentiate.hpp>
-#include <gshard/pass/program.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/core/program/program.hpp>
 
 #include "../../tracing.hpp"
 

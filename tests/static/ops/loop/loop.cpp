@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/optim/adam.hpp>
 #include <gshard/plan.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "../../tracing.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/optim/adam.hpp>
+#include <gshard/core/trace/remat.hpp>
 #include <gshard/plan.hpp>
-#include <gshard/trace/remat.hpp>
+#include <gshard/train/adam.hpp>
 
 #include "../../tracing.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/pass/cost/step_time.hpp>
+#include <gshard/core/cost/step_time.hpp>
 #include <gshard/plan.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/grad/differentiate.hpp>
+#include <gshard/core/grad/differentiate.hpp>
 #include <gshard/ops/window/moved.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/reverse.hpp>

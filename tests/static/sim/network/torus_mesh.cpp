@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/pass/cost/step_time.hpp>
-#include <gshard/pass/program.hpp>
+#include <gshard/core/cost/step_time.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/core/trace/einsum.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>
-#include <gshard/trace/einsum.hpp>
 
 #include <array>
 #include <cstdint>

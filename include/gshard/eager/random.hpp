@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Tensors made from extents outside of programs: uniform, normal and iota.
+
+#include <gshard/core/trace/iota.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/eager/eager.hpp>
+#include <gshard/ops/random/random.hpp>
+
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/random/random_kernel.hpp>
+#endif
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+template <class Spec>
+inline constexpr auto uniform_model = [](auto& m) { return annotate<Spec>(uniform<first_letters<Spec::rank>>(m)); };
+template <class Spec>
+inline constexpr auto normal_model = [](auto& m) { return annotate<Spec>(normal<first_letters<Spec::rank>>(m)); };
+template <class Spec, int Along>
+inline constexpr auto iota_model = [](auto& m) { return annotate<Spec>(iota<first_letters<Spec::rank>>(m, Along)); };
+
+template <auto Model, class T, class Spec>
+auto run_source(std::string_view operation, const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
+  static_assert(!tensor<T, Spec>::is_partial, "gshard: a partial sum cannot be filled from complete data");
+  return run_eager_with<Model, Spec, T, first_letters<Spec::rank>>(operation, added_extents(on, std::move(extents), seed));
+}
+}  // namespace detail
+
+/// uniform<float, P<"x", none>>(cluster, {8, 6}, seed): a tensor of random numbers, uniform in [0, 1). They depend on the seed and on the
+/// global index, and not on the sharding.
+/// Shapes: those given.
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: a real element type.
+/// Throws: `gshard::error` for another number of extents, or if the cluster lacks an axis.
+/// @see normal, ops/random/random.hpp
+template <class T, class Spec>
+auto uniform(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
+  return detail::run_source<detail::uniform_model<Spec>, T, Spec>("uniform", on, std::move(extents), seed);
+}
+/// normal<float, P<"x", none>>(cluster, {8, 6}, seed): as uniform, with random numbers of mean 0 and deviation 1.
+/// Shapes: those given.
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: a real element type.
+/// Throws: as uniform.
+/// @see uniform
+template <class T, class Spec>
+auto normal(const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
+  return detail::run_source<detail::normal_model<Spec>, T, Spec>("normal", on, std::move(extents), seed);
+}
+/// iota<P<"x", none>, 1>(cluster, {8, 6})[t, u] = u: the index along a dim, int32; dim 0 by default.
+/// Shapes: those given.
+/// Communicates: nothing; every device computes its shard.
+/// Compile time: that the dim exists.
+/// Throws: `gshard::error` for another number of extents, or if the cluster lacks an axis.
+/// @see core/trace/iota.hpp
+template <class Spec, int Along = 0>
+auto iota(const any_cluster& on, std::vector<std::int64_t> extents) {
+  return detail::run_source<detail::iota_model<Spec, Along>, float, Spec>("iota", on, std::move(extents), 0);
+}
+
+}}  // namespace gshard::v0

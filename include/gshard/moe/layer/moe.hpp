@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// The mixture-of-experts layer of GShard (arXiv 2006.16668), with k experts per token, and experts in groups.
+
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
+#include <gshard/core/base/fixed_string.hpp>
+#include <gshard/core/base/list.hpp>
+#include <gshard/core/base/name.hpp>
+#include <gshard/core/ir/spec.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/named_scope.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/core/trace/shape.hpp>
+#include <gshard/moe/layer/router.hpp>
+#include <gshard/moe/layer/swiglu.hpp>
+#include <gshard/moe/layer/weight.hpp>
+#include <gshard/moe/routing/chunks.hpp>
+#include <gshard/moe/routing/dropless.hpp>
+#include <gshard/moe/routing/expert_groups.hpp>
+#include <gshard/moe/routing/expert_replicas.hpp>
+#include <gshard/moe/routing/gating.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace gshard { inline namespace v0 { namespace nn {
+
+/// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
+struct moe_options {
+  capacity slots{0};                             ///< Slots per expert. Factor 0: k. @see gating_options
+  second_expert second = second_expert::random;  ///< The use of second choices, with k = 2. @see gating_options
+  int k = 2;                                     ///< Experts per token.
+  /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with replicas.
+  int expert_groups = 1;
+  capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
+  bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
+  capacity replica_slots{0};                     ///< Slots per replica. Factor 0: as many as an expert.
+  bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
+  bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
+  /// Experts have no slots: each takes all its choices, a row for each. Not with slots, chunks, replicas, a second axis, nor with
+  /// experts_choose, importance and evaluation_slots of the router. @see send_rows
+  bool dropless = false;
+  /// The number of chunks of slots, or, with expert_groups, of token groups, which it must divide. The exchange of one chunk overlaps with
+  /// the products of another. @see chunk_of, chunks_of_token_groups
+  int chunks = 1;
+  int shared_experts = 0;                        ///< Experts of every token, with weight 1, in addition to its chosen ones.
+  router_options router{};                       ///< Settings of the router.
+  param_dtype_option param_dtype{};              ///< The stored element type of weights of products, except the router's.
+};
+
+struct moe_result {
+  symbol y;         ///< [G,S,M]
+  symbol load;      ///< [E] tokens per expert
+  symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full. experts_choose: tokens without expert
+  symbol demand;    ///< [E] choices of each expert, including refused ones. @see gating_result
+};
+
+namespace detail {
+
+/// The weights of feed-forward layers, such as experts. Weights that the options do not need are empty.
+struct feed_forward_weights {
+  symbol wi, wi_gate, wo, bi, bi_gate, bo;
+};
+/// declare(scope, name, letters) declares a weight in a scope: m, or m with another element type. `letters`: its dims without the dims of
+/// experts.
+template <class Declare>
+constexpr feed_forward_weights declare_feed_forward(const parameter_scope& m, const moe_options& o, const Declare& declare) {
+  const auto declare_if = [&](bool wanted, std::string_view name, std::string_view letters) {
+    if (!wanted) return m.owner().nothing();
+    return letters.size() == 1 ? declare(m, name, letters) : in_type_of(m, declare(o.param_dtype.in(m), name, letters));
+  };
+  const symbol wi = declare_if(true, "wi", "MF"), wi_gate = declare_if(o.swiglu, "wi_gate", "MF"), wo = declare_if(true, "wo", "FM");
+  const symbol bi = declare_if(o.biases, "bi", "F"), bi_gate = declare_if(o.biases && o.swiglu, "bi_gate", "F");
+  return {wi, wi_gate, wo, bi, bi_gate, declare_if(o.biases, "bo", "M")};
+}
+constexpr init feed_forward_init(std::string_view letters) {
+  return letters.size() == 1 ? init::zeros() : init::fan_in(letters.substr(0, 1));
+}
+
+/// wo relu(wi x), or SwiGLU if there is a weight wi_gate; with biases if there are any. In, Out: the equations of the products with wi
+/// and wo.
+template <fixed_string In, fixed_string Out>
+constexpr symbol apply_feed_forward(symbol x, const feed_forward_weights& w) {
+  const auto with_bias = [](symbol y, symbol bias) { return bias.id < 0 ? y : y + bias; };
+  const symbol h = with_bias(einsum<In>(x, w.wi), w.bi);
+  const symbol active = w.wi_gate.id < 0 ? relu(h) : swiglu(with_bias(einsum<In>(x, w.wi_gate), w.bi_gate), h);
+  return with_bias(einsum<Out>(active, w.wo), w.bo);
+}
+
+/// y, plus the results of shared experts.
+template <class = void>
+constexpr symbol add_shared_experts(const parameter_scope& m, const moe_options& o, symbol x, symbol y) {
+  if (o.shared_experts < 0) m.owner().fail_range("moe", ".shared_experts", o.shared_experts);
+  if (o.shared_experts < 1) return y;
+  const named_scope named(m, "shared experts");
+  const parameter_scope shared = m.scope("shared");
+  for (int i = 0; i < o.shared_experts; ++i) {
+    const parameter_scope one = shared.scope(i);
+    const auto declare = [](const parameter_scope& in, std::string_view name, std::string_view letters) {
+      return in.param(name, letters, feed_forward_init(letters));
+    };
+    y = y + apply_feed_forward<"GSM,MF->GSF", "GSF,FM->GSM">(x, declare_feed_forward(one, o, declare));
+  }
+  return y;
+}
+
+/// The routing of a layer, and the other inputs of apply_in_slots, apply_in_groups and apply_dropless.
+struct moe_layer {
+  const parameter_scope& m;
+  const moe_options& options;
+  symbol x;
+  gating_result routing;
+  symbol expert_of;  // if experts have replicas
+
+  constexpr builder& owner() const { return m.owner(); }
+  template <class Product>
+  constexpr auto gate_einsum(const Product& product) const {
+    const named_scope named(m, "gate einsum");
+    return product();
+  }
+};
+
+/// Experts with capacity slots, sharded over the axes.
+template <label Axes>
+constexpr symbol apply_in_slots(const moe_layer& l) {
+  builder& b = l.owner();
+  const moe_options& o = l.options;
+  const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
+    const init initial = feed_forward_init(of_one);
+    const inplace_name<3> all = inplace_name<3>(o.replicas ? "R" : "E").append(of_one);
+    const auto with = [&](auto sharded) {
+      return o.replicas ? replica_param(m, l.expert_of, weight, all.view(), sharded, initial)
+                        : m.param(weight, all.view(), sharded, initial);
+    };
+    return of_one.size() == 1 ? with(P<Axes, none>{}) : with(P<Axes, none, none>{});
+  };
+  const feed_forward_weights weights = declare_feed_forward(l.m, o, declare);
+  list<gating_result> chunks;
+  list<symbol> in, out;
+  for (int i = 0; i < o.chunks && !b.failed(); ++i) {
+    chunks.push_back(o.chunks == 1 ? l.routing : chunk_of(l.routing, i, o.chunks));
+    in.push_back(l.gate_einsum([&] { return einsum<"GSEC,GSM->EGCM">(chunks[std::size_t(i)].dispatch, l.x); }));
+  }
+  for (const symbol& tokens : in) {
+    const named_scope experts(l.m, "MoE feed-forward");
+    const symbol y = apply_feed_forward<"EGCM,EMF->EGCF", "EGCF,EFM->GECM">(tokens, weights);
+    named_sharding at_experts = P<none, Axes, none, none>::named;  // so that gradients of biases are sums on the experts' devices
+    at_experts.open = 0b1101;
+    out.push_back(o.biases ? annotate(y, at_experts) : y);
+  }
+  symbol y = b.nothing();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const symbol part = l.gate_einsum([&] { return einsum<"GSEC,GECM->GSM">(chunks[i].combine, out[i]); });
+    y = i == 0 ? part : y + part;
+  }
+  return y;
+}
+
+/// The result of a layer with expert groups: y, and the number of choices that full groups refused.
+struct grouped_result {
+  symbol y, overflow;
+};
+
+/// Experts with capacity slots, in groups. The groups are sharded over the axis, the experts of a group over the inner axis. Chunks are
+/// chunks of token groups. While one is computed, the next one is sent to the groups, and the last one is sent back.
+template <fixed_string Axis, label Inner>
+constexpr grouped_result apply_in_groups(const moe_layer& l) {
+  builder& b = l.owner();
+  const moe_options& o = l.options;
+  const grouped_result nothing{b.nothing(), b.nothing()};
+  if (!b.failed()) gshard::detail::check_token_groups(b, l.x.get().dims[0], o.chunks, "moe");
+  if (b.failed()) return nothing;
+  list<expert_group_routing> groups;
+  l.gate_einsum([&] {
+    const list<gating_result> gatings = chunks_of_token_groups(l.routing, o.chunks);
+    const list<symbol> parts_of_x = chunks_of_token_groups(l.x, o.chunks);
+    for (std::size_t i = 0; i < parts_of_x.size() && !b.failed(); ++i)
+      groups.push_back(send_to_expert_groups<Axis>(gatings[i], parts_of_x[i], o.expert_groups, o.rows));
+  });
+  if (b.failed()) return nothing;
+  const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
+    dim_list dims = gshard::detail::route::dims({groups[0].group_dim, groups[0].expert_dim});
+    for (const char c : of_one) dims.push_back(b.bound_dim(c));
+    const named_sharding& sharded = of_one.size() == 1 ? P<label(Axis), Inner, none>::named : P<label(Axis), Inner, none, none>::named;
+    return m.param_of_dims(weight, dims, sharded, feed_forward_init(of_one));
+  };
+  const feed_forward_weights weights = declare_feed_forward(l.m, o, declare);
+  const auto dispatched = [&](std::size_t i) { return l.gate_einsum([&] { return dispatch_in_groups(groups[i]); }); };
+  const std::size_t n = groups.size();
+  list<symbol> sums, y;
+  symbol in = dispatched(0), refused = sum(groups[0].overflow);
+  for (std::size_t i = 0; i < n; ++i) {
+    const symbol out = [&] {
+      const named_scope experts(l.m, "MoE feed-forward");
+      return apply_feed_forward<"NEGCM,NEMF->NEGCF", "NEGCF,NEFM->NEGCM">(in, weights);
+    }();
+    if (i + 1 < n) in = dispatched(i + 1);
+    sums.push_back(l.gate_einsum([&] { return sum_in_groups(groups[i], out); }));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    y.push_back(l.gate_einsum([&] { return combine_groups(groups[i], sums[i]); }));
+    if (i > 0) refused = refused + sum(groups[i].overflow);
+  }
+  return b.failed() ? nothing : grouped_result{join_token_groups(y), refused};
+}
+
+/// Experts without slots, in groups that are sharded over the axis.
+template <fixed_string Axis>
+constexpr grouped_result apply_dropless(const moe_layer& l) {
+  const moe_options& o = l.options;
+  const expert_row_routing r = l.gate_einsum([&] { return send_rows<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
+  const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
+    return expert_param(m, r, weight, of_one, feed_forward_init(of_one));
+  };
+  const feed_forward_weights w = declare_feed_forward(l.m, o, declare);
+  const symbol out = [&] {
+    const named_scope experts(l.m, "MoE feed-forward");
+    const auto product = [&](symbol in, symbol matrix, symbol bias) {
+      const symbol y = grouped_product(r, in, matrix);
+      return bias.id < 0 ? y : add_to_rows(r, y, bias);
+    };
+    const symbol h = product(r.rows, w.wi, w.bi);
+    return product(w.wi_gate.id < 0 ? relu(h) : swiglu(product(r.rows, w.wi_gate, w.bi_gate), h), w.wo, w.bo);
+  }();
+  return {l.gate_einsum([&] { return combine_rows(r, out); }), sum(r.overflow)};
+}
+
+/// The program fails if options conflict. `two_axes`: experts are sharded over two mesh axes.
+constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
+  if (o.chunks < 1) b.fail_range("moe", ".chunks", o.chunks);
+  gshard::detail::check_capacity(b, o.slots, "moe", ".slots");
+  gshard::detail::check_capacity(b, o.rows, "moe", ".rows");
+  gshard::detail::check_capacity(b, o.replica_slots, "moe", ".replica_slots");
+  const set_option second{o.second != moe_options{}.second && o.second != second_expert::always, ".second"};
+  refuse_together(b, "moe", {o.k != 2, ".k other than 2"}, {second});
+  const set_option replicas{o.replicas, ".replicas"};
+  refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
+  refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows != capacity{0}, ".rows"}});
+  refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_slots != capacity{0}, ".replica_slots"}});
+  refuse_together(b, "moe", {o.router.experts_choose, ".router.experts_choose"}, {{o.second != moe_options{}.second, ".second"}});
+  refuse_together(b, "moe", {o.dropless, ".dropless"},
+                  {replicas,
+                   {o.chunks > 1, ".chunks"},
+                   {o.slots != capacity{0}, ".slots"},
+                   {o.router.evaluation_slots != capacity{0}, ".router.evaluation_slots"},
+                   {o.router.experts_choose, ".router.experts_choose"},
+                   {o.router.importance.owner != nullptr, ".router.importance"},
+                   {two_axes, "a second mesh axis"}});
+}
+
+}  // namespace detail
+
+/// moe<"expert">(m, x, mask, options): the sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s)
+/// with at most k experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
+/// experts are sharded over the axes. Other routings are among the options of the router.
+///
+/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a
+/// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
+/// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
+///
+/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N, .chunks = n}): the same in n chunks of the token groups. While a chunk is
+/// computed, the rows of the next one are sent to their nodes, and the rows of the last one are sent back. Results have the same bits.
+/// Gradients of the experts' weights are sums over the chunks, so their order of sums differs. n divides G. @see chunks_of_token_groups
+///
+/// moe<"expert">(m, x, mask, {.expert_groups = N, .rows = {1.5 * k}, .dropless = true}): experts without slots in N groups, sharded over
+/// the axis. No expert refuses a choice. A group refuses choices for which it has no row left. Parameters as with groups. @see send_rows
+///
+/// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] has the expert
+/// of each replica. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
+///
+/// moe<"expert">(m, x, mask, {.swiglu = true, .biases = true, .shared_experts = 1}): experts have the further parameters wi_gate, as wi;
+/// bi and bi_gate [E,F]; bo [E,M]. Shared expert i has those of one expert, named shared.i.wi and so on.
+/// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
+/// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
+/// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
+/// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes. Options are in
+/// range and do not conflict. With expert groups, `chunks` divides G, if G is known.
+/// Throws: as route, send_rows and chunks_of_token_groups.
+/// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
+template <fixed_string Axis, fixed_string InnerAxis = "">
+constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_options options = {}) {
+  constexpr bool one_axis = InnerAxis.view().empty();
+  constexpr label inner = one_axis ? none : label(InnerAxis);
+  constexpr label all_axes = [] {
+    if constexpr (one_axis) return label(Axis);
+    else return axes<Axis, InnerAxis>;
+  }();
+  builder& b = m.owner();
+  const line_of_call kept(b);
+  detail::check_options(b, options, !one_axis);
+  detail::check_tokens(x, mask, m.param("wg", "ME", init::fan_in("M")), "moe");  // The router's parameter is the first one.
+  const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
+  const named_scope gate_other(m, "gate other");
+  const second_expert second = options.k == 2 && !options.router.experts_choose ? options.second : second_expert::always;
+  const capacity slots = options.dropless ? capacity::unlimited() : options.slots;
+  gating_result routing = route(m, x, mask, {.k = options.k, .slots = slots, .second = second}, options.router);
+  if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_slots);
+  const symbol load = sum<"GE->E">(routing.load), demand = sum<"GE->E">(routing.demand);
+  if (options.router.balance == balance::bias && options.router.training) update_bias(m, demand, options.router.bias_rate);
+  const detail::moe_layer layer{m, options, x, routing, expert_of};
+  if (!options.dropless && options.expert_groups == 1)
+    return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow), demand};
+  const auto [y, refused] = options.dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
+  return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + refused, demand};
+}
+template <fixed_string Axis = "", fixed_string InnerAxis = "", class... Given>
+  requires(gshard::detail::left_out<Axis> || !gshard::detail::call<3, parameter_scope, symbol, symbol, moe_options>::fits<Given...>)
+constexpr auto moe(const Given&... given) {
+  static_assert(gshard::detail::accepts<Given...>,
+                "gshard: nn::moe<\"expert\">(m, x, mask, {.k = 2}) takes a mesh axis, the first argument of the model, two tensors of a "
+                "program, and settings");
+  const symbol none = gshard::detail::refused(given...);
+  return moe_result{none, none, none, none};
+}
+
+}}}  // namespace gshard::v0::nn

@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/base/compiler.hpp>
-
-static_assert(__cplusplus >= 202002L, "older ones are refused");

@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/base/exceptions.hpp>
-
-static_assert(__cpp_exceptions, "without them it is refused: mustfail/no_exceptions.cpp");

@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/ir/reduction.hpp>
-
-// The default reduction is the sum.
-static_assert(gshard::reduction{} == gshard::reduction::sum);
