@@ -8,12 +8,12 @@ file(COPY "${here}/fixture/" DESTINATION "${SCRATCH}")
 
 set(head "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n#pragma once\n\n// A header.\n")
 string(REPEAT "\n" 496 blank)
-file(WRITE "${SCRATCH}/include/gshard/kernel/fits.hpp" "${head}${blank}")
-file(WRITE "${SCRATCH}/tests/kernel/fits_test.cpp" "")
-file(WRITE "${SCRATCH}/include/gshard/kernel/long.hpp" "${head}${blank}\n")
+file(WRITE "${SCRATCH}/include/gshard/exec/kernel/fits.hpp" "${head}${blank}")
+file(WRITE "${SCRATCH}/tests/exec/kernel/fits_test.cpp" "")
+file(WRITE "${SCRATCH}/include/gshard/exec/kernel/long.hpp" "${head}${blank}\n")
 string(REPEAT "/" 140 wide)
-file(WRITE "${SCRATCH}/include/gshard/kernel/wide.hpp" "${head}${wide}\n${wide}/\n")
-file(WRITE "${SCRATCH}/tests/kernel/wide_test.cpp" "")
+file(WRITE "${SCRATCH}/include/gshard/exec/kernel/wide.hpp" "${head}${wide}\n${wide}/\n")
+file(WRITE "${SCRATCH}/tests/exec/kernel/wide_test.cpp" "")
 
 execute_process(COMMAND "${CMAKE_COMMAND}" -DROOT=${SCRATCH} -P "${here}/check.cmake"
   RESULT_VARIABLE code OUTPUT_VARIABLE found ERROR_VARIABLE found)
