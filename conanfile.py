@@ -22,7 +22,7 @@ class GshardConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     # Off unless asked for, MPI as well: a cluster brings its own (a profile's [platform_requires] names it).
     # oneDNN is the system's, OpenMP the compiler's; the others are packages. `compiled` builds the library gshard::compiled.
-    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "run", "blas", "onednn", "openmp", "compiled")}
+    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "survive", "blas", "onednn", "openmp", "compiled")}
     default_options = {name: False for name in options}
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
@@ -58,7 +58,7 @@ class GshardConan(ConanFile):
             requires("xxhash/[>=0.8 <1]")
         if self.options.hdf5:
             requires("hdf5/[>=1.10 <2]")
-        if self.options.run:
+        if self.options.survive:
             requires("openssl/[>=1.1 <4]")
         if self.options.blas:
             requires("openblas/[>=0.3.20 <1]")
@@ -78,8 +78,8 @@ class GshardConan(ConanFile):
             raise ConanInvalidConfiguration(f"gshard needs {self.settings.compiler} {oldest} or newer")
         if self.options.boost_mpi and not self.options.mpi:
             raise ConanInvalidConfiguration("gshard's option boost_mpi needs the option mpi")
-        if self.options.run and not self.options.io:
-            raise ConanInvalidConfiguration("gshard's option run needs the option io")
+        if self.options.survive and not self.options.io:
+            raise ConanInvalidConfiguration("gshard's option survive needs the option io")
 
     def generate(self):
         toolchain = CMakeToolchain(self)
@@ -115,23 +115,32 @@ class GshardConan(ConanFile):
             info.requires = [r for r in requires if "::" not in r or r.split("::")[0] in packages]
             return info
 
-        plan = component("plan")
-        plan.builddirs = [os.path.join("share", "cmake", "gshard")]
+        core = component("core")
+        core.builddirs = [os.path.join("share", "cmake", "gshard")]
         if self.settings.compiler == "gcc":
-            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000", "-ftoplevel-reorder"]
+            core.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000", "-ftoplevel-reorder"]
         else:
-            plan.cxxflags = ["-fconstexpr-steps=2000000000"]
+            core.cxxflags = ["-fconstexpr-steps=2000000000"]
+        component("ops", "core")
+        component("plan", "ops")
 
-        core = component("gshard", "plan", "eigen::eigen", "openmpi::openmpi", "openblas::openblas")
-        for name in ("mpi", "blas", "onednn", "openmp"):
-            core.defines.append(f"GSHARD_HAS_{name.upper()}={int(bool(self.options.get_safe(name)))}")
-        if self.options.mpi:
-            core.defines += ["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"]
-        core.system_libs = ["pthread"] if self.settings.os in ("Linux", "FreeBSD") else []
+        run = component("exec", "core", "eigen::eigen", "openblas::openblas")
+        for name in ("blas", "onednn", "openmp"):
+            run.defines.append(f"GSHARD_HAS_{name.upper()}={int(bool(self.options.get_safe(name)))}")
+        run.system_libs = ["pthread"] if self.settings.os in ("Linux", "FreeBSD") else []
         if self.options.onednn:
-            core.system_libs.append("dnnl")
+            run.system_libs.append("dnnl")
         if self.options.openmp:
-            core.cxxflags = core.sharedlinkflags = core.exelinkflags = ["-fopenmp"]
+            run.cxxflags = run.sharedlinkflags = run.exelinkflags = ["-fopenmp"]
+        cluster = component("cluster", "exec", "openmpi::openmpi")
+        cluster.defines = [f"GSHARD_HAS_MPI={int(bool(self.options.mpi))}"]
+        if self.options.mpi:
+            cluster.defines += ["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"]
+        for name in ("eager", "moe", "train", "sim"):
+            component(name, "ops", "exec")
+        component("models", "moe", "train")
+        component("testing", "sim")
+        component("gshard", "plan", "cluster", "eager", "models", "testing")
 
         if self.options.compiled:
             compiled = component("compiled", "gshard")
@@ -145,5 +154,5 @@ class GshardConan(ConanFile):
             component("io", "gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash")
         if self.options.hdf5:
             component("hdf5", "gshard", "hdf5::hdf5_c")
-        if self.options.run:
-            component("run", "io", "openssl::crypto")
+        if self.options.survive:
+            component("survive", "io", "openssl::crypto")

@@ -169,12 +169,12 @@ macro(gshard_find_io)
 endmacro()
 
 # The dependencies of io, and OpenSSL's libcrypto for SHA-256 and signatures.
-macro(gshard_find_run)
+macro(gshard_find_survive)
   gshard_find_io()
   if(NOT TARGET OpenSSL::Crypto)
     find_package(OpenSSL QUIET COMPONENTS Crypto)
   endif()
-  gshard_take(run nlohmann_json::nlohmann_json xxHash::xxhash OpenSSL::Crypto)
+  gshard_take(survive nlohmann_json::nlohmann_json xxHash::xxhash OpenSSL::Crypto)
 endmacro()
 
 # With MPI if gshard has it, otherwise without. Debian has each build in its own folder. CMake's FindHDF5 is not used, because it compiles
@@ -220,17 +220,17 @@ endmacro()
 # The optional dependencies of gshard::gshard.
 set(gshard_optional mpi blas onednn openmp)
 # The targets in addition to gshard::gshard, each for a package that most users do not need.
-set(gshard_parts boost_mpi xtensor io hdf5 run)
+set(gshard_parts boost_mpi xtensor io hdf5 survive)
 
-# For gshard's own configuration. Sets gshard_with_<name> by the GSHARD_<NAME> options and the installed packages, gshard_libraries, and
-# gshard_<part>_libraries.
+# For gshard's own configuration. Sets gshard_with_<name> by the GSHARD_<NAME> options and the installed packages, gshard_exec_libraries,
+# gshard_mpi_libraries, and gshard_<part>_libraries.
 macro(gshard_find_dependencies)
   gshard_find_eigen()
   if(NOT gshard_eigen_found)
     message(FATAL_ERROR "gshard needs Eigen 3.4 or newer (Debian: libeigen3-dev); found: '${Eigen3_VERSION}'")
   endif()
   find_package(Threads REQUIRED)  # for executable::start
-  set(gshard_libraries ${gshard_eigen_target} Threads::Threads)
+  set(gshard_exec_libraries ${gshard_eigen_target} Threads::Threads)
   foreach(name ${gshard_optional} ${gshard_parts})
     string(TOUPPER GSHARD_${name} option)
     set(gshard_with_${name} OFF)
@@ -251,9 +251,7 @@ macro(gshard_find_dependencies)
       endif()
     endif()
   endforeach()
-  foreach(name ${gshard_optional})
-    list(APPEND gshard_libraries ${gshard_${name}_libraries})
-  endforeach()
+  list(APPEND gshard_exec_libraries ${gshard_blas_libraries} ${gshard_onednn_libraries} ${gshard_openmp_libraries})
   message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, OpenMP ${gshard_with_openmp}, "
-    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}, run ${gshard_with_run}")
+    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}, survive ${gshard_with_survive}")
 endmacro()

@@ -20,7 +20,8 @@ function(gshard_export set)
   export(EXPORT ${set} NAMESPACE gshard:: FILE "${PROJECT_BINARY_DIR}/${set}.cmake")
 endfunction()
 
-gshard_install(gshardTargets gshard_plan gshard gshard_kernels)
+list(TRANSFORM gshard_libraries PREPEND gshard_ OUTPUT_VARIABLE targets_of_libraries)
+gshard_install(gshardTargets ${targets_of_libraries} gshard_plan gshard gshard_kernels)
 gshard_export(gshardTargets)
 # One export each: a user gets only the requested targets.
 foreach(part IN LISTS gshard_parts)

@@ -16,7 +16,7 @@ usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--lon
   --asan     under the address and undefined-behavior sanitizers, without MPI. Random tests repeat a third as often, as with --asan-mpi
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
-  --only FOLDER  build and run the tests of tests/FOLDER alone, such as kernel; not those on MPI ranks and beside other libraries
+  --only FOLDER  build and run the tests of tests/FOLDER alone, such as ops; not those on MPI ranks and beside other libraries
   --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone;
              random tests repeat five times as often
   --all      one run after another: --long with g++, --asan --clang, which is without MPI, --asan-mpi --clang, --tsan, --faults,
@@ -36,7 +36,7 @@ usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--lon
              tests/mutations.sh may follow, and nothing else is run
   --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
              with clang 16: see tests/coverage.sh
-Everything else goes to ctest, once all tests are built: tests/run.sh -R kernel/ --verbose. With a choice of tests, the long ones count, too.
+Everything else goes to ctest, once all tests are built: tests/run.sh -R exec/kernel/ --verbose. With a choice of tests, the long ones count, too.
 CMAKE_BUILD_PARALLEL_LEVEL in the environment is the number of compilations and tests at a time; by default, that of cores or less.
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/asan-mpi-clang, build/coverage, build/mutations,
 build/no-mpi, build/no-mpi-clang, build/tsan).
@@ -89,7 +89,7 @@ while [ $# -gt 0 ]; do
           for_ctest+=(-L '^(unit|mpi)$' -E '/(([a-z0-9]+_)?by_[a-z0-9_]+|hidden_tiles|simgrid)$|^survival/|/under_faults') ;;
         --faults)
           export GSHARD_FAULTS=all
-          target=test_under_faults_all for_ctest+=(-R '^run/under_faults' --verbose) ;;
+          target=test_under_faults_all for_ctest+=(-R '^survive/under_faults' --verbose) ;;
       esac ;;
     --werror) werror=ON ;;
     --only)

@@ -15,7 +15,7 @@
 
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/io.hpp>
-#include <gshard/run.hpp>
+#include <gshard/survive.hpp>
 #if GSHARD_HAS_MPI
 #include <gshard/cluster/mpi_cluster.hpp>
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Long runs: checkpoints that survive failures, and monitoring. The target gshard::run; needs OpenSSL. The page of a run,
+// Long runs: checkpoints that survive failures, and monitoring. The target gshard::survive; needs OpenSSL. The page of a run,
 // <gshard/survive/run_page.hpp>, is included by name.
 
 #ifndef GSHARD_SHOW_WARNINGS

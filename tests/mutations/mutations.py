@@ -111,7 +111,7 @@ def check(faults, source):
     for name in sorted({f.file for f in faults} if not problems else ()):
         spans_of([f for f in faults if f.file == name], (source / HEADERS / name).read_text(encoding="utf-8"), name)
     tests = [str(p.relative_to(source / "tests"))[: -len("_test.cpp")] for p in (source / "tests").rglob("*_test.cpp")]
-    tests += ["misuse", "run/under_faults", "run/under_faults_mpi"]
+    tests += ["misuse", "survive/under_faults", "survive/under_faults_mpi"]
     problems += [f"fault {f.number}: no test's name begins with {begin}"
                  for f in faults for begin in f.first if not any(t.startswith(begin) or begin.startswith(t + "/") for t in tests)]
     if problems:

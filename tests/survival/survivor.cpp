@@ -3,7 +3,7 @@
 // on MPI ranks, with a checkpoint every few steps. Its last parameters and its losses show whether anything was lost.
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
-#include <gshard/run.hpp>
+#include <gshard/survive.hpp>
 
 #include "mpi_objects.hpp"
 

@@ -24,7 +24,7 @@ class GshardConan(ConanFile):
         "xtensor": [True, False],
         "io": [True, False],
         "hdf5": [True, False],
-        "run": [True, False],
+        "survive": [True, False],
         "blas": [True, False],
         "openmp": [True, False],
         "compiled": [True, False],
@@ -35,7 +35,7 @@ class GshardConan(ConanFile):
         "xtensor": False,
         "io": False,
         "hdf5": False,
-        "run": False,
+        "survive": False,
         "blas": False,
         "openmp": False,
         "compiled": False,
@@ -70,7 +70,7 @@ class GshardConan(ConanFile):
             requires("xxhash/0.8.3")
         if self.options.hdf5:
             requires("hdf5/1.14.6")
-        if self.options.run:
+        if self.options.survive:
             requires("openssl/[>=1.1 <4]")
         if self.options.blas:
             requires("openblas/0.3.30")
@@ -92,8 +92,8 @@ class GshardConan(ConanFile):
                 raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs the option mpi")
             if self.dependencies["boost"].options.get_safe("without_mpi", False):
                 raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs boost/*:without_mpi=False")
-        if self.options.run and not self.options.io:
-            raise ConanInvalidConfiguration(f"{self.ref}: the option run needs the option io")
+        if self.options.survive and not self.options.io:
+            raise ConanInvalidConfiguration(f"{self.ref}: the option survive needs the option io")
 
     def source(self):
         get(self, **self.conan_data["sources"][self.version], strip_root=True)
@@ -151,26 +151,35 @@ endif()
             info.requires = requires
             return info
 
-        plan = component("plan", [])
+        core = component("core", [])
         if self.settings.compiler == "gcc":
-            plan.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000", "-ftoplevel-reorder"]
+            core.cxxflags = ["-fconstexpr-ops-limit=100000000000", "-fconstexpr-loop-limit=100000000", "-ftoplevel-reorder"]
         else:
-            plan.cxxflags = ["-fconstexpr-steps=2000000000"]
+            core.cxxflags = ["-fconstexpr-steps=2000000000"]
+        component("ops", ["core"])
+        component("plan", ["ops"])
 
-        core = component("gshard", ["plan", "eigen::eigen"])
-        for library in ("mpi", "blas", "onednn", "openmp"):
-            core.defines.append(f"GSHARD_HAS_{library.upper()}={int(bool(self.options.get_safe(library)))}")
+        run = component("exec", ["core", "eigen::eigen"])
+        for library in ("blas", "onednn", "openmp"):
+            run.defines.append(f"GSHARD_HAS_{library.upper()}={int(bool(self.options.get_safe(library)))}")
         if self.settings.os in ["Linux", "FreeBSD"]:
-            core.system_libs.append("pthread")
-        if self.options.mpi:
-            core.requires.append("openmpi::openmpi")
-            core.defines.extend(["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"])
+            run.system_libs.append("pthread")
         if self.options.blas:
-            core.requires.append("openblas::openblas")
+            run.requires.append("openblas::openblas")
         if self.options.openmp:
-            core.cxxflags = ["-fopenmp"]
-            core.sharedlinkflags = ["-fopenmp"]
-            core.exelinkflags = ["-fopenmp"]
+            run.cxxflags = ["-fopenmp"]
+            run.sharedlinkflags = ["-fopenmp"]
+            run.exelinkflags = ["-fopenmp"]
+        cluster = component("cluster", ["exec"])
+        cluster.defines.append(f"GSHARD_HAS_MPI={int(bool(self.options.mpi))}")
+        if self.options.mpi:
+            cluster.requires.append("openmpi::openmpi")
+            cluster.defines.extend(["OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"])
+        for library in ("eager", "moe", "train", "sim"):
+            component(library, ["ops", "exec"])
+        component("models", ["moe", "train"])
+        component("testing", ["sim"])
+        component("gshard", ["plan", "cluster", "eager", "models", "testing"])
 
         if self.options.compiled:
             compiled = component("compiled", ["gshard"])
@@ -185,5 +194,5 @@ endif()
             component("io", ["gshard", "nlohmann_json::nlohmann_json", "xxhash::xxhash"])
         if self.options.hdf5:
             component("hdf5", ["gshard", "hdf5::hdf5_c"])
-        if self.options.run:
-            component("run", ["io", "openssl::crypto"])
+        if self.options.survive:
+            component("survive", ["io", "openssl::crypto"])

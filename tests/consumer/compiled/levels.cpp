@@ -3,7 +3,7 @@
 // kernel. With an argument, it resumes from the checkpoints in this directory, and saves one.
 #include <gshard/gshard.hpp>
 #if defined(WITH_RUN)
-#include <gshard/run.hpp>
+#include <gshard/survive.hpp>
 #endif
 
 #include <bit>

@@ -236,8 +236,8 @@ class executable : public untyped_executable {
       static_assert(holds<!is_array, expected_type<T>, actual_type<Given>>, "gshard: an input of a program has another element type");
       static_assert(holds<is_array, expected_type<T>, actual_type<Given>>,
                     "gshard: an input of a program is a tensor, a contiguous range (std::vector, std::span), an Eigen matrix, or an "
-                    "xtensor array (include <gshard/exec/tensor/eigen.hpp> or <gshard/exec/tensor/xtensor.hpp>); a scalar is an array of one "
-                    "element: std::array{rate}");
+                    "xtensor array (include <gshard/exec/tensor/eigen.hpp> or <gshard/exec/tensor/xtensor.hpp>); a scalar is an array of "
+                    "one element: std::array{rate}");
     } else {
       detail::read_whole<T>(given, [&](const detail::whole_array<T>& whole) {
         write_array(name_of_input<I>, whole, input_at<I>::is_column_major);

@@ -117,10 +117,10 @@ void fill_from_global(untyped_tensor& t, const untyped_array& given);
 }
 
 /// A tensor filled from a complete array on every process. The array is a contiguous row-major range of T, an Eigen matrix or vector, or an
-/// xtensor array (with <gshard/exec/tensor/xtensor.hpp>). Each device copies its shard from its own process's array. Matrices have the last dim
-/// as columns and all others as rows. Matrices and xtensor arrays may have any memory order. Communicates nothing. Compile time: element
-/// type. Throws `gshard::error` if the array has another size or other extents. The first operation on the tensor compares samples of the
-/// arrays.
+/// xtensor array (with <gshard/exec/tensor/xtensor.hpp>). Each device copies its shard from its own process's array. Matrices have the last
+/// dim as columns and all others as rows. Matrices and xtensor arrays may have any memory order. Communicates nothing. Compile time:
+/// element type. Throws `gshard::error` if the array has another size or other extents. The first operation on the tensor compares samples
+/// of the arrays.
 /// @see as_eigen
 template <class T, class Spec, class Mesh, class Whole = std::span<const T>>
 tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> extents, const Whole& whole) {

@@ -14,7 +14,7 @@ vcpkg_check_features(
         hdf5      GSHARD_HDF5
         io        GSHARD_IO
         mpi       GSHARD_MPI
-        run       GSHARD_RUN
+        survive   GSHARD_SURVIVE
         tools     GSHARD_INSTALL_COMMANDS
         xtensor   GSHARD_XTENSOR
 )

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// Execution: clusters of one or of simulated devices, distributed tensors, and executables of programs. With header-only use, an executable
+// also needs the kernels of its operations: <gshard/kernel_headers.hpp> has all, and this header those of the core.
+
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/core/base/exceptions.hpp>
+
+// Clusters.
+#include <gshard/exec/tensor/cluster.hpp>
+#include <gshard/exec/tensor/run_scope.hpp>
+
+// Distributed tensors, and views of their shards.
+#include <gshard/exec/tensor/local_blocks.hpp>
+#include <gshard/exec/tensor/scalapack.hpp>
+#include <gshard/exec/tensor/whole_array.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
+
+// Executables.
+#include <gshard/exec/program/check_replicas.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
+
+#if GSHARD_HEADER_ONLY
+#include <gshard/ops/basic/einsum_kernel.hpp>
+#include <gshard/ops/basic/iota_kernel.hpp>
+#include <gshard/ops/basic/map_kernel.hpp>
+#include <gshard/ops/basic/shape_kernel.hpp>
+#endif
