@@ -2,7 +2,7 @@
 #pragma once
 
 // Execution: clusters of one or of simulated devices, distributed tensors, and executables of programs. With header-only use, an executable
-// also needs the kernels of its operations: <gshard/kernel_headers.hpp> has all, and this header those of the core.
+// also needs the kernels of its operations. This header has those of the core, <gshard/kernel_headers.hpp> has all.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -25,10 +25,3 @@
 #include <gshard/exec/program/check_replicas.hpp>
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
-
-#if GSHARD_HEADER_ONLY
-#include <gshard/ops/basic/einsum_kernel.hpp>
-#include <gshard/ops/basic/iota_kernel.hpp>
-#include <gshard/ops/basic/map_kernel.hpp>
-#include <gshard/ops/basic/shape_kernel.hpp>
-#endif

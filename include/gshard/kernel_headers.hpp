@@ -30,10 +30,10 @@
 #include <gshard/ops/window/pool_kernel.hpp>
 #include <gshard/train/adam_kernel.hpp>
 #include <gshard/train/gradient_wire_kernel.hpp>
-#include <gshard/ops/basic/einsum_kernel.hpp>
-#include <gshard/ops/basic/iota_kernel.hpp>
-#include <gshard/ops/basic/map_kernel.hpp>
-#include <gshard/ops/basic/shape_kernel.hpp>
+#include <gshard/exec/core_kernels/einsum_kernel.hpp>
+#include <gshard/exec/core_kernels/iota_kernel.hpp>
+#include <gshard/exec/core_kernels/map_kernel.hpp>
+#include <gshard/exec/core_kernels/shape_kernel.hpp>
 
 #include <array>
 #include <cstddef>

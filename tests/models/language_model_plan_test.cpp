@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The communication of a decoder-only language model in training and in decoding, and the names of its parameters.
-// static/nn/language_model.cpp has the training of one layer as a constant.
+// static/models/language_model.cpp has the training of one layer as a constant.
 #include <gshard/models/language_model.hpp>
 #include <gshard/plan.hpp>
 #include <gshard/train/adam.hpp>

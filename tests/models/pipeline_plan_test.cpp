@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The communication of pipelines, and the steps of their plans. static/nn/pipeline.cpp has three plans as constants.
+// The communication of pipelines, and the steps of their plans. static/models/pipeline.cpp has three plans as constants.
 #include "trained_pipeline.hpp"
 
 #include "../exec/planner.hpp"

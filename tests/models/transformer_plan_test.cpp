@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The communication of a training step of the mixture-of-experts Transformer. static/nn/transformer.cpp has its forward pass as a constant.
+// The communication of a training step of the mixture-of-experts Transformer. static/models/transformer.cpp has its forward pass as a constant.
 #include <gshard/models/transformer.hpp>
 #include <gshard/plan.hpp>
 #include <gshard/train/adam.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Schedules of plans that are computed when the test runs. static/pass/schedule/async_schedule.cpp has others as constants.
+// Schedules of plans that are computed when the test runs. static/core/schedule/async_schedule.cpp has others as constants.
 #include <gshard/core/schedule/async_schedule.hpp>
 
 #include <gshard/plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The order in which plans update parameters. static/pass/schedule/update_order.cpp has two plans as constants.
+// The order in which plans update parameters. static/core/schedule/update_order.cpp has two plans as constants.
 #include "updated_layers.hpp"
 
 #include <gshard/train/adam.hpp>

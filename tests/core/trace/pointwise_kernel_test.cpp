@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/ops/basic/map_kernel.hpp>
+#include <gshard/exec/core_kernels/map_kernel.hpp>
 
 #include "../../exec/kernel/support.hpp"
 

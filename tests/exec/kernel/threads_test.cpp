@@ -7,7 +7,7 @@
 #include <gshard/moe/routing/routing_kernel.hpp>
 #include <gshard/ops/along/cumsum_kernel.hpp>
 #include <gshard/ops/along/sort_kernel.hpp>
-#include <gshard/ops/basic/map_kernel.hpp>
+#include <gshard/exec/core_kernels/map_kernel.hpp>
 #include <gshard/ops/index/gather_kernel.hpp>
 #include <gshard/ops/random/dropout_kernel.hpp>
 #include <gshard/ops/reduce/reduce_kernel.hpp>

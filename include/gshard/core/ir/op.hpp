@@ -77,7 +77,7 @@ struct operation {
   bool recomputable = false;     ///< Without random numbers and cheap: a fusing compiler computes it again for each reader.
   /// Cheap and without random numbers: the partitioner may run it again in another sharding, instead of resharding its result.
   bool repeatable = false;
-  bool fills_slots = false;  ///< Its result has the capacity slots of experts, with zeros in empty ones.
+  std::int8_t slot_factor = -1;  ///< The factor of its result that counts capacity slots, with zeros in empty ones; -1: none.
   bool gates = false;            ///< Its kernel passes over its operand several times. @see efficiency::gating_passes
   int windowed = 0;  ///< The number of leading operands that are read through the windows of the node's rule.
   bool windows_of_operands = false;  ///< The rule has one window per operand, along `dim`, instead of one per dim.

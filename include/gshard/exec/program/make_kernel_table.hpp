@@ -6,10 +6,10 @@
 #include <gshard/core/base/build_options.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/local_step.hpp>
-#include <gshard/ops/basic/einsum_kernel.hpp>
-#include <gshard/ops/basic/iota_kernel.hpp>
-#include <gshard/ops/basic/map_kernel.hpp>
-#include <gshard/ops/basic/shape_kernel.hpp>
+#include <gshard/exec/core_kernels/einsum_kernel.hpp>
+#include <gshard/exec/core_kernels/iota_kernel.hpp>
+#include <gshard/exec/core_kernels/map_kernel.hpp>
+#include <gshard/exec/core_kernels/shape_kernel.hpp>
 
 #include <array>
 #include <cstddef>

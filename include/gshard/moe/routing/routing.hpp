@@ -22,7 +22,7 @@ namespace op {
 inline constexpr operation expert_rows{.id = 45, .name = "expert_rows", .routes = true};
 inline constexpr operation one_hot{.id = 48, .name = "one_hot", .routes = true};
 inline constexpr operation one_hot_grad{.id = 49, .name = "one_hot_grad", .routes = true};
-inline constexpr operation dispatch{.id = 50, .name = "dispatch", .routes = true, .fills_slots = true};
+inline constexpr operation dispatch{.id = 50, .name = "dispatch", .routes = true, .slot_factor = 4};
 inline constexpr operation combine{.id = 51, .name = "combine", .routes = true};
 inline constexpr operation combine_weight_grad{.id = 52, .name = "combine_weight_grad", .routes = true};
 }  // namespace op
@@ -49,6 +49,7 @@ namespace detail {
 
 namespace route {
 inline constexpr int group = 0, token = 1, choice = 2, expert = 3, place = 4, model = 5, expert_group = 6, hidden = 7;
+static_assert(op::dispatch.slot_factor == place);
 
 constexpr short_list factors(std::initializer_list<int> f) {
   short_list l;

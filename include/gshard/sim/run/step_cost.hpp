@@ -8,7 +8,6 @@
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/check_sizes.hpp>
 #include <gshard/exec/backend/error.hpp>
-#include <gshard/moe/routing/routing.hpp>
 #include <gshard/sim/record/run_record.hpp>
 #include <gshard/sim/run/step_part.hpp>
 
@@ -76,10 +75,10 @@ inline bool reuses_operands(const node& n) {
 inline std::vector<char> slot_dims(const plan_view& plan) {
   std::vector<char> found(plan.dims.size(), 0);
   for (const node& n : plan.steps) {
-    if (!traits(n.kind).fills_slots) continue;
+    const int slot = traits(n.kind).slot_factor;
     const short_list& factors = n.rule.out[0];
-    for (int d = 0; d < factors.size(); ++d)
-      if (factors[d] == route::place) found[std::size_t(plan.at(n.output()).dims[d])] = 1;
+    for (int d = 0; slot >= 0 && d < factors.size(); ++d)
+      if (factors[d] == slot) found[std::size_t(plan.at(n.output()).dims[d])] = 1;
   }
   return found;
 }

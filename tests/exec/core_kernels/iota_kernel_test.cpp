@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/ops/basic/iota_kernel.hpp>
+#include <gshard/exec/core_kernels/iota_kernel.hpp>
 
 #include "../../exec/kernel/support.hpp"
 
