@@ -2,7 +2,7 @@
 // The cost of the watch of waits with a run_scope, and of telemetry: training steps of about 10 ms with and without them.
 // usage: mpirun -n 2 bench_monitoring_overhead [rounds]
 #include <gshard/gshard.hpp>
-#include <gshard/survive/telemetry.hpp>
+#include <gshard/survive/monitor/telemetry.hpp>
 
 #include "timing.hpp"
 

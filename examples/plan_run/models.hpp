@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include "translation_model.hpp"
 
 #include <algorithm>

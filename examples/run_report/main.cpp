@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // gshard-run-report DIR > page.html: writes the page of a run, from the telemetry and event logs in a directory.
 
-#include <gshard/survive/run_page.hpp>
+#include <gshard/survive/monitor/run_page.hpp>
 
 #include <CLI/CLI.hpp>
 

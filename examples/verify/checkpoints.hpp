@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/backend/error.hpp>
-#include <gshard/survive/checkpoint_check.hpp>
-#include <gshard/survive/directory.hpp>
-#include <gshard/survive/step_directories.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/survive/checkpoint/checkpoint_check.hpp>
+#include <gshard/survive/checkpoint/step_directories.hpp>
+#include <gshard/survive/files/directory.hpp>
 
 #include <algorithm>
 #include <cstddef>

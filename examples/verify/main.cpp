@@ -4,9 +4,9 @@
 #include "checkpoints.hpp"
 #include "seals.hpp"
 
-#include <gshard/survive/checkpoint_check.hpp>
-#include <gshard/survive/event_log_check.hpp>
-#include <gshard/survive/signature.hpp>
+#include <gshard/survive/checkpoint/checkpoint_check.hpp>
+#include <gshard/survive/checkpoint/signature.hpp>
+#include <gshard/survive/log/event_log_check.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/file.hpp>
-#include <gshard/survive/checkpoint_check.hpp>
-#include <gshard/survive/directory.hpp>
-#include <gshard/survive/event_log_check.hpp>
-#include <gshard/survive/manifest.hpp>
-#include <gshard/survive/signature.hpp>
+#include <gshard/survive/checkpoint/checkpoint_check.hpp>
+#include <gshard/survive/checkpoint/manifest.hpp>
+#include <gshard/survive/checkpoint/signature.hpp>
+#include <gshard/survive/files/directory.hpp>
+#include <gshard/survive/log/event_log_check.hpp>
 
 #include <string>
 #include <vector>

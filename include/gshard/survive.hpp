@@ -2,19 +2,19 @@
 #pragma once
 
 // Long runs: checkpoints that survive failures, and monitoring. The target gshard::survive; needs OpenSSL. The page of a run,
-// <gshard/survive/run_page.hpp>, is included by name.
+// <gshard/survive/monitor/run_page.hpp>, is included by name.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
 #endif
 
 // Checkpoints, and signals that ask a run to save and end.
-#include <gshard/survive/checkpoint_check.hpp>
-#include <gshard/survive/checkpointer.hpp>
-#include <gshard/survive/signature.hpp>
-#include <gshard/survive/stop_request.hpp>
+#include <gshard/survive/checkpoint/checkpoint_check.hpp>
+#include <gshard/survive/checkpoint/checkpointer.hpp>
+#include <gshard/survive/checkpoint/signature.hpp>
+#include <gshard/survive/checkpoint/stop_request.hpp>
 
 // Monitoring.
-#include <gshard/survive/event_log.hpp>
-#include <gshard/survive/event_log_check.hpp>
-#include <gshard/survive/telemetry.hpp>
+#include <gshard/survive/log/event_log.hpp>
+#include <gshard/survive/log/event_log_check.hpp>
+#include <gshard/survive/monitor/telemetry.hpp>

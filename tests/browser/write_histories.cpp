@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // write_histories <folder>: pages of made-up whole runs for check_history.py.
-#include <gshard/survive/run_page.hpp>
+#include <gshard/survive/monitor/run_page.hpp>
 
 #include "../survive/sample_history.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/cluster/datagrams.hpp>
 
-#include <gshard/exec/backend/thread_without_signals.hpp>
+#include <gshard/exec/process/thread_without_signals.hpp>
 
 #include <doctest/doctest.h>
 

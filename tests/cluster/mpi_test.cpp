@@ -2,8 +2,8 @@
 #include <gshard/cluster/mpi.hpp>
 #include <gshard/exec/backend/balanced_extents.hpp>
 #include <gshard/exec/backend/loopback.hpp>
-#include <gshard/exec/backend/reduce.hpp>
 #include <gshard/exec/backend/simulated.hpp>
+#include <gshard/exec/reduce/reduce.hpp>
 
 #include "../exec/backend/random_cases.hpp"
 

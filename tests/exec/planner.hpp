@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gshard/core/program/program.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/sim/report/diagnostic.hpp>
 
 // The plan of a program, computed when a test runs.

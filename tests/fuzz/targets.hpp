@@ -5,10 +5,10 @@
 // same value.
 
 #include <gshard/core/ir/equation.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/safetensors_header.hpp>
 #if __has_include(<openssl/evp.h>)
-#include <gshard/survive/manifest.hpp>
+#include <gshard/survive/checkpoint/manifest.hpp>
 #endif
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/exec/backend/error.hpp>
-#include <gshard/survive/directory_lock.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/survive/files/directory_lock.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A run that is interrupted and resumed has the losses and parameters of an undisturbed one, bit for bit.
 #include <gshard/gshard.hpp>
-#include <gshard/survive/checkpointer.hpp>
+#include <gshard/survive/checkpoint/checkpointer.hpp>
 
 #include "../io/shared_scratch.hpp"
 

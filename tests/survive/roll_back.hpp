@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gshard/gshard.hpp>
-#include <gshard/survive/checkpointer.hpp>
+#include <gshard/survive/checkpoint/checkpointer.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -5,7 +5,7 @@
 
 #include "../io/stores.hpp"
 
-#include <gshard/survive/checkpointer.hpp>
+#include <gshard/survive/checkpoint/checkpointer.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <gshard/survive/run_history.hpp>
+#include <gshard/survive/monitor/run_history.hpp>
 
 #include <cmath>
 #include <cstddef>

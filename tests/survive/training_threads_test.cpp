@@ -2,9 +2,9 @@
 // All threads of a run at once: started runs, the writer of checkpoints, telemetry and the event log. tests/run.sh --tsan checks for races.
 #include <gshard/gshard.hpp>
 #include <gshard/io.hpp>
-#include <gshard/survive/checkpointer.hpp>
-#include <gshard/survive/event_log.hpp>
-#include <gshard/survive/telemetry.hpp>
+#include <gshard/survive/checkpoint/checkpointer.hpp>
+#include <gshard/survive/log/event_log.hpp>
+#include <gshard/survive/monitor/telemetry.hpp>
 
 #include "../io/scratch.hpp"
 

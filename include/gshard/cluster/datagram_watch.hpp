@@ -18,9 +18,9 @@
 #if GSHARD_HAS_BODIES
 #include <gshard/cluster/rank_news.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/failure_hooks.hpp>
-#include <gshard/exec/backend/standard_error.hpp>
-#include <gshard/exec/backend/thread_without_signals.hpp>
+#include <gshard/exec/process/failure_hooks.hpp>
+#include <gshard/exec/process/standard_error.hpp>
+#include <gshard/exec/process/thread_without_signals.hpp>
 
 #include <unistd.h>
 

@@ -4,9 +4,9 @@
 // An owning MPI communicator that turns error codes into exceptions, and queries of the node and cores of its processes.
 
 #include <gshard/core/base/compiled.hpp>
-#include <gshard/exec/backend/cores.hpp>
-#include <gshard/exec/backend/error.hpp>
-#include <gshard/exec/backend/thread_rule.hpp>
+#include <gshard/exec/process/cores.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/exec/process/thread_rule.hpp>
 
 // Include only the C API: the C++ bindings of mpi.h need another library. A program that uses them must include mpi.h first.
 #pragma push_macro("OMPI_SKIP_MPICXX")

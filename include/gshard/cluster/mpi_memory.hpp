@@ -4,7 +4,7 @@
 // Memory that the MPI ranks of a node share.
 
 #include <gshard/cluster/mpi_communicator.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <sys/statvfs.h>
 

@@ -8,13 +8,13 @@
 #include <gshard/core/base/version.hpp>
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/callback.hpp>
+#include <gshard/exec/process/callback.hpp>
 
 #if GSHARD_HAS_BODIES
 #include <gshard/cluster/rank_order.hpp>
 #include <gshard/core/base/build_options.hpp>
 #include <gshard/exec/backend/device_group.hpp>
-#include <gshard/exec/backend/float_environment.hpp>
+#include <gshard/exec/process/float_environment.hpp>
 #endif
 
 #include <span>

@@ -5,7 +5,7 @@
 
 #include <gshard/core/ir/device_order.hpp>
 #include <gshard/exec/backend/device_group.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <algorithm>
 #include <cstddef>

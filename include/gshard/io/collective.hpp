@@ -4,7 +4,7 @@
 // Broadcasts texts from the leader, and runs functions on the leader alone.
 
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 
 #include <cstddef>

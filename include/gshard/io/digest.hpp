@@ -3,7 +3,7 @@
 
 // A digest of a file (XXH3-128), which detects damage.
 
-#include <gshard/exec/backend/hex.hpp>
+#include <gshard/exec/process/hex.hpp>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL

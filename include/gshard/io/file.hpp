@@ -3,7 +3,7 @@
 
 // Files: reads at any position, and atomic replacement by a new file.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <dirent.h>
 #include <fcntl.h>

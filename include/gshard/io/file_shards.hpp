@@ -5,9 +5,9 @@
 
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/kernel/move/copy.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/shard_table.hpp>
 #include <gshard/exec/tensor/tensor.hpp>

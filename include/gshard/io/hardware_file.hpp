@@ -9,7 +9,7 @@
 
 #include <gshard/all_operations.hpp>
 #include <gshard/core/cost/measured_times.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/sim/run/presets.hpp>
 

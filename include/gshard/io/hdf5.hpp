@@ -7,7 +7,7 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/io/collective.hpp>

@@ -5,8 +5,8 @@
 
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/io/file_shards.hpp>
 

@@ -4,7 +4,7 @@
 // The files of a model from Hugging Face: one safetensors file, or several with an index.
 
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/file.hpp>
 #include <gshard/io/safetensors.hpp>

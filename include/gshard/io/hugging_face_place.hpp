@@ -3,7 +3,7 @@
 
 // Maps the parameters of nn::language_model to the tensors of Hugging Face's Mixtral: names and shapes of matrices.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/array_info.hpp>
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/io/file.hpp>

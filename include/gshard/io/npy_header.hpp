@@ -5,7 +5,7 @@
 
 #include <gshard/core/base/packed_list.hpp>
 #include <gshard/core/ir/graph.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <algorithm>
 #include <cstddef>

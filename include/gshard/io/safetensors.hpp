@@ -3,7 +3,7 @@
 
 // Reads and writes safetensors files, with a digest that detects damage.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/digest.hpp>
 #include <gshard/io/file.hpp>

@@ -4,7 +4,7 @@
 // Parses and writes the JSON header of a safetensors file.
 
 #include <gshard/core/base/packed_list.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/array_info.hpp>
 #include <gshard/io/digest.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/io/collective.hpp>
 #include <gshard/io/file.hpp>
 

@@ -20,11 +20,11 @@
 
 #if GSHARD_HAS_BODIES
 #include <gshard/core/base/hash.hpp>
-#include <gshard/exec/backend/combine.hpp>
 #include <gshard/exec/backend/device_group.hpp>
 #include <gshard/exec/backend/simulated.hpp>
 #include <gshard/exec/kernel/element.hpp>
 #include <gshard/exec/kernel/move/cast.hpp>
+#include <gshard/exec/reduce/combine.hpp>
 #include <gshard/sim/report/diagnostic.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "../../io/scratch.hpp"
 #include "../../survive/keys.hpp"
 
-#include <gshard/survive/event_log.hpp>
+#include <gshard/survive/log/event_log.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 // Random collectives on a whole mesh and their expected results, computed without the code under test.
 
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/reduce.hpp>
+#include <gshard/exec/reduce/reduce.hpp>
 
 #include <algorithm>
 #include <bit>

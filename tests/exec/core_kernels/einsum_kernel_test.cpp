@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/core_kernels/einsum_kernel.hpp>
 
-#include "../../exec/bind/serial_run.hpp"
+#include "../bind/serial_run.hpp"
 
 namespace gs = gshard;
 using run_graph::arrays, run_graph::given, run_graph::scope, run_graph::serial_run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/core_kernels/iota_kernel.hpp>
 
-#include "../../exec/kernel/support.hpp"
+#include "../kernel/support.hpp"
 
 using namespace test;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/core_kernels/map_kernel.hpp>
 
-#include "../../exec/bind/serial_run.hpp"
+#include "../bind/serial_run.hpp"
 
 #include <gshard/core/trace/einsum.hpp>
 

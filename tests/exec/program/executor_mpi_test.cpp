@@ -100,7 +100,7 @@ void compare(const backends& real, const run_graph::traced& t, const run_graph::
         CHECK(same_bits(e.value, simulated.run.store().find(name)->value, me));
     }
   }
-  // A gather in two levels counts as an exchange. tests/exec/backend/reduce_mpi_test.cpp compares the bytes between nodes.
+  // A gather in two levels counts as an exchange. tests/exec/reduce/reduce_mpi_test.cpp compares the bytes between nodes.
   const auto bytes = [](const gs::traffic& received) { return received.exchange_bytes + received.gather_bytes; };
   for (const std::shared_ptr<gs::mpi_backend>& b : real)
     CHECK(bytes(b->received()[0]) == bytes(simulated.on.backend().received()[std::size_t(me)]));

@@ -5,12 +5,12 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/cpu_level.hpp>
 #include <gshard/exec/backend/device_group.hpp>
-#include <gshard/exec/backend/error.hpp>
-#include <gshard/exec/backend/float_environment.hpp>
-#include <gshard/exec/backend/run_queue.hpp>
-#include <gshard/exec/backend/thread_rule.hpp>
+#include <gshard/exec/process/cpu_level.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/exec/process/float_environment.hpp>
+#include <gshard/exec/process/run_queue.hpp>
+#include <gshard/exec/process/thread_rule.hpp>
 
 #if GSHARD_HAS_BODIES
 #include <gshard/exec/backend/wait_watch.hpp>

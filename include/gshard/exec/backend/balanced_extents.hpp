@@ -6,7 +6,7 @@
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/ir/mesh.hpp>
 #include <gshard/exec/backend/device_group.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/ir/mesh.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <array>
 #include <climits>

@@ -5,10 +5,10 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 
 #include <cstddef>

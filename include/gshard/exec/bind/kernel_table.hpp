@@ -7,14 +7,14 @@
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/ir/op.hpp>
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/cpu_level.hpp>
+#include <gshard/exec/process/cpu_level.hpp>
 
 #include <array>
 #include <cstddef>
 #include <string_view>
 
 #if GSHARD_HAS_BODIES
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <string>
 #endif

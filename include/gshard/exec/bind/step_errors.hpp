@@ -4,9 +4,9 @@
 // Adds the failed step to errors of kernels: its operands, their dims and its source line.
 
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/error.hpp>
-#include <gshard/exec/backend/step_text.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/exec/process/step_text.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,8 +4,8 @@
 // Scratch memory that communication steps share.
 
 #include <gshard/core/reshard/cost.hpp>
-#include <gshard/exec/backend/reduce.hpp>
-#include <gshard/exec/backend/rounds.hpp>
+#include <gshard/exec/reduce/reduce.hpp>
+#include <gshard/exec/reduce/rounds.hpp>
 #include <gshard/exec/tensor/buffer.hpp>
 
 #include <cstddef>

@@ -3,13 +3,13 @@
 
 // Runs one collective of a plan by messages: packs, exchanges and unpacks or adds blocks.
 
-#include <gshard/exec/backend/rounds.hpp>
 #include <gshard/exec/collective/all_reduce_step.hpp>
 #include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/ragged_exchange.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/reduce/rounds.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>

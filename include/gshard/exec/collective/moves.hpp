@@ -4,9 +4,9 @@
 // Computes the blocks that a reshard sends between all pairs of devices, splits them into messages, and packs them.
 
 #include <gshard/core/base/interval.hpp>
-#include <gshard/exec/backend/function_ref.hpp>
 #include <gshard/exec/kernel/move/copy.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/function_ref.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,10 +4,10 @@
 // Runs a ragged all_to_all: devices exchange the numbers of rows in use, and then send these rows.
 
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/rounds.hpp>
 #include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/reduce/rounds.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <gshard/core/base/interval.hpp>
 #include <gshard/exec/backend/backend.hpp>
 #include <gshard/exec/backend/device_group.hpp>
-#include <gshard/exec/backend/node_group.hpp>
+#include <gshard/exec/reduce/node_group.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,10 +3,10 @@
 
 // Runs one collective of a plan between processes that read each other's shards in shared memory.
 
-#include <gshard/exec/backend/reduce.hpp>
-#include <gshard/exec/backend/rounds.hpp>
 #include <gshard/exec/collective/collective_step.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
+#include <gshard/exec/reduce/reduce.hpp>
+#include <gshard/exec/reduce/rounds.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,11 +4,11 @@
 // The tensors that one communication step moves, with their shards and groups of devices.
 
 #include <gshard/core/cost/node_traffic.hpp>
-#include <gshard/exec/backend/combine_operands.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/collective/moves.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
+#include <gshard/exec/reduce/combine_operands.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/callback.hpp>
 #include <gshard/exec/bind/shards.hpp>
+#include <gshard/exec/process/callback.hpp>
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/exec/tensor/tensor_origin.hpp>
 #include <gshard/exec/tensor/untyped_tensor.hpp>

@@ -13,12 +13,12 @@
 #if GSHARD_HAS_BODIES
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/finite_checks.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/kernel/element.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/placement.hpp>
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 #include <gshard/core/program/program.hpp>
 #include <gshard/core/trace/call.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/callback.hpp>
 #include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/process/callback.hpp>
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/exec/program/inferred_extents.hpp>
 #include <gshard/exec/program/kernels.hpp>

@@ -6,11 +6,11 @@
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/callback.hpp>
-#include <gshard/exec/backend/thread_rule.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 #include <gshard/exec/bind/run_context.hpp>
 #include <gshard/exec/bind/shards.hpp>
+#include <gshard/exec/process/callback.hpp>
+#include <gshard/exec/process/thread_rule.hpp>
 #include <gshard/exec/program/parameters.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 

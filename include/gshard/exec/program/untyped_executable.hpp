@@ -7,8 +7,8 @@
 #include <gshard/core/base/hash.hpp>
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/agreement.hpp>
-#include <gshard/exec/backend/callback.hpp>
-#include <gshard/exec/backend/run_queue.hpp>
+#include <gshard/exec/process/callback.hpp>
+#include <gshard/exec/process/run_queue.hpp>
 #include <gshard/exec/program/bound_port.hpp>
 #include <gshard/exec/program/check_replicas.hpp>
 #include <gshard/exec/program/executor.hpp>

@@ -3,7 +3,7 @@
 
 // A buffer of bytes: the memory of shards and arenas.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <cstddef>
 #include <cstdint>

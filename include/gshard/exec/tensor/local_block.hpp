@@ -4,8 +4,8 @@
 // A block of a global array in an application's memory.
 
 #include <gshard/core/base/reason.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/mdspan.hpp>
 #include <gshard/exec/tensor/whole_array.hpp>
 

@@ -7,8 +7,8 @@
 #include <gshard/core/base/counting.hpp>
 #include <gshard/core/ir/sharding.hpp>
 #include <gshard/exec/backend/device_group.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/kernel/view.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <array>
 #include <cstddef>

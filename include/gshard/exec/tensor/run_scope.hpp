@@ -4,7 +4,7 @@
 // A scope around a training loop. It tells the other processes if this one leaves it by an exception, so that they do not wait.
 
 #include <gshard/core/base/compiled.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <utility>
 
 #if GSHARD_HAS_BODIES
-#include <gshard/exec/backend/failure_hooks.hpp>
 #include <gshard/exec/backend/wait_watch.hpp>
+#include <gshard/exec/process/failure_hooks.hpp>
 
 #include <cstdlib>
 #include <mutex>

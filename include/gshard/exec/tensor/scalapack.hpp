@@ -3,7 +3,7 @@
 
 // The block-cyclic matrices of ScaLAPACK as local blocks. Needs no ScaLAPACK.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/local_block.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // Beam search: decodes the most probable sequences of tokens with a program that computes one position, such as nn::language_model_step.
 
 #include <gshard/core/base/compiled.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <array>
 #include <cstddef>

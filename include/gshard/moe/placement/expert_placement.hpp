@@ -13,7 +13,7 @@
 #include <vector>
 
 #if GSHARD_HAS_BODIES
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <algorithm>
 #include <limits>

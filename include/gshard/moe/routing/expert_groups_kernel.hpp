@@ -3,9 +3,9 @@
 
 // Kernels that route tokens to expert groups.
 
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/moe/routing/expert_groups.hpp>
 #include <gshard/moe/routing/gating_kernel.hpp>
 

@@ -4,10 +4,10 @@
 // Kernels of gatings: tokens choose experts, or experts choose tokens.
 
 #include <gshard/core/base/random.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/threads.hpp>
 #include <gshard/exec/kernel/vector.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/moe/routing/gating.hpp>
 
 #include <algorithm>

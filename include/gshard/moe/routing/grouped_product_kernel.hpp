@@ -3,13 +3,13 @@
 
 // Kernels of experts without capacity slots: the rows of experts, and their products.
 
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/bind/looped_step.hpp>
 #include <gshard/exec/kernel/gemm/contract.hpp>
 #include <gshard/exec/kernel/gemm/gemm.hpp>
 #include <gshard/exec/kernel/gemm/gemm_bf16.hpp>
 #include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/moe/routing/expert_groups_kernel.hpp>
 #include <gshard/moe/routing/grouped_product.hpp>
 

@@ -3,9 +3,9 @@
 
 // Kernels of sort, top_k and their gradient.
 
-#include <gshard/exec/backend/combine.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/reduce/combine.hpp>
 #include <gshard/ops/along/sort.hpp>
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 
 // Kernels of check_finite, and of the sums by which optimizers check and clip gradients.
 
-#include <gshard/exec/backend/step_text.hpp>
 #include <gshard/exec/bind/checked_shard.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/finite.hpp>
+#include <gshard/exec/process/step_text.hpp>
 #include <gshard/ops/check/check_finite.hpp>
 
 #include <cstddef>

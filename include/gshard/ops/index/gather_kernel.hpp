@@ -3,10 +3,10 @@
 
 // Kernels of gather and scatter_add.
 
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/threads.hpp>
 #include <gshard/exec/kernel/vector.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/ops/index/gather.hpp>
 
 #include <algorithm>

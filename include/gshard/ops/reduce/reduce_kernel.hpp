@@ -3,10 +3,10 @@
 
 // Kernels of reductions.
 
-#include <gshard/exec/backend/combine.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/gemm/factors.hpp>
 #include <gshard/exec/kernel/gemm/nest.hpp>
+#include <gshard/exec/reduce/combine.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 
 // Kernels of the cross entropy, its gradient, and its blocks of classes.
 
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/threads.hpp>
 #include <gshard/exec/kernel/vector.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/ops/reduce/reduce_kernel.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
 

@@ -3,11 +3,11 @@
 
 // Kernels of max_pool and min_pool, and of their gradient.
 
-#include <gshard/exec/backend/combine.hpp>
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/bind/local_step.hpp>
 #include <gshard/exec/kernel/threads.hpp>
 #include <gshard/exec/kernel/window/sources.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/exec/reduce/combine.hpp>
 #include <gshard/ops/window/pool.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 // Event simulation of messages on a torus, with max-min fair links and faults.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/sim/network/message_list.hpp>
 #include <gshard/sim/network/torus_links.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>

@@ -3,7 +3,7 @@
 
 // The load of each link of a torus under given traffic between devices, and lower bounds of its time.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/sim/network/torus.hpp>
 #include <gshard/sim/network/torus_links.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>

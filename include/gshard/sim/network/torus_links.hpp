@@ -3,7 +3,7 @@
 
 // The links of a torus: their numbers, routes over them, and their rates with slow and dead links.
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/sim/network/torus.hpp>
 #include <gshard/sim/record/faults.hpp>
 

@@ -4,7 +4,7 @@
 // Faults of a simulated run: dead devices, slow or dead links, stragglers and jitter.
 
 #include <gshard/core/base/hash.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/check_sizes.hpp>
-#include <gshard/exec/backend/step_text.hpp>
+#include <gshard/exec/process/step_text.hpp>
 #include <gshard/sim/report/reason.hpp>
 
 #include <cstddef>

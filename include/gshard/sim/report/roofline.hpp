@@ -5,7 +5,7 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/sim/record/run_record.hpp>
 
 #include <algorithm>

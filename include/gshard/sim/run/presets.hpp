@@ -8,7 +8,7 @@
 #endif
 
 #include <gshard/core/cost/step_time.hpp>
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 #include <gshard/sim/network/torus.hpp>
 #include <gshard/sim/network/torus_mesh.hpp>
 

@@ -7,7 +7,7 @@
 #pragma GCC system_header
 #endif
 
-#include <gshard/exec/backend/callback.hpp>
+#include <gshard/exec/process/callback.hpp>
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/sim/run/dry_run.hpp>
 

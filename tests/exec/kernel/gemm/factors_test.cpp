@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/kernel/gemm/factors.hpp>
 
-#include <gshard/exec/backend/error.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include "../einsum_reference.hpp"
 #include "../support.hpp"

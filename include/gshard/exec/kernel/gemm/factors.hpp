@@ -3,8 +3,8 @@
 
 // Describes einsum operands by factors (index letters), and turns them into a loop nest.
 
-#include <gshard/exec/backend/error.hpp>
 #include <gshard/exec/kernel/loops.hpp>
+#include <gshard/exec/process/error.hpp>
 
 #include <array>
 #include <bit>

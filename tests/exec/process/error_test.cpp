@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gshard/exec/process/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace gs = gshard;
+
+// Copying an exception must not throw. No text converts to an error implicitly.
+static_assert(std::is_base_of_v<std::runtime_error, gs::error>);
+static_assert(std::is_nothrow_copy_constructible_v<gs::error> &&
+              std::is_nothrow_copy_assignable_v<gs::error>);
+static_assert(std::is_constructible_v<gs::error, std::string> &&
+              std::is_constructible_v<gs::error, const char*>);
+static_assert(!std::is_convertible_v<std::string, gs::error> && !std::is_default_constructible_v<gs::error>);
+
+TEST_CASE("error: programs that do not know gshard see an ordinary exception with the whole text") {
+  const std::string text = "einsum [a:2,b:3]: 'b' has two extents";
+  CHECK_THROWS_WITH_AS(throw gs::error(text), text.c_str(), gs::error);
+  CHECK_THROWS_WITH_AS(throw gs::error(text.c_str()), text.c_str(), std::runtime_error);
+  CHECK_THROWS_WITH_AS(throw gs::error(text), text.c_str(), std::exception);
+}
+
+TEST_CASE("error: a text with a NUL is not cut there") {
+  using namespace std::string_literals;
+  CHECK(gs::error("a\0b: cannot be opened\0"s).what() == "a\\0b: cannot be opened\\0"s);
+  CHECK(gs::not_finite_error("\0"s, 1).what() == "\\0"s);
+}
+
+TEST_CASE("not_finite_error: is an error with a step, and processes pass it on as a text") {
+  static_assert(std::is_base_of_v<gs::error, gs::not_finite_error>);
+  const std::string text = "the loss is nan";
+  const std::string problem = gs::detail::problem_of([&] { throw gs::not_finite_error(text, 4000000000u); });
+  CHECK(gs::detail::problem_text(problem).is_not_finite());
+  CHECK(gs::detail::problem_text(problem).text() == text);
+  const std::string later = gs::detail::problem_text::not_finite(text, 7, 12);
+  CHECK(gs::detail::problem_text(later).place() == 12);
+  try {
+    gs::detail::problem_text(problem).fail();
+  } catch (const gs::not_finite_error& e) {
+    CHECK(e.what() == text);
+    CHECK(e.step == 4000000000u);
+  }
+  // Any other text is not changed, even with the same prefix.
+  for (const std::string& other : {text, problem.substr(0, 5), problem.substr(0, 15)}) {
+    CHECK(!gs::detail::problem_text(other).is_not_finite());
+    CHECK(gs::detail::problem_text(other).text() == other);
+    CHECK_THROWS_WITH_AS(gs::detail::problem_text(other).fail(), other.c_str(), gs::error);
+  }
+}
+
+TEST_CASE("error: is told from the errors of others, and kept beyond the place where it was caught") {
+  const auto caught = [](auto fail) {
+    try {
+      fail();
+    } catch (const gs::error& e) {
+      return std::string("gshard: ") + e.what();
+    } catch (const std::runtime_error& e) {
+      return std::string("other: ") + e.what();
+    }
+    return std::string();
+  };
+  CHECK(caught([] { throw gs::error("a"); }) == "gshard: a");
+  CHECK(caught([] { throw std::runtime_error("b"); }) == "other: b");
+
+  std::exception_ptr kept;
+  try {
+    throw gs::error("from a thread");
+  } catch (...) {
+    kept = std::current_exception();
+  }
+  CHECK(caught([&] { std::rethrow_exception(kept); }) == "gshard: from a thread");
+}
