@@ -5,35 +5,10 @@
 
 #include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
-#include <gshard/moe/routing/expert_groups_kernel.hpp>
-#include <gshard/moe/routing/gating_kernel.hpp>
-#include <gshard/moe/routing/grouped_product_kernel.hpp>
-#include <gshard/moe/routing/routing_kernel.hpp>
-#include <gshard/ops/along/cumsum_kernel.hpp>
-#include <gshard/ops/along/sort_kernel.hpp>
-#include <gshard/ops/attention/attention_kernel.hpp>
-#include <gshard/ops/check/check_finite_kernel.hpp>
-#include <gshard/ops/index/gather_kernel.hpp>
-#include <gshard/ops/loop/loop_kernel.hpp>
-#include <gshard/ops/random/dropout_kernel.hpp>
-#include <gshard/ops/random/random_kernel.hpp>
-#include <gshard/ops/reduce/argmax_kernel.hpp>
-#include <gshard/ops/reduce/reduce_kernel.hpp>
-#include <gshard/ops/rows/cross_entropy_kernel.hpp>
-#include <gshard/ops/rows/layer_norm_kernel.hpp>
-#include <gshard/ops/rows/softmax_kernel.hpp>
-#include <gshard/ops/user/call_on_shards_kernel.hpp>
-#include <gshard/ops/user/custom_kernel.hpp>
-#include <gshard/ops/window/concat_kernel.hpp>
-#include <gshard/ops/window/convolution_kernel.hpp>
-#include <gshard/ops/window/moved_kernel.hpp>
-#include <gshard/ops/window/pool_kernel.hpp>
-#include <gshard/train/adam_kernel.hpp>
-#include <gshard/train/gradient_wire_kernel.hpp>
-#include <gshard/exec/core_kernels/einsum_kernel.hpp>
-#include <gshard/exec/core_kernels/iota_kernel.hpp>
-#include <gshard/exec/core_kernels/map_kernel.hpp>
-#include <gshard/exec/core_kernels/shape_kernel.hpp>
+
+#define GSHARD_KERNELS
+#include <gshard/operations.def>
+#undef GSHARD_KERNELS
 
 #include <array>
 #include <cstddef>

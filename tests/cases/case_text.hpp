@@ -43,7 +43,7 @@ struct declared {
 };
 
 struct line {
-  enum class kind { input, assign, function, show, same, equal, near, unaffected, update, error };
+  enum class kind { input, assign, function, show, same, equal, near, unaffected, differentiable, update, error };
   kind what = kind::show;
   int number = 0;
   declared in;
@@ -288,6 +288,7 @@ inline line parse_line(const std::string& text) {
     return l;
   }
   if (p.take("same")) return rest(line::kind::same, [&] { l.left = p.whole(); });
+  if (p.take("differentiable")) return rest(line::kind::differentiable, [&] { l.left = p.whole(); });
   if (p.take("update")) return rest(line::kind::update, [&] { l.left = p.whole(); });
   const std::size_t colon = text.find(": "), equal = text.find(" = ");
   if (colon != std::string::npos && text.find_first_of("(\"") > colon) {

@@ -77,6 +77,8 @@ TEST_CASE("cases: a case that is wrong is found") {
   CHECK(wrong_with("z: f64[C] = 0..1\nsum(z) unaffected by z") != "");
   CHECK(wrong_with("y: f32[A] = 0.000002\ny ~ 0.000009") != "");
   CHECK(wrong_with("y: f32[A] = 0.000002\ny ~ 0.000002") == "");
+  CHECK(wrong_with("differentiable cumsum(x) * tanh(x)") == "");
+  CHECK(says(wrong_with("differentiable x + 3 * stop_gradient(x)"), "line 6: the slope along input 0 is "));
 }
 
 TEST_CASE("cases: a fault of a case is not the refusal that it expects") {

@@ -34,6 +34,7 @@ struct comparison {
   bool given = false;
   gt::array numbers{};
   int varied = -1;  // an input that must not influence the result
+  std::vector<std::pair<int, int>> gradients{};  // of the result: an input, and the result that is its gradient
 };
 
 /// A case with the extents of its dims: the traced program and its inputs.
@@ -114,6 +115,20 @@ inline prepared_case prepare(const text_case& c, const std::vector<std::pair<cha
         switch (l.what) {
           case line::kind::assign: evaluate.set(l.name, evaluate(l.left)); break;
           case line::kind::update: evaluate(l.left); break;
+          case line::kind::differentiable: {
+            const term y = evaluate(l.left);
+            if (y.what != term::kind::tensor) throw bad_case("a result is not a tensor");
+            const symbol loss = gs::sum(y.tensor * y.tensor);
+            comparison q{.line = l.number, .left = result(loss)};
+            for (std::size_t i = 0; i < given.size(); ++i) {
+              if (given[i]->type != "f64") continue;
+              q.gradients.push_back({int(i), result(gs::gradients(loss, {x[i]})[0])});
+              p.comparisons.push_back({.line = l.number, .left = q.gradients.back().second});
+            }
+            if (q.gradients.empty()) throw bad_case("no input is f64");
+            p.comparisons.push_back(std::move(q));
+            break;
+          }
           case line::kind::show:
           case line::kind::same:
           case line::kind::unaffected:
@@ -256,6 +271,34 @@ inline std::string influence(const prepared_case& p, const gt::setting& s, const
   return {};
 }
 
+/// The first gradient that differs from the central difference of its loss along a direction, as text, or nothing. The inputs are moved a
+/// little, away from ties.
+inline std::string wrong_gradient(const prepared_case& p, const gt::setting& alone) {
+  constexpr double h = 1e-5;
+  for (const comparison& q : p.comparisons) {
+    if (q.gradients.empty()) continue;
+    gt::arrays at = p.sources;
+    for (const auto& [input, gradient] : q.gradients)
+      for (std::size_t k = 0; k < at[std::size_t(input)].size(); ++k) at[std::size_t(input)][k] += 0.05 * std::sin(1.0 + 3.0 * double(k));
+    const auto along = [](std::size_t k) { return std::cos(1.0 + 5.0 * double(k)); };
+    const auto moved = [&](int input, double by) {
+      gt::arrays there = at;
+      for (std::size_t k = 0; k < there[std::size_t(input)].size(); ++k) there[std::size_t(input)][k] += by * along(k);
+      return gt::run(p.program, alone, there)[std::size_t(q.left)][0];
+    };
+    const gt::arrays here = gt::run(p.program, alone, at);
+    for (const auto& [input, gradient] : q.gradients) {
+      double found = 0;
+      for (std::size_t k = 0; k < here[std::size_t(gradient)].size(); ++k) found += here[std::size_t(gradient)][k] * along(k);
+      const double expected = (moved(input, h) - moved(input, -h)) / (2 * h);
+      if (!(std::abs(found - expected) <= 1e-6 * std::max(1.0, std::abs(expected))))
+        return "line " + std::to_string(q.line) + ": the slope along input " + std::to_string(input) + " is " + std::to_string(found) +
+               ", of differences " + std::to_string(expected);
+    }
+  }
+  return {};
+}
+
 inline const std::vector<std::vector<int>> usual_meshes{{1}, {2}, {3}, {4}, {8}, {2, 2}, {2, 3}};
 
 /// The text that the error of this case must contain, or nothing.
@@ -282,6 +325,7 @@ inline std::string wrong(const text_case& c, std::size_t& runs) {
       run_steps(c, alone);
       expected = gt::run(p.program, alone, p.sources);
       if (!refused.empty()) say("one device", "no error");
+      if (const std::string said = wrong_gradient(p, alone); !said.empty()) say("one device", said);
     } catch (const bad_case& e) {  // a fault of the case refuses nothing
       say("one device", e.what());
       continue;
