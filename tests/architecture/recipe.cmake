@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# cmake -DSOURCE=<tree> -DSCRATCH=<folder> -DGENERATOR= -DCOMPILER= -DGIT=<git> -P recipe.cmake
+# Applies the change of CONTRIBUTING.md that adds an operation to a copy of the tree, counts its files, builds the cases and runs those of
+# the operation. Fails if the operation needs a file that the recipe does not name.
+cmake_minimum_required(VERSION 3.24)
+include("${CMAKE_CURRENT_LIST_DIR}/../consumer/run.cmake")
+file(REMOVE_RECURSE "${SCRATCH}")
+foreach(name IN ITEMS include cmake docs tests CMakeLists.txt)
+  file(COPY "${SOURCE}/${name}" DESTINATION "${SCRATCH}/tree")
+endforeach()
+
+file(READ "${SOURCE}/CONTRIBUTING.md" page)
+string(FIND "${page}" "````diff\n" begin)
+string(FIND "${page}" "\n````\n" end)
+math(EXPR begin "${begin} + 9")
+math(EXPR length "${end} - ${begin} + 1")
+string(SUBSTRING "${page}" ${begin} ${length} patch)
+file(WRITE "${SCRATCH}/recipe.patch" "${patch}")
+string(REGEX MATCHALL "\n[+][+][+] b/[a-z0-9_./]+" files "\n${patch}")
+list(TRANSFORM files REPLACE "^\n.* b/" "")
+set(expected
+  include/gshard/ops/along/cumprod.hpp include/gshard/ops/along/cumprod_kernel.hpp include/gshard/operations.def
+  tests/cases/case_verbs.hpp tests/cases/twins_test.cpp tests/cases/along.md)
+if(NOT files STREQUAL expected)
+  message(FATAL_ERROR "an added operation touches other files than the recipe's table names: ${files}")
+endif()
+set(ENV{GIT_CEILING_DIRECTORIES} "${SCRATCH}")  # the scratch folder is no part of a checkout
+run("${CMAKE_COMMAND}" -E chdir "${SCRATCH}/tree" "${GIT}" apply ../recipe.patch)
+
+file(WRITE "${SCRATCH}/CMakeLists.txt" [[
+cmake_minimum_required(VERSION 3.24)
+project(recipe LANGUAGES CXX)
+add_subdirectory(tree gshard)
+find_package(doctest CONFIG REQUIRED)
+add_executable(recipe tree/tests/main.cpp tree/tests/cases/cases_test.cpp tree/tests/cases/twins_test.cpp)
+target_link_libraries(recipe PRIVATE gshard::gshard doctest::doctest)
+]])
+run("${CMAKE_COMMAND}" -DROOT=${SCRATCH}/tree -P "${SCRATCH}/tree/tests/architecture/check.cmake")
+run("${CMAKE_COMMAND}" -S "${SCRATCH}" -B "${SCRATCH}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug
+  -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF -DGSHARD_MPI=OFF)
+run("${CMAKE_COMMAND}" --build "${SCRATCH}/build")
+set(ENV{GSHARD_CASES} "${SCRATCH}/tree/tests/cases/along.md")
+run("${SCRATCH}/build/recipe" "--test-case=cases: right*,cases: verbs*")
