@@ -121,7 +121,10 @@ class GshardConan(ConanFile):
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        include = os.path.join(self.package_folder, "include")
+        copy(self, "*", os.path.join(self.source_folder, "include"), include)
+        texts = os.path.join(include, "gshard", "sim", "report", "page_texts.hpp")
+        self.run(f'cmake "-DOUTPUT={texts}" -P "{os.path.join(self.source_folder, "cmake", "embed_pages.cmake")}"')
         for source in ("engine.cpp", "kernels.cpp"):
             copy(self, source, os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))
         copy(self, "libgshard.a", self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)

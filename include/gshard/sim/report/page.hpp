@@ -7,14 +7,13 @@
 #pragma GCC system_header
 #endif
 
+#if !__has_include(<gshard/sim/report/page_texts.hpp>)
+#include "gshard: pages need a header that CMake makes: link gshard::io, or run cmake/embed_pages.cmake"
+#endif
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/sim/record/run_record.hpp>
 #include <gshard/sim/report/link_map.hpp>
-#include <gshard/sim/report/page_mesh.hpp>
-#include <gshard/sim/report/page_script.hpp>
-#include <gshard/sim/report/page_style.hpp>
-#include <gshard/sim/report/page_timeline.hpp>
-#include <gshard/sim/report/page_views.hpp>
+#include <gshard/sim/report/page_texts.hpp>
 #include <gshard/sim/report/run_json.hpp>
 #include <gshard/sim/run/sweep_row.hpp>
 
@@ -46,8 +45,8 @@ inline std::string heat_colors(const std::array<std::string_view, heat_steps>& c
 }
 
 inline std::string page_colors() {
-  const std::string light = std::string(page_light) + heat_colors(heat_on_light);
-  const std::string dark = std::string(page_dark) + heat_colors(heat_on_dark);
+  const std::string light = std::string(page_texts::light_css) + heat_colors(heat_on_light);
+  const std::string dark = std::string(page_texts::dark_css) + heat_colors(heat_on_dark);
   return ":root {" + light + "}\n:root[data-theme=dark] {" + dark + "}\n@media (prefers-color-scheme: dark) { " +
          ":root:not([data-theme=light]) {" + dark + "} }\n@media print { :root:root:root {" + light + "} }\n";
 }
@@ -82,41 +81,6 @@ inline std::string fill_in(std::string_view text, const std::vector<std::pair<st
   }
 }
 
-inline constexpr std::string_view page_frame = R"html(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>$program - gshard run</title>
-<style>
-$style</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to content</a>
-<header class="top">
-<div class="headline">
-<div class="title">
-<h1>$program</h1>
-<p class="muted">$subtitle</p>
-</div>
-<label for="theme">Colors
-<select id="theme"><option value="">as the system</option><option value="light">light</option><option value="dark">dark</option></select>
-</label>
-</div>
-<div role="tablist" aria-label="Views">
-$tabs</div>
-</header>
-<main id="main" tabindex="-1">
-<noscript><p>This page draws its data with a script, and scripts are switched off.</p></noscript>
-$panels</main>
-<script type="application/json" id="run">$data</script>
-<script>$script
-</script>
-</body>
-</html>
-)html";
-
 }  // namespace detail
 
 /// A simulated run as one HTML file that needs no other file and no network. It shows headline numbers, the parts of the time, and all
@@ -125,7 +89,8 @@ $panels</main>
 /// and dark colors, keyboards, screen readers and phones. Throws `gshard::error` if the record is not of this plan. @see run_json
 inline std::string run_page(const run_record& run, const plan_view& plan, const extents& sizes, const std::vector<sweep_row>& sweep = {}) {
   std::string tabs, panels, script;
-  for (const std::string_view part : {detail::page_script, detail::page_views, detail::page_mesh, detail::page_timeline}) script += part;
+  namespace texts = detail::page_texts;
+  for (const std::string_view part : {texts::page_js, texts::views_js, texts::mesh_js, texts::timeline_js}) script += part;
   for (const detail::page_view& v : detail::page_list) {
     if (v.id == "comparison" && sweep.empty()) continue;
     const std::vector<std::pair<std::string_view, std::string>> names{{"id", std::string(v.id)}, {"title", std::string(v.title)}};
@@ -135,13 +100,13 @@ inline std::string run_page(const run_record& run, const plan_view& plan, const 
   }
   script += "start_tabs();\nstart_theme();";
   const std::string network = run.network.empty() ? "" : " on " + detail::markup_text(run.network);
-  return detail::fill_in(detail::page_frame, {{"program", detail::markup_text(run.program.empty() ? "A step" : run.program)},
-                                              {"subtitle", detail::markup_text(detail::mesh_text(run)) + network + "; a simulated run"},
-                                              {"style", detail::page_colors() + std::string(detail::page_style)},
-                                              {"tabs", tabs},
-                                              {"panels", panels},
-                                              {"data", detail::json_in_page(run_json(run, plan, sizes, sweep))},
-                                              {"script", script}});
+  return detail::fill_in(texts::frame_html, {{"program", detail::markup_text(run.program.empty() ? "A step" : run.program)},
+                                             {"subtitle", detail::markup_text(detail::mesh_text(run)) + network + "; a simulated run"},
+                                             {"style", detail::page_colors() + std::string(texts::page_css)},
+                                             {"tabs", tabs},
+                                             {"panels", panels},
+                                             {"data", detail::json_in_page(run_json(run, plan, sizes, sweep))},
+                                             {"script", script}});
 }
 
 }}  // namespace gshard::v0

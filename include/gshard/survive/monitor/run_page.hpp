@@ -6,8 +6,6 @@
 #include <gshard/sim/report/page.hpp>
 #include <gshard/survive/monitor/run_history.hpp>
 #include <gshard/survive/monitor/run_page_data.hpp>
-#include <gshard/survive/monitor/run_page_script.hpp>
-#include <gshard/survive/monitor/run_page_views.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -44,7 +42,8 @@ inline std::string history_page(const run_history& history, const std::string& t
                                    {"lists", "Lists", "lists_view", has_steps && !data["lists"].empty()},
                                    {"events", "Events", "events_view", true}}};
   std::string tabs, panels, script;
-  for (const std::string_view part : {detail::page_script, detail::run_page_charts, detail::run_page_views}) script += part;
+  namespace texts = detail::page_texts;
+  for (const std::string_view part : {texts::page_js, texts::charts_js, texts::history_js}) script += part;
   for (const view& v : views) {
     if (!v.shown) continue;
     const std::vector<std::pair<std::string_view, std::string>> names{{"id", std::string(v.id)}, {"title", std::string(v.title)}};
@@ -54,14 +53,14 @@ inline std::string history_page(const run_history& history, const std::string& t
   }
   script += "start_tabs();\nstart_theme();";
   const std::string processes = std::to_string(history.processes) + (history.processes == 1 ? " process" : " processes");
-  return detail::fill_in(detail::page_frame, {{"program", detail::markup_text(title.empty() ? "A run" : title)},
-                                              {"subtitle", "A run of " + processes},
-                                              {"style", detail::page_colors() + std::string(detail::page_style) +
-                                                            std::string(detail::run_page_style)},
-                                              {"tabs", tabs},
-                                              {"panels", panels},
-                                              {"data", detail::json_in_page(data)},
-                                              {"script", script}});
+  return detail::fill_in(texts::frame_html, {{"program", detail::markup_text(title.empty() ? "A run" : title)},
+                                             {"subtitle", "A run of " + processes},
+                                             {"style", detail::page_colors() + std::string(texts::page_css) +
+                                                           std::string(texts::history_css)},
+                                             {"tabs", tabs},
+                                             {"panels", panels},
+                                             {"data", detail::json_in_page(data)},
+                                             {"script", script}});
 }
 
 }}  // namespace gshard::v0

@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-// JavaScript of the HTML page: pictures of devices, shards and links.
-
-#include <gshard/core/base/compiler.hpp>
-
-#include <string_view>
-
-namespace gshard { inline namespace v0 { namespace detail {
-
-/// The page's pictures of devices: chips and cores, a device's shard of each tensor, bytes over links.
-inline constexpr std::string_view page_mesh = R"js(
+// Pictures of devices: chips and cores, a device's shard of each tensor, bytes over links.
 const extent_of = Object.fromEntries(run.mesh.map(a => [a.axis, a.extent]));
 /// Where a device stands along the axes of the mesh.
 const coordinates = device => {
@@ -259,6 +248,3 @@ const links_view = panel => {
         (hidden ? `${hidden} links join chips that are no neighbors and are not drawn.` : ""))),
     card("Busiest links", node));
 };
-)js";
-
-}}}  // namespace gshard::v0::detail

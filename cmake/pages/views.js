@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-// JavaScript of the HTML page: overview, steps, roofline, memory, comparison and sources.
-
-#include <gshard/core/base/compiler.hpp>
-
-#include <string_view>
-
-namespace gshard { inline namespace v0 { namespace detail {
-
-/// The page's views that consist of tables and simple charts.
-inline constexpr std::string_view page_views = R"js(
+// Overview, steps, roofline, memory, comparison and sources of a simulated run: tables and simple charts.
 const steps = run.steps.map((s, i) => ({...s, path: `/steps/${i}`}));
 const all_seconds = steps.reduce((sum, s) => sum + s.seconds, 0);
 const mesh_text = run.mesh.map(a => `${a.axis} ${a.extent}`).join(" × ");
@@ -263,6 +252,3 @@ const sources = panel => {
         URL.revokeObjectURL(url);
       }}}, "Save the data (JSON)"))));
 };
-)js";
-
-}}}  // namespace gshard::v0::detail

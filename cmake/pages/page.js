@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-// JavaScript of the HTML page: shared functions for numbers, elements, tables, pictures and tabs.
-
-#include <gshard/core/base/compiler.hpp>
-
-#include <string_view>
-
-namespace gshard { inline namespace v0 { namespace detail {
-
-/// Shared by all views of the page: the run, numbers as text (in the formats of describe_bytes, describe_seconds and describe_flops),
-/// elements, tables and pictures. Pictures are redrawn when the page changes its width or its colors.
-inline constexpr std::string_view page_script = R"js(
+// Shared by all views of a page: the run, numbers as text (in the formats of describe_bytes, describe_seconds and describe_flops),
+// elements, tables, pictures and tabs. Pictures are redrawn when the page changes its width or its colors.
 "use strict";
 const run = JSON.parse(document.getElementById("run").textContent);
 const by_id = id => document.getElementById(id);
@@ -215,6 +204,3 @@ const start_theme = () => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw_all);
 };
 const color_now = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-)js";
-
-}}}  // namespace gshard::v0::detail

@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-// JavaScript of the HTML page: the timeline of a step.
-
-#include <gshard/core/base/compiler.hpp>
-
-#include <string_view>
-
-namespace gshard { inline namespace v0 { namespace detail {
-
-/// The page's timeline: lanes for compute, collectives and waiting of every class of devices, to zoom and step through.
-inline constexpr std::string_view page_timeline = R"js(
+// The timeline: lanes for compute, collectives and waiting of every class of devices, to zoom and step through.
 const lanes = ["compute", "collective", "wait"];
 const most_tracks = 6, lane_height = 20, track_height = 3 * lane_height + 26, time_height = 24;
 const luminance = c => {
@@ -190,6 +179,3 @@ const timeline = panel => {
     el("ul", {class: "legend"}, ...run.parts.filter(p => p.seconds > 0).map(p => el("li", {}, key(color_of_part(p.part)), p.part)),
       el("li", {}, key("var(--idle)"), "waiting")), box, detail));
 };
-)js";
-
-}}}  // namespace gshard::v0::detail

@@ -1,37 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-// JavaScript and style of the page of a whole run: curves, heat maps and events.
-
-#include <gshard/core/base/compiler.hpp>
-
-#include <string_view>
-
-namespace gshard { inline namespace v0 { namespace detail {
-
-/// Style of the page of a whole run, in addition to page_style.
-inline constexpr std::string_view run_page_style = R"css(
-.chart { position: relative; margin: .4rem 0 0; }
-.chart > .picture { margin: 0; touch-action: pan-y; border-radius: 4px; }
-.chart > .picture:focus-visible { outline-offset: -3px; }
-.readout { min-height: 1.5em; margin: .15rem 0 0; font-size: .85rem; color: var(--muted); font-variant-numeric: tabular-nums; max-width: none; }
-svg .curve { fill: none; stroke: var(--color); stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; }
-svg .dashed { stroke-dasharray: 6 5; }
-svg .band { fill: var(--color); fill-opacity: .18; stroke: none; }
-svg .stacked { fill: var(--color); fill-opacity: .75; stroke: none; }
-svg .cursor { stroke: var(--text); stroke-opacity: .55; }
-svg .restart { stroke: var(--bad); stroke-dasharray: 3 3; }
-svg .mark { fill: var(--color); stroke: var(--surface); stroke-width: 1; }
-svg .cells { shape-rendering: crispEdges; }
-svg text { font-variant-numeric: tabular-nums; }
-.legend svg { width: 14px; height: 12px; margin-right: .35rem; vertical-align: -1px; }
-.legend .restart { stroke-width: 2; }
-.facts dd:not(.note) { white-space: nowrap; font-size: 1.3rem; }
-@media (min-width: 40.01rem) { .facts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 8rem), 1fr)); } }
-)css";
-
-/// Charts of the page of a whole run. Uses page_script.
-inline constexpr std::string_view run_page_charts = R"js(
+// Charts of the page of a whole run: curves, heat maps and events. Uses page.js.
 as_text.plain = x => String(Number(x.toPrecision(4)));
 as_text.ratio = x => short(x) + " ×";
 as_text.duration = x => {
@@ -212,6 +180,3 @@ const heat_map = ({title, rows, value, unit, least = 0, most, row_name}) => {
   return el("div", {class: "chart"}, el("ul", {class: "legend"}, el("li", {class: "muted"}, "up to"), ...Array.from({length: heat_steps}, (_, h) =>
     el("li", {}, key(`var(--h${h + 1})`), as_text[unit](least + (most - least) * (h + 1) / heat_steps)))), box, say);
 };
-)js";
-
-}}}  // namespace gshard::v0::detail

@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-// JavaScript of the page of a whole run: its views.
-
-#include <gshard/core/base/compiler.hpp>
-
-#include <string_view>
-
-namespace gshard { inline namespace v0 { namespace detail {
-
-/// The views of the page of a whole run. Uses run_page_charts.
-inline constexpr std::string_view run_page_views = R"js(
+// The views of the page of a whole run. Uses charts.js.
 const add = (panel, ...parts) => fill(panel, {}, parts);  // parts that are false are left out
 const value_series = (v, i) => [{name: v.name, color: color(i), mean: v.mean, low: v.low, high: v.high, not_finite: v.not_finite}];
 /// Values over a wide range of positive numbers are read better on a logarithmic axis.
@@ -133,6 +122,3 @@ const events_view = panel => {
       el("li", {class: / unaltered/.test(t) ? "" : "bad"}, t)))),
     run.unread > 0 && el("p", {class: "muted"}, `${run.unread} lines could not be read.`));
 };
-)js";
-
-}}}  // namespace gshard::v0::detail
