@@ -41,7 +41,7 @@ struct moe_options {
   bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
   capacity replica_slots{0};                     ///< Slots per replica. Factor 0: as many as an expert.
   bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
-  bool biases = false;                           ///< Biases are added to the products with wi, wi_gate and wo.
+  bool biases = false;                           ///< Biases, initially zero, are added to the products with wi, wi_gate and wo.
   /// Experts have no slots: each takes all its choices, a row for each. Not with slots, chunks, replicas, a second axis, nor with
   /// experts_choose, importance and evaluation_slots of the router. @see send_rows
   bool dropless = false;

@@ -49,7 +49,9 @@ struct router_options {
   double gumbel = 0;                     ///< The choice uses logits plus this times Gumbel noise.
   double threshold = 0.5;                ///< The threshold of second choices. @see gating_options
   double z_loss = 0;                     ///< Adds this times the mean of logsumexp(logits)^2 to the auxiliary losses.
-  bool experts_choose = false;           ///< Each expert chooses its tokens, without balance loss. @see expert_choice_gating
+  /// Each expert chooses its tokens, without balance loss. The paper has the norm `off`; with others, a token's weights sum to `scale`.
+  /// @see expert_choice_gating
+  bool experts_choose = false;
   bool training = true;                  ///< False: no noise, every second choice is used, and the bias stays.
   capacity evaluation_slots{0};          ///< Slots per expert without training. Factor 0: as in training.
   symbol importance{};                   ///< [G,S] @see gating_options

@@ -37,7 +37,7 @@ struct capacity {
   int minimum = 0;   ///< The least number of slots, for small groups.
   int multiple = 1;  ///< The number of slots is a multiple of this: products of some sizes are faster.
 
-  /// S slots: no choice is refused. Buffers and products have room for all tokens at every expert.
+  /// S slots: no choice is refused. Buffers have room for all tokens at every expert; products skip empty slots.
   static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
   friend constexpr bool operator==(const capacity&, const capacity&) = default;
 };

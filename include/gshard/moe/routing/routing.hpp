@@ -29,6 +29,7 @@ inline constexpr operation combine_weight_grad{.id = 52, .name = "combine_weight
 
 /// The tokens that use their second expert. random: tokens with 2 * g2 / (g1 + g2) > U(0, 1), as in Algorithm 1 of arXiv 2006.16668.
 /// above_threshold: tokens with g2 / (g1 + g2) > threshold. sampled: all, but the second expert is drawn in proportion to the other gates.
+/// A second choice that is not used still takes a slot.
 enum class second_expert : std::uint8_t { random, always, above_threshold, sampled };
 
 struct gating_attributes {

@@ -43,8 +43,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Saves a store and the state of a program while they are in use, and loads them when the program is started
-/// again. One object per run.
+/// Saves a store and the state of a program while they are in use, and loads them when the program is started again. One object per run.
 ///
 ///   gs::checkpointer checkpoints(store, "run", {.every_steps = 100});
 ///   checkpoints.keep_state("position", [&] { return text; }, [&](std::string_view t) { text = t; });
@@ -55,9 +54,9 @@ namespace gshard { inline namespace v0 {
 ///   }
 ///   checkpoints.finish();
 ///
-/// A checkpoint has all parameters and optimizer states, the number of finished steps, and the seed. It is a
-/// directory: a part per device, and a manifest, which gets its name when all parts are on the disk. A checkpoint is therefore either valid
-/// or absent. It loads on any mesh.
+/// A checkpoint has all parameters and optimizer states, the number of finished steps, and the seed. It is a directory: a part per device,
+/// and a manifest, which gets its name when all parts are on the disk. A checkpoint is therefore either valid or absent. It loads on any
+/// mesh.
 ///
 /// The functions are collective over the store's cluster. They throw `gshard::error`, on every process, if the processes make different
 /// calls. The destructor waits for the thread, and with per_host for the copies of other hosts. It loses a save in flight: call finish() or
@@ -109,7 +108,8 @@ class checkpointer {
 
   /// Loads the newest valid checkpoint into the store and the states, and returns its description; nothing if there is none. May be called
   /// again, to go back. A checkpoint that is damaged, or not signed as required, is reported and skipped. Every process reads and verifies
-  /// an equal share. The store and the states change only after that.
+  /// an equal share. The store and the states change only after that. Warns if the libraries of matrix products have changed: the bits of
+  /// the run may then differ.
   /// Communicates: the headers of the parts; the elements of shards that another process has read.
   /// Throws also: if there are checkpoints and none is valid; if the newest valid one has other tensors, another seed or other settings, or
   /// lacks a state; if a `restore` throws.

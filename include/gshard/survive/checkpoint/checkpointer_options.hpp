@@ -22,13 +22,14 @@ struct checkpointer_options {
   double every_seconds = 0;       ///< Seconds from one checkpoint to the next, by the leader's clock. 0: not by time.
   /// The number of steps whose newest checkpoint is kept. Each save removes all others.
   int keep = 2;
-  /// False: all processes see one directory. True: each host has a directory of its own at the path, on its
-  /// own disk. Every part is then written twice: to the host's disk, and to that of the next host, so that
-  /// one host may be lost with its disk.
+  /// False: all processes see one directory. True: each host has a directory of its own at the path, on its own disk. Every part is then
+  /// written twice: to the host's disk, and to that of the next host. The run survives the loss of one host with its disk. Disks are told
+  /// apart by files that processes create there, not by names.
   bool per_host = false;
-  /// The directory is locked while the checkpointer exists, so that no other run uses it. If another run has the lock, such as one that is
-  /// being killed, the constructor waits for at most this many seconds, and then throws. Negative: no lock, for programs that only resume
-  /// while another one trains, and for file systems whose locks outlive a lost host (NFS 3).
+  /// The directory, on each disk, is locked while the checkpointer exists, so that no other run uses it. If another run has the lock, such
+  /// as one that is being killed, the constructor waits for at most this many seconds, and then throws. Negative: no lock, for programs
+  /// that only resume while another one trains, and for file systems whose locks outlive a lost host (NFS 3). If files cannot be locked,
+  /// there is a warning, and two runs are detected when they save the same step.
   double lock_seconds = 5;
   /// The reaction to a failed save, such as one to a full disk. `warn`: it is reported, and training continues. `stop`: every process
   /// throws. Earlier checkpoints are kept in both cases.
@@ -37,7 +38,7 @@ struct checkpointer_options {
   int most_roll_backs = 3;        ///< The number of times that `roll_back` goes back before a newer step is saved.
   std::map<std::string, std::string> settings{};  ///< Texts that must equal those in a loaded checkpoint, such as hyperparameters.
   std::optional<signing_key> key{};               ///< Signs manifests, and checks their signatures; the leader's is used.
-  bool require_signature = false;                 ///< True: checkpoints without a signature by `key` are refused.
+  bool require_signature = false;                 ///< True: checkpoints that `key` has not signed for their step are refused.
   /// Receives warnings, one line each. Any process may call it, maybe in a thread of the checkpointer. By default they go to stderr.
   std::function<void(const std::string&)> report{};
 };
