@@ -14,8 +14,8 @@ Builds the benchmarks of clusters, and runs them on emulated clusters of 100 Mbi
 For each collective it prints the median time of N rounds (5); its ratio to the bound, which is the bytes that a node must receive from others
 over the rate of its link; and how many times as long it takes in one level, and by Open MPI's own call.
 For each program it prints the median time; its ratios to its bytes between nodes over the rate, to its local steps alone, and to the sum of both;
-and the speed-up over one device. A product of matrices runs beside ScaLAPACK's, where that is installed (Debian: libscalapack-openmpi-dev).
-Root and iproute2 are needed: see bench/emulated_cluster.sh. All ranks share this machine's cores, so run nothing beside it.
+and the speed-up over one device. A product of matrices is compared with ScaLAPACK's, where that is installed (Debian: libscalapack-openmpi-dev).
+Root and iproute2 are needed: see bench/emulated_cluster.sh. All ranks share this machine's cores, so run nothing else meanwhile.
 TXT
 }
 rounds=5

@@ -15,14 +15,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 # Name -> its program and its description.
 CONTESTS = {
-    "moe": ("bench_moe_layer", "a mixture-of-experts layer, beside the same by hand in C++ and PyTorch"),
-    "transformer": ("bench_transformer_step", "a training step of a Transformer, beside PyTorch; also on 2 ranks"),
+    "moe": ("bench_moe_layer", "a mixture-of-experts layer, and the same by hand in C++ and in PyTorch"),
+    "transformer": ("bench_transformer_step", "a training step of a Transformer, and of PyTorch; also on 2 ranks"),
     "decoding": ("bench_decoding", "64 tokens of 4 sequences of a language model, with a cache of keys and values and without"),
     "overhead": ("bench_overhead", "what gshard adds to its kernels"),
     "dry run": ("bench_dry_run", "what it takes to simulate a step on a mesh that is not there"),
-    "bandwidth": ("bench_bandwidth", "kernels that do little arithmetic, beside a plain copy"),
-    "gemm": ("bench_distributed_gemm", "an einsum as a distributed product on 2 ranks, beside ScaLAPACK"),
-    "collectives": ("bench_collectives", "communication on 2 ranks, beside MPI's own calls"),
+    "bandwidth": ("bench_bandwidth", "kernels that do little arithmetic, and a plain copy"),
+    "gemm": ("bench_distributed_gemm", "an einsum as a distributed product on 2 ranks, and ScaLAPACK's"),
+    "collectives": ("bench_collectives", "communication on 2 ranks, and MPI's own calls"),
     "kernels": ("bench_kernels", "every kernel by itself, in GFLOP/s or GB/s; only with --only"),
 }
 RATIO = "time / gshard's"

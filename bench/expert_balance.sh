@@ -10,7 +10,7 @@ usage() {
 usage: bench/expert_balance.sh [RATE] [RUNS]
 Calibrates an emulated cluster of 4 nodes with links of RATE (100mbit). Runs training steps of a mixture of experts under the workloads W1
 and W2, RUNS times (7) each, before and after experts are placed by their load. Prints a table in Markdown: imbalance, measured
-medians, predicted times, and the improvements. Root and iproute2 are needed: see bench/emulated_cluster.sh. Run nothing beside it.
+medians, predicted times, and the improvements. Root and iproute2 are needed: see bench/emulated_cluster.sh. Run nothing else meanwhile.
 TXT
 }
 case ${1:-} in -*) usage; exit 0 ;; esac

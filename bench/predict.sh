@@ -12,10 +12,10 @@ usage() {
 usage: bench/predict.sh [--rounds N] [--details] [NODESxRANKS...]
 Calibrates emulated clusters of 100 Mbit/s and 1 Gbit/s (2x1 4x1 2x2 4x2: nodes x ranks per node), and runs programs N times (7) on each. Prints
 two tables in Markdown, and a summary of each:
-  four training steps: predicted seconds beside the measured median;
+  four training steps: predicted seconds and the measured median;
   ten shardings of the same layers, for three numbers of rows: the one that the cost model chooses, and the fastest one.
 --details: seconds of each kind of operation and of each sharding, on standard error. Hardware files are left in build/release/bench.
-Root and iproute2 are needed: see bench/emulated_cluster.sh. All ranks share this machine's cores, so run nothing beside it.
+Root and iproute2 are needed: see bench/emulated_cluster.sh. All ranks share this machine's cores, so run nothing else meanwhile.
 TXT
 }
 rounds=7

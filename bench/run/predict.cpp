@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Training steps on the ranks that mpirun starts, beside the times that a dry run predicts from a hardware file; and the sharding that the
-// cost model prefers, beside the fastest of ten. Rows of two tables in Markdown.
+// Compares training steps on the ranks that mpirun starts with the times that a dry run predicts from a hardware file, and the sharding that
+// the cost model prefers with the fastest of ten. Prints rows of two tables in Markdown.
 // usage: mpirun ... bench_predict HARDWARE.json CLUSTER [runs] [--details]
 #include <gshard/gshard.hpp>
 #include <gshard/io/hardware_file.hpp>

@@ -156,7 +156,7 @@ int run(const options& o) {
 
 int main(int count, char** arguments) {
   CLI::App app("Measures the cluster on which mpirun starts it, and writes a hardware file for gs::read_hardware.\nAll ranks measure at once, "
-               "with the collectives and kernels of programs.\nIt takes less than a minute. Run nothing beside it.\n",
+               "with the collectives and kernels of programs.\nIt takes less than a minute. Run nothing else meanwhile.\n",
                "gshard-calibrate");
   options o;
   app.add_option("-o,--output", o.file, "the file")->capture_default_str();

@@ -63,7 +63,7 @@ int check_logs(const std::vector<std::string>& logs, const std::vector<gshard::e
   }
   for (const std::string& log : verify::missing_logs(logs, seals)) {
     std::cout << log << ": is sealed by a manifest, but "
-              << (all_are_given ? "was not given\n" : "is not beside the checkpoint, and was not checked: give it as LOG, or --no-logs\n");
+              << (all_are_given ? "was not given\n" : "is not in the directory of the checkpoint, and was not checked: give it as LOG, or --no-logs\n");
     if (status != altered) status = all_are_given ? altered : not_checked;
   }
   if (status == altered || logs.empty()) return status;

@@ -23,7 +23,7 @@ inline void add_seals(std::vector<gs::event_log_head>& seals, const std::string&
   if (key != nullptr) {
     const auto in = gs::detail::directory::at(gs::detail::directory_of(manifest));
     if (!in.has(gs::detail::signature_file))
-      throw gs::error(manifest + ": is not signed: there is no " + gs::detail::signature_file + " beside it");
+      throw gs::error(manifest + ": is not signed: there is no " + gs::detail::signature_file + " in its directory");
     if (!key->accepts(text, in.text_of(gs::detail::signature_file, 1000)))
       throw gs::error(manifest + ": its " + gs::detail::signature_file + " is not a signature by this key");
   }

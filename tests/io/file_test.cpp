@@ -139,7 +139,7 @@ TEST_CASE("atomic_file: what cannot be made or replaced is refused at once, by n
   CHECK(complaint([] { gs::atomic_file("/dev/null"); }) ==
         "/dev/null: cannot be replaced: it is not a regular file");
   CHECK(complaint([&] { gs::atomic_file(dir / "none/f"); }) ==
-        (dir / "none/f") + ": no temporary file can be made beside it: No such file or directory");
+        (dir / "none/f") + ": no temporary file can be made in its directory: No such file or directory");
   CHECK(contains(complaint([&] { gs::atomic_file(dir / "file/f"); }), "Not a directory"));
   CHECK(contains(complaint([&] { gs::atomic_file(dir / std::string(300, 'f')); }), "name too long"));
   CHECK(dir.entries() == 2);

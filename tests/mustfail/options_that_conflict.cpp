@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Experts without slots, with a number of slots: the error names both options.
-// expect: gshard: an option has no meaning beside another one, or beside a second mesh axis
+// expect: gshard: an option has no effect together with another one, or with a second mesh axis
 // expect: conflicting_options<.*"\.dropless and \.slots"
 // expect: "moe"
 #include <gshard/moe/layer/moe.hpp>

@@ -241,7 +241,7 @@ class atomic_file {
       throw error(path_ + ": cannot be replaced: it is not a regular file");
     detail::remove_leftovers(path_, infix, digits);
     detail::descriptor file(detail::open_file(temporary_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
-    if (file.get() < 0) detail::throw_errno(path_, "no temporary file can be made beside it");
+    if (file.get() < 0) detail::throw_errno(path_, "no temporary file can be made in its directory");
     if (detail::uninterrupted([&] { return ::fchmod(file.get(), mode); }) != 0) {
       const int code = errno;
       ::unlink(temporary_.c_str());

@@ -32,9 +32,9 @@ TEST_CASE("a run as tables: seconds, parts, operations, memory, what was assumed
   CHECK(text.ends_with("source: made up for a test\n"));
 }
 
-TEST_CASE("a run with numbers prints the predicted beside the measured seconds of each kind") {
+TEST_CASE("a run with numbers prints the predicted and the measured seconds of each kind") {
   gs::run_record run = sample::small().record;
-  CHECK_FALSE(contains(gs::describe(run, sample::plan), "predicted beside measured"));
+  CHECK_FALSE(contains(gs::describe(run, sample::plan), "predicted and measured"));
   run.seconds = 3;
   run.measured_seconds = 4;
   for (gs::step_record& s : run.steps) s.measured = s.seconds / 2;

@@ -922,7 +922,7 @@ TEST_CASE("checkpointer: where nothing can be locked, it warns and goes on") {
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
   CHECK(said == texts{"gshard: the directory " + (dir / "run") + " is not locked: " + (dir / "run/.lock") +
-                      ": is not the lock of a run. So another run in it is noticed only when both save\n"});
+                      ": is not the lock of a run. Another run in it is detected only when both save\n"});
   CHECK(checkpoints.save());
   CHECK(content_of(dir / "run/.lock") == "mine");
 }

@@ -78,7 +78,7 @@ TEST_CASE("telemetry: what cannot be written is told once, and steps go on") {
     writer.add(step(1));
   }
   REQUIRE(told.size() == 1);
-  CHECK(contains(told[0], "t.prom: no temporary file can be made beside it"));
+  CHECK(contains(told[0], "t.prom: no temporary file can be made in its directory"));
   {
     const small_disk disk(0);
     gs::detail::telemetry_writer writer({folder / "t.jsonl", "", 0, 1, {}, tell}, "{}\n");

@@ -156,7 +156,7 @@ GSHARD_INLINE void put_measured(std::string& s, const run_record& run, const pla
     s.append("  ").append(pad(std::string(what), 22)).append(left_pad(describe_seconds(predicted), 12));
     s.append(left_pad(describe_seconds(measured), 12)).append(left_pad(percent_text(predicted - measured, measured), 11)).append("\n");
   };
-  s += "predicted beside measured on this process; of asynchronous collectives, the measured wait\n";
+  s += "predicted and measured on this process; asynchronous collectives: the measured wait\n";
   s += "  operation                predicted    measured  difference\n";
   for (const kind_record& k : kinds_of(run, plan))
     if (k.seconds > 0 || k.measured > 0) put(name(k.kind), k.seconds, k.measured);

@@ -80,7 +80,7 @@ class checkpointer {
     found_ = detail::find_steps(on_, disks, path_);
     if (!no_lock.empty())
       detail::problem_of([&] {
-        warning()("the directory " + path_ + " is not locked: " + no_lock + ". So another run in it is noticed only when both save");
+        warning()("the directory " + path_ + " is not locked: " + no_lock + ". Another run in it is detected only when both save");
       });
     if (options_.per_host && disks.disks() == 1 && on_.processes() > 1)
       warn("the directory " + path_ + " is on one disk for all processes, so per_host keeps no copies");
