@@ -11,7 +11,7 @@ usage: tests/compatibility.sh [eigen=DIR] [xtensor=DIR:DIR] [mpi=DIR] [cxx=COMMA
   eigen=DIR        another Eigen: the folder that holds Eigen/Core
   xtensor=DIR:DIR  another xtensor and its xtl: the folders that hold xtensor/ and xtl/
   mpi=DIR          another MPI: the folder that holds its mpicxx and mpirun
-  cxx=COMMAND      a compiler besides g++-12, g++-13, clang++-16 and clang++-19
+  cxx=COMMAND      a compiler in addition to g++-12, g++-13, clang++-16 and clang++-19
 The first compiler with the installed libraries is the reference. Every other library is tried alone with this compiler, and all of them
 together with every compiler. Prints a Markdown table; ends with 1 if a program fails or prints other digits than the reference.
 Builds in build/compatibility.

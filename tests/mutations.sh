@@ -9,18 +9,18 @@ usage() {
   cat <<'TXT'
 usage: tests/mutations.sh [--list] [--only N,M...] [--source DIR] [--targets "TARGET..."] [--tests REGEX] [--jobs N]
   --list        prints the faults of tests/mutations/faults.txt
-  --only N,M    these faults alone
+  --only N,M    only these faults
   --source DIR  in another checkout of gshard. Faults whose line it lacks are not applicable; a header may have another path there
-  --targets     builds and runs these executables of tests alone; the default is all of units and of MPI ranks
-  --tests REGEX  of those built, runs the tests alone whose ctest names match
+  --targets     builds and runs only these test executables; the default is all of units and of MPI ranks
+  --tests REGEX  runs only the built tests whose ctest names match
   --jobs N      compiles and tests at once; the default depends on the machine
 
-All faults are compiled into one copy of the sources: each is a condition on the number in GSHARD_MUTATION, false in what the compiler
-evaluates. So the tests are built once. The tests that entries of the list name run once without a fault, which tells what tests come to
-which faults. Then, for each fault, these tests run until one fails: those of its entry first, then those of its folder. The other tests run
-only for faults that these do not find. Tests on MPI ranks run on 2. A test that hangs counts as one that fails, and is told.
+All faults are compiled into one copy of the sources, so the tests are built once. A fault is a condition on the number in GSHARD_MUTATION,
+which is false in constant evaluation. The tests that entries of the list name run once without a fault, to record the faults that each
+reaches. For each fault, the tests that reach it run until one fails: first the tests of its entry, then those of its folder. The other
+tests run only for faults that these do not find. Tests on MPI ranks run on 2. A test that hangs counts as failed, and is reported.
 
-Static tests do not see the faults. A fault that no test runs is missed, whatever static tests there are.
+Faults have no effect on static tests. A fault that only static tests cover is therefore missed.
 Prints a table, and ends with 1 if a fault is missed. Builds in build/mutations; results.txt and the output of tests are there.
 TXT
 }

@@ -16,28 +16,27 @@ usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--lon
   --asan     under the address and undefined-behavior sanitizers, without MPI. Random tests repeat a third as often, as with --asan-mpi
   --no-mpi   as on a machine without MPI
   --werror   warnings are errors
-  --only FOLDER  build and run the tests of tests/FOLDER alone, such as ops; not those on MPI ranks and beside other libraries
-  --long     also what takes long: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone;
-             random tests repeat five times as often
-  --all      one run after another: --long with g++, --asan --clang, which is without MPI, --asan-mpi --clang, --tsan, --faults,
-             --mutations, --random, --kills; tells at the end which failed, and how long each took. Not in it: --clang, --asan and --no-mpi
-             alone
-  --random SEEDS  run so many random programs on all cores, and a tenth as many on 2 to 4 MPI ranks, and nothing else; from seed
-             GSHARD_RANDOM_FIRST (0) on. A finding is printed with its seed and a small program as a test
-  --kills N  kill a training on MPI ranks N times under gshard-run, and compare with an undisturbed run; options of
-             tests/survival/kills.sh may follow, and nothing else is run
-  --tsan     what runs in several threads, under the thread sanitizer, with g++ and without MPI: started runs, the watch of waits, the
-             writers of checkpoints, telemetry and the event log. Not OpenMP
+  --only FOLDER  build and run the tests of tests/FOLDER alone, such as ops, without tests on MPI ranks and with other libraries
+  --long     also slow tests: users' projects that get gshard in all ways, each header alone, and each program of docs/ alone. Random
+             tests repeat five times as often
+  --all      one run after another: --long with g++, --asan --clang (without MPI), --asan-mpi --clang, --tsan, --faults, --mutations,
+             --random, --kills. Prints at the end the failed ones, and the time of each. Omits --clang, --asan and --no-mpi alone
+  --random SEEDS  run only this number of random programs on all cores, and a tenth of it on 2 to 4 MPI ranks. The first seed is
+             GSHARD_RANDOM_FIRST (0). A finding is printed with its seed, as a small test
+  --kills N  only kill a training on MPI ranks N times under gshard-run, and compare it with an undisturbed run. Options of
+             tests/survival/kills.sh may follow
+  --tsan     the multi-threaded parts under the thread sanitizer, with g++ and without MPI: started runs, the watch of waits, the
+             writers of checkpoints, telemetry and the event log. Without OpenMP
   --asan-mpi the tests on MPI ranks with 2 ranks, under the address and undefined-behavior sanitizers. Leaks of Open MPI do not count:
              tests/leaks_of_open_mpi.txt
   --faults   fails every system call of a save and of a resume in turn, in one process and on 2 MPI ranks. Without it, the tests on
              ranks fail every 17th
-  --mutations  put small faults into a copy of the sources, one active at a time, and see that a test finds each; options of
-             tests/mutations.sh may follow, and nothing else is run
-  --coverage lines and branches of include/ that the unit tests and those on MPI ranks run, by folder, and the files with the least;
-             with clang 16: see tests/coverage.sh
-Everything else goes to ctest, once all tests are built: tests/run.sh -R exec/kernel/ --verbose. With a choice of tests, the long ones count, too.
-CMAKE_BUILD_PARALLEL_LEVEL in the environment is the number of compilations and tests at a time; by default, that of cores or less.
+  --mutations  only put small faults into a copy of the sources, one active at a time, and check that a test finds each. Options of
+             tests/mutations.sh may follow
+  --coverage lines and branches of include/ that the unit tests and the tests on MPI ranks run, by folder, and the files with the
+             least; with clang 16: see tests/coverage.sh
+All other options go to ctest, after all tests are built: tests/run.sh -R exec/kernel/ --verbose. Such a selection includes slow tests.
+CMAKE_BUILD_PARALLEL_LEVEL in the environment is the number of compilations and tests at a time; by default, the cores or fewer.
 Builds in build/tests (build/clang, build/asan, build/asan-clang, build/asan-mpi, build/asan-mpi-clang, build/coverage, build/mutations,
 build/no-mpi, build/no-mpi-clang, build/tsan).
 TXT

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Greedy decoding of a language model with experts on one device: with a cache of keys and values, and without one, where each token costs
-// a run over all positions before it. Then the decoded text as a prompt: in one step, and token by token. The program fails if the decoded
-// tokens differ.
+// a run over all positions before it. Also reads the decoded text as a prompt: in one step, and token by token. Fails if the decoded tokens
+// differ.
 // usage: bench_decoding [rounds]
 #include <gshard/gshard.hpp>
 

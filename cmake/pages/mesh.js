@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pictures of devices: chips and cores, a device's shard of each tensor, bytes over links.
 const extent_of = Object.fromEntries(run.mesh.map(a => [a.axis, a.extent]));
-/// Where a device stands along the axes of the mesh.
+/// The coordinates of a device along the axes of the mesh.
 const coordinates = device => {
   const at = {};
   for (const {axis, extent} of [...run.mesh].reverse()) {
@@ -71,7 +71,7 @@ const mesh_picture = width => {
     on: {click: e => e.target.dataset.device && choose_device(Number(e.target.dataset.device))}}, ...g.labels, ...marks);
 };
 
-/// What a device holds of a dim, [from, to): each axis divides what the ones before it left into blocks of equal length, rounded up.
+/// The range of a dim that a device holds, [from, to): each axis divides the blocks of the axes before it, rounded up.
 const held = (dim, at) => {
   let from = 0, to = dim.extent;
   for (const axis of dim.axes) {
@@ -158,7 +158,7 @@ const mesh_view = panel => {
       `: ${run.mesh.map(a => `${a.axis} ${at[a.axis]} of ${a.extent}`).join(", ")}.`;
     for (const box of [mesh_box, ...boxes]) redraw(box, true);
   };
-  // Of tensors that are sharded alike, the largest; of those, the largest first.
+  // The largest tensor of each sharding, in falling order of size.
   const seen = new Set(), best = run.tensors.map((t, i) => ({t, i})).sort((a, b) => b.t.whole_bytes - a.t.whole_bytes)
     .filter(({t}) => !seen.has(t.text) && seen.add(t.text)).slice(0, 6);
   const cards = el("div", {class: "grid"}), show = i => {

@@ -57,7 +57,7 @@ const fill = (node, attributes, children) => {
 const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-/// A number of the run, with where it stands and what it is: its text is rounded, its value is not.
+/// A number of the run, with its path in the data and its unit: its text is rounded, its value is not.
 const number = (path, unit) => {
   let x = run;
   for (const key of path.split("/").slice(1)) x = x[key];
@@ -94,7 +94,7 @@ const redraw = (box, always = false) => {
   if (!p || width < 40 || (!always && p.width === width)) return;
   p.width = width;
   const drawn = p.draw(width);
-  if (box.firstChild !== drawn) box.replaceChildren(drawn);  // what is there keeps the focus
+  if (box.firstChild !== drawn) box.replaceChildren(drawn);  // an unchanged picture keeps the focus
 };
 const picture = (draw, wide = false) => {
   const box = el("div", {class: wide ? "picture wide" : "picture"});
@@ -104,9 +104,9 @@ const picture = (draw, wide = false) => {
   return box;
 };
 
-/// A table whose columns sort by a button each: {label, text: row => content, by: row => what it is sorted by, number: right-aligned,
+/// A table whose columns sort by a button each: {label, text: row => content, by: row => its sort key, number: right-aligned,
 /// least: its least width}.
-/// Shows so many rows at once; the returned function shows the rows that pass a test.
+/// Shows `page` rows at once; the returned function shows the rows that pass a test.
 const table = ({caption, columns, rows, sort = -1, down = true, page = 100}) => {
   const body = el("tbody"), heads = columns.map((c, i) => el("th", {scope: "col", class: c.number ? "number" : ""},
     c.by ? el("button", {type: "button", on: {click: () => sort_by(i)}}, c.label) : c.label));
@@ -187,7 +187,7 @@ const start_tabs = () => {
   open_tab(from_address() || tabs[0], false);
 };
 
-/// Light, dark, or as the system has it; kept where the browser lets a file keep something.
+/// The theme: light, dark, or that of the system. Stored if the browser permits it for a file.
 const start_theme = () => {
   const box = by_id("theme"), redraw_all = () => pictures.forEach((_, p) => redraw(p, true));
   const set = theme => {

@@ -13,7 +13,7 @@ const ranges = devices => {
 };
 const track_name = t => (t.devices.length === 1 ? "Device " : "Devices ") + ranges(t.devices);
 const unnumbered = text => text.replace(/%\d+ /g, "");
-/// What a step reads and makes; lines end between tensors. Of several alike, without the numbers of the tensors.
+/// The operands and results of a step; lines end between tensors. Groups of equal steps lack the numbers of the tensors.
 const operands = s => s.text.slice(s.kind.length).trim().replace(/-> /g, "->\u00a0").split(/ +(?=%|->)/)
   .map(piece => [el("span", {class: "piece"}, s.count ? unnumbered(piece) : piece), " "]);
 const once_more = () => el("span", {class: "tag"}, "once more");
@@ -36,7 +36,7 @@ const bar = (label, segments, whole) => el("div", {class: "bar", role: "img", "a
   ...segments.map(s => el("i", {title: `${s.name}: ${share_of(s.amount, whole)}`,
     style: `--color:${s.color};flex:${whole > 0 ? s.amount / whole : 0} 1 0`})));
 
-/// Steps that, but for the numbers of their tensors, look the same.
+/// Groups of steps that are equal except for the numbers of their tensors.
 const alike = () => {
   const groups = new Map();
   for (const s of steps) {
@@ -49,7 +49,7 @@ const alike = () => {
   }
   return [...groups.values()];
 };
-/// What a device's time goes to.
+/// The activities of a device, with their names and colors.
 const doings = [{what: "compute", name: "Computing", color: "var(--c1)"}, {what: "communicate", name: "Sending", color: "var(--c6)"},
   {what: "wait", name: "Waiting", color: "var(--idle)"}];
 

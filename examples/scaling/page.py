@@ -222,9 +222,9 @@ def settings_table(runs, key, title):
 
 INTRODUCTION = """<p>The experiment of the GShard paper (arXiv 2006.16668) in small: texts of many languages into English, by Transformers
 of equal width and depth. Every second feed-forward layer has E experts, of which a token visits two; the dense model has two such layers side
-by side there. So all models compute equally many operations per token, save for the gate, empty slots and the optimizer, which updates all
-experts. Validation pairs are fixed and held out; their sources occur in no training pair. The languages with the most and with the fewest
-training pairs are also validated apart. Times are those of one core, without the time that other programs took.</p>"""
+by side there. Therefore all models compute equally many operations per token, except for the gate, empty slots and the optimizer, which
+updates all experts. Validation pairs are fixed and held out; their sources occur in no training pair. The languages with the most and with
+the fewest training pairs are also validated apart. Times are those of one core, without the time that other programs took.</p>"""
 
 
 def not_done(directory, runs):

@@ -337,7 +337,7 @@ TEST_CASE("mpi: blocks for other nodes travel in small pieces, in at most 512 of
 }
 
 TEST_CASE(
-    "mpi: when a message of an exchange node by node cannot be started, those whose blocks were in it are told, too, and nobody waits") {
+    "mpi: when a message of an exchange node by node cannot be started, members whose blocks were in it get the error, and none waits") {
   const int n = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   const auto me = std::size_t(rank);
   for (const int size : {1, 2, 3, 4})

@@ -96,7 +96,7 @@ using early = gs::program<layers, line, gs::in<"BM", gs::P<"x", gs::none>>, gs::
 
 }  // namespace
 
-TEST_CASE("communication that other steps run beside allocates nothing once it has run") {
+TEST_CASE("communication that overlaps with other steps allocates nothing after its first run") {
   const auto on = gs::simulate<line>(4);
   gs::executable<early> step(on, {{'B', 36}, {'M', 45}});
   const auto schedule = gs::async_schedule(early::plan, step.engine().sizes());

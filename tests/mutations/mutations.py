@@ -217,7 +217,7 @@ def tests_of(build):
 
 
 def measure(tests, build, jobs):
-    """Runs all tests without a fault: which come to which faults, and how long they take. Of tests that have not changed it is known."""
+    """Runs all tests without a fault, to record the faults that each reaches and its time. Unchanged tests are not run again."""
     reached, table = build / "reached", build / "measured.json"
     reached.mkdir(exist_ok=True)
     known = json.loads(table.read_text()) if table.is_file() else {}

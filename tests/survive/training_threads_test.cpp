@@ -101,7 +101,7 @@ result train(const std::string& directory, std::uint32_t last, std::vector<float
 
 }  // namespace
 
-TEST_CASE("training beside its threads: the same bits as alone, also from its checkpoints") {
+TEST_CASE("training together with its threads: the same bits as alone, also from its checkpoints") {
   const scratch dir;
   const result alone = train("", 30);
   CHECK(train(dir / "run", 30) == alone);

@@ -100,7 +100,7 @@ constexpr symbol language_model_feed_forward(const parameter_scope& m, symbol x,
   return einsum<"GBTF,MF->GBTM">(swiglu(gated, raised), down);
 }
 
-/// The positions [T] of ids: from 0, or from the position of a step of decoding. Then all must be in the cache.
+/// The positions [T] of ids: from 0, or from the position of a step of decoding. In a step, all must be in the cache.
 constexpr symbol positions_from(const parameter_scope& m, int dim, const decoding_position& at) {
   builder& b = m.owner();
   const symbol counted = gshard::detail::emit_indices(b, dim);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Rotary position embeddings (arXiv 2104.09864) and RMS normalisation (arXiv 1910.07467), as decoder-only language models use them.
+// Rotary position embeddings (arXiv 2104.09864) and RMS normalization (arXiv 1910.07467), as decoder-only language models use them.
 
 #include <gshard/core/base/math.hpp>
 #include <gshard/core/trace/builder.hpp>

@@ -136,7 +136,7 @@ int first_of(const gs::plan_view& plan, gs::op_ref kind, int from) {
 
 }  // namespace
 
-TEST_CASE("update_order: averages that read updated weights in float are not beside the updates") {
+TEST_CASE("update_order: averages that read updated weights in float do not run next to the updates") {
   const gs::plan_view plan = planned::plan_of<averaging>();
   CHECK(first_before(plan, gs::op::adam, gs::op::einsum) >= 0);
   CHECK(first_of(plan, gs::op::scale, last_of(plan, gs::op::einsum)) > last_of(plan, gs::op::adam));

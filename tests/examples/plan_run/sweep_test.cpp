@@ -92,7 +92,7 @@ TEST_CASE("plan a run: the order of axes, and other shapes of the torus, are oth
   CHECK(row("data=8, expert=16", "tpu-v3:4x16").seconds != row("data=8, expert=16", "tpu-v3:8x8").seconds);
 }
 
-TEST_CASE("plan a run: the error of the simulation is printed beside the cost") {
+TEST_CASE("plan a run: the error of the simulation is printed with the cost") {
   pr::planner plans;
   const pr::paper_fit fit = pr::fit_to_paper(plans, {});
   MESSAGE("fit ", fit.factor, ", after it ", fit.least, " to ", fit.most);

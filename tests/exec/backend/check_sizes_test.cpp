@@ -121,7 +121,7 @@ TEST_CASE("extents of any size are counted or refused") {
       }
 }
 
-TEST_CASE("extents that are not known, besides large ones, do not make a plan wrap") {
+TEST_CASE("extents that are not known, together with large ones, do not make a plan wrap") {
   gs::graph g = gs::trace<dense_and_pad, size_mesh, size_input>();
   gs::compile_options options;
   options.known = {{'B', 1LL << 50}};

@@ -129,7 +129,7 @@ TEST_CASE("mpi: a rank that starts a run twice, or runs before it waits, is told
   }
 }
 
-TEST_CASE("mpi: runs that are started, beside the ranks' own messages") {
+TEST_CASE("mpi: started runs, together with the ranks' own messages") {
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   columns mine(on);
   std::vector<float> y(6);

@@ -98,7 +98,7 @@ TEST_CASE("initial numbers depend on the seed and the name, and have the given d
   CHECK(values(1, "layer.w")[0] / values(1, "w")[0] != doctest::Approx(1 / std::sqrt(40.0 * 50) / 2));
 }
 
-TEST_CASE("parameters of every element type start from their numbers, and nothing beside them is written") {
+TEST_CASE("parameters of every element type start from their numbers, and no other memory is written") {
   gs::detail::bound_value wanted;
   wanted.extents = {3, 5};
   wanted.layout = whole(2);

@@ -124,7 +124,7 @@ void check_attention(const ks::attention_sizes& s, const std::vector<std::int32_
 
 }  // namespace
 
-TEST_CASE("attention: blocks of every size, beside plain loops") {
+TEST_CASE("attention: blocks of every size equal plain loops") {
   std::mt19937 gen(1);
   for (const bool causal : {false, true})
     for (const auto& [queries, keys] : {std::pair{1, 1}, {1, 300}, {5, 7}, {130, 270}, {257, 17}})

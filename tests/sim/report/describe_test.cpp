@@ -88,7 +88,7 @@ TEST_CASE("bytes") {
   CHECK(gs::describe_bytes(std::int64_t(5000) << 40) == "5000.0 TiB");
 }
 
-TEST_CASE("windows as text: what a device holds beside its block") {
+TEST_CASE("windows as text: the elements that a device holds outside of its block") {
   constexpr auto windows = [](auto&, auto x, auto w) {
     return std::tuple{gs::conv<"BX,x->BX">(x, w, {{.low = 1, .high = 1}}), gs::roll(x, 1, 3),
                       gs::sum_pool(x, {{1, 3, {.stride = 2, .low = 1, .high = 1, .dilation = 2}}}), gs::reverse(x, 1)};

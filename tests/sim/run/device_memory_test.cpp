@@ -35,7 +35,7 @@ std::int64_t at(const gs::memory_record& r, kind k) { return r.bytes[std::size_t
 
 }  // namespace
 
-TEST_CASE("memory: the peak is that of the plan's lifetimes, parameters and inputs besides") {
+TEST_CASE("memory: the peak is that of the plan's lifetimes, plus parameters and inputs") {
   const gs::list<gs::async_interval> turns = gs::in_turn(program::plan);
   const gs::device_memory memory(program::plan, sizes, turns);
   const gs::memory_record r = memory.record(order, sizes, 0, 100);

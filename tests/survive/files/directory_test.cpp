@@ -30,7 +30,7 @@ TEST_CASE("directory: what it makes, only the owner may use, whatever the umask"
   }
 }
 
-TEST_CASE("directory: replaces files in one step, and leaves nothing beside them") {
+TEST_CASE("directory: replaces files in one step, and leaves no other files") {
   const scratch dir;
   const directory in = directory::at(dir / "");
   in.replace("f", "old");

@@ -13,7 +13,7 @@
 namespace gs = gshard;
 using gs::detail::disk_table;
 
-TEST_CASE("disk_table: members and neighbours; a neighbour is on the next disk") {
+TEST_CASE("disk_table: members and neighbors; a neighbor is on the next disk") {
   const disk_table t(std::vector<std::size_t>{0, 0, 2, 0, 2, 5});
   CHECK(t.disks() == 3);
   CHECK(t.members(0) == std::vector<std::size_t>{0, 1, 3});
@@ -22,11 +22,11 @@ TEST_CASE("disk_table: members and neighbours; a neighbour is on the next disk")
   CHECK(t.member(3) == 2);
   CHECK(t.is_first(2));
   CHECK_FALSE(t.is_first(4));
-  std::vector<std::size_t> neighbours;
-  for (std::size_t p = 0; p < 6; ++p) neighbours.push_back(t.neighbour(p));
-  CHECK(neighbours == std::vector<std::size_t>{2, 4, 5, 2, 5, 0});
+  std::vector<std::size_t> neighbors;
+  for (std::size_t p = 0; p < 6; ++p) neighbors.push_back(t.neighbor(p));
+  CHECK(neighbors == std::vector<std::size_t>{2, 4, 5, 2, 5, 0});
   const disk_table one(std::vector<std::size_t>{0, 0});
-  CHECK(one.neighbour(1) == 1);
+  CHECK(one.neighbor(1) == 1);
 }
 
 TEST_CASE("find_disks: one process has one disk; marks of killed processes are removed, and nothing else") {

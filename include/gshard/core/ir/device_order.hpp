@@ -10,7 +10,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The device orders of a program besides the mesh's own, a row each. Entry i of row k - 1 is the device that order k places at position i
+/// The device orders of a program other than the mesh's own, a row each. Entry i of row k - 1 is the device that order k places at position i
 /// of the mesh. Order 0 is the mesh's own.
 struct device_orders {
   list_view<int> rows{};

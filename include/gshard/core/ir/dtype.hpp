@@ -40,7 +40,7 @@ struct dtype_traits {
   std::string_view cpp_name;  ///< In error texts: "float".
   int size;                   ///< Bytes.
   arithmetic_of arithmetic;
-  dtype part = type;  ///< Of a complex type: the type of the real and the imaginary part, which are adjacent. Otherwise the type itself.
+  dtype part = type;  ///< The type of the real and the imaginary part of a complex type, which are adjacent. Otherwise the type.
 };
 
 inline constexpr dtype_traits dtype_table[]{

@@ -87,8 +87,8 @@ struct partial_permissions {
 /// Partitions one node after the other: chooses its strategy, reshards its operands, and adds its step.
 class partitioner {
  public:
-  /// `stays_partial`: products that shall be partial sums if that costs no more. @see sum_regrouping. `completed`: partial sums that all
-  /// nodes shall read complete. @see shared_addends
+  /// `stays_partial`: products that become partial sums if that costs no more. @see sum_regrouping. `completed`: partial sums that all
+  /// nodes read complete. @see shared_addends
   constexpr partitioner(graph& g, const mesh_shape& mesh, const extents& e, const partition_options& options,
                         const list<char>& stays_partial = {}, const list<char>& completed = {})
       : g_(g),

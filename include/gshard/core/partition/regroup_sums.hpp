@@ -25,7 +25,7 @@ class sum_regrouping {
   constexpr sum_regrouping(graph& g, const extents& e, const list<std::uint8_t>& partial, const list<char>& needs_complete, bool products)
       : g_(g), e_(e), partial_(partial), needs_complete_(needs_complete), products_(products) {}
 
-  /// By tensor: products that shall be partial sums in the next plan. Empty: none.
+  /// By tensor: products that become partial sums in the next plan. Empty: none.
   list<char> stays_partial;
 
   /// Returns true if it changed the graph.
@@ -141,7 +141,7 @@ class sum_regrouping {
     if (axes == 0 || (n.inputs == 1 ? !is_linear(n) && !may_pass_partial(n) : !is_linear_in(n, k))) return 0;
     return has_one_reader(v) && !is_rounded(v) ? axes : std::uint8_t(0);
   }
-  /// True if devices send the tensor as bf16. Its sum is completed as such.
+  /// True if devices send the tensor as bf16. Its sum is completed in bf16.
   constexpr bool is_rounded(std::int32_t tensor) const { return g_.values.data()[tensor].bf16_on_wire; }
   constexpr std::int64_t bytes(std::int32_t tensor) const {
     const value& v = g_.values.data()[tensor];

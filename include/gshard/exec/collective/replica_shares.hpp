@@ -19,7 +19,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// The shares of the groups of a sum, if operands are replicated along other mesh axes. Groups of replicas on the same two or more nodes
-/// sum a share of the elements each. Then their members on a node exchange the sums. Therefore a node sends and receives the sums once for
+/// sum a share of the elements each. Their members on a node then exchange the sums. Therefore a node sends and receives the sums once for
 /// all these groups.
 class replica_shares {
  public:

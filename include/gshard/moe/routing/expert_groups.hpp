@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Routes tokens to groups of experts, and within each group to experts. A token is sent once to a group, however many of its experts are
-// there. If a group's experts are on one node, this removes duplicates from the traffic between nodes.
+// Routes tokens to groups of experts, and within each group to experts. A token is sent once to a group, for all of its experts there. If a
+// group's experts are on one node, this removes duplicates from the traffic between nodes.
 
 #include <gshard/core/base/fixed_string.hpp>
 #include <gshard/core/base/list_view.hpp>

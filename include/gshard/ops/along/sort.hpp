@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Elements in order along a dim: sort and top_k, with their indices.
+// Sorts the elements along a dim, with their indices: sort and top_k.
 
 #include <gshard/core/grad/differentiator.hpp>
 #include <gshard/core/ir/attributes.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Rows with a 1 at an index: one_hot.
+// One-hot rows, 1 at an index and 0 elsewhere: one_hot.
 
 #include <gshard/core/base/fixed_string.hpp>
 #include <gshard/core/trace/builder.hpp>

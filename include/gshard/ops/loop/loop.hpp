@@ -77,8 +77,8 @@ constexpr auto one_or_all(const std::array<symbol, N>& list) {
 
 /// A loop as nodes, in the order in which they run.
 ///   op::carry without operand: a state that begins as zeros. With one operand: a state that begins as its copy. One node per state.
-///   op::loop_begin; then the condition.
-///   op::loop_test: a scalar; if it is 0, the loop ends. Then the body.
+///   op::loop_begin, followed by the condition.
+///   op::loop_test: a scalar; if it is 0, the loop ends. The body follows.
 ///   op::carry of two operands: writes the second over the first, a state. Its result is the state after the loop, even after no iteration.
 ///   op::carry of three operands: writes the second as a row of the first, a state. The third is the row's index along dim 0.
 ///   op::loop_end: the next iteration.

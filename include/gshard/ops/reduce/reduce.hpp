@@ -33,7 +33,7 @@ constexpr void reduce_gradient(differentiator& d, const node& n);
 template <class Used>
 inline constexpr operation_rules reduce_rules{.of = op::reduce, .gradient = reduce_gradient<Used>};
 
-/// x, or its diagonal if an index is repeated. Then `factors` has every index once.
+/// x, or its diagonal if an index is repeated. `factors` then has every index once.
 constexpr symbol emit_diagonal(symbol x, short_list& factors, std::string_view text, op_ref reader) {
   builder& b = *x.owner;
   if (!require_elements(b, reader, text, {x})) return b.nothing();

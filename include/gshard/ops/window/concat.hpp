@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tensors one after the other along a dim: concat.
+// Concatenates tensors along a dim: concat.
 
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/grad/differentiator.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Elements before, after and between the elements along dims: pad.
+// Adds elements before, after and between the elements along dims: pad.
 
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/ir/window.hpp>

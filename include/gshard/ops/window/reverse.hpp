@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The elements along dims, from the last to the first: reverse.
+// Reverses the elements along dims: reverse.
 
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/ir/window.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Ranges of the elements along dims: slice.
+// Selects ranges of the elements along dims: slice.
 
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/ir/window.hpp>

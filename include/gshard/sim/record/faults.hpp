@@ -15,7 +15,7 @@
 
 namespace gshard { inline namespace v0 {
 
-/// A link, from a chip to a neighbor, with less bandwidth than it should have.
+/// A link, from a chip to a neighbor, with reduced bandwidth.
 struct link_fault {
   int from = 0, to = 0;  ///< chips, row-major
   double factor = 0;     ///< remaining share of its bandwidth; 0: it is dead

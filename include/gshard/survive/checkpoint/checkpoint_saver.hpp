@@ -170,7 +170,7 @@ class checkpoint_saver {
     }
   }
 
-  /// Starts to send this process's part to its neighbour during the computation. Each process has one device.
+  /// Starts to send this process's part to its neighbor during the computation. Each process has one device.
   void start_copies() {
     const std::size_t me = this_process(on_), n = std::size_t(on_.processes());
     sent_.assign(n, {});
@@ -179,7 +179,7 @@ class checkpoint_saver {
     copied_.clear();
     std::vector<std::size_t> from;
     for (std::size_t p = 0; p < n; ++p)
-      if (disks_.neighbour(p) == me) from.push_back(p);
+      if (disks_.neighbor(p) == me) from.push_back(p);
     const std::string failed = problem_of([&] {
       for (const std::size_t p : from)
         if (problem_.empty()) copies_.emplace_back(plan_.bytes[p]);
@@ -191,7 +191,7 @@ class checkpoint_saver {
       received_[from[i]] = {copies_[i].data(), std::size_t(copies_[i].size())};
       copied_.push_back(int(from[i]));
     }
-    sent_[disks_.neighbour(me)] = {staged_[0].data(), std::size_t(staged_[0].size())};
+    sent_[disks_.neighbor(me)] = {staged_[0].data(), std::size_t(staged_[0].size())};
     exchange_ = {sent_, received_};
     travelling_ = on_.start(all_axes(on_), std::span(&exchange_, 1));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Finds which processes see the same directory, and gives each process a neighbour on another disk.
+// Finds which processes see the same directory, and gives each process a neighbor on another disk.
 
 #include <gshard/exec/backend/backend.hpp>
 #include <gshard/exec/process/error.hpp>
@@ -52,7 +52,7 @@ class disk_table {
     return std::size_t(std::ranges::find(all, process) - all.begin());
   }
   /// The process on the next disk that keeps a copy of the part of `process`; itself if there is one disk.
-  std::size_t neighbour(std::size_t process) const {
+  std::size_t neighbor(std::size_t process) const {
     if (disks() == 1) return process;
     const std::vector<std::size_t>& next = members_[(disk_[process] + 1) % disks()];
     return next[member(process) % next.size()];

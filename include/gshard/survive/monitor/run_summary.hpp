@@ -100,7 +100,7 @@ class run_summary {
  public:
   static constexpr std::size_t most_points = 800, most_columns = 160, most_rows = 128;
 
-  /// Sums for one process, or for neighbouring ones if there are many. By column.
+  /// Sums for one process, or for neighboring ones if there are many. By column.
   struct row {
     std::vector<range_of> compute, waiting, resident, arena, seconds;
     double most_memory = 0;

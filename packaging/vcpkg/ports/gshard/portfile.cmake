@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Headers, and with the feature compiled a static library: its release build serves debug builds of users, too.
+# Headers, and with the feature compiled a static library. Debug builds of users also link its release build.
 set(VCPKG_BUILD_TYPE release)
 set(VCPKG_POLICY_MISMATCHED_NUMBER_OF_BINARIES enabled)
 

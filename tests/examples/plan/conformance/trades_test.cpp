@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
 /// All plans of an einsum of two operands. One start reshards both operands, so that any axes shard any factors. Sums are all-reduced or
-/// scattered, some of each. Then results move. Before each step, axes with copies may shard for free. Bytes are those of the busiest
+/// scattered, some of each. Finally, results move. Before each step, axes with copies may shard for free. Bytes are those of the busiest
 /// device. For a sum they are the fewest of any algorithm. Therefore no plan of the planner is cheaper than the best of these.
 class all_plans {
  public:

@@ -59,7 +59,7 @@ static_assert([] {
   return d.what == fault::does_not_divide && d.word.view() == "A" && d.first == 18 && d.second == 4;
 }());
 
-// A layout with a partial sum is allowed only for a tensor that has one. Then its producer leaves the sum pending, even if another plan is
+// A layout with a partial sum is allowed only for a tensor that has one. Its producer then leaves the sum pending, even if another plan is
 // cheaper.
 constexpr gs::plan_tables with_pending_sum(std::uint8_t axes) {
   builder b = tracing::on(fixed);
