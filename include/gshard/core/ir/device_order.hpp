@@ -10,8 +10,8 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The device orders of a program other than the mesh's own, a row each. Entry i of row k - 1 is the device that order k places at position i
-/// of the mesh. Order 0 is the mesh's own.
+/// The device orders of a program other than the mesh's own, a row each. Entry i of row k - 1 is the device that order k places at
+/// position i of the mesh. Order 0 is the mesh's own.
 struct device_orders {
   list_view<int> rows{};
   int devices = 0;

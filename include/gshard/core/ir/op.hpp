@@ -40,7 +40,8 @@ struct not_copied {
 };
 }  // namespace detail
 
-/// The properties of an operation that passes and executor use in addition to its rule. A field that its constant does not name has its default.
+/// The properties of an operation that passes and executor use, in addition to its rule. A field that its constant does not name has its
+/// default.
 struct operation {
   std::int16_t id = -1;  ///< Its number in plans and hashes, which no other operation has.
   std::string_view name;

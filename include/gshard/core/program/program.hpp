@@ -69,9 +69,9 @@ constexpr auto layout_of_text() {
 }  // namespace detail
 
 /// An input of a program: its dims and sharding as text, its element type and its memory order. `in<"GSM">` leaves the sharding to
-/// propagation, `in<"G@expert,S,M", std::int32_t>` states it. A spec may follow letters: `in<"GSM", P<"expert", none, none>>`. The
-/// default type is float. Einsums read a column-major input in its order, without a copy; other verbs take a transposed copy. As a tensor, a column-major
-/// input has its dims in the opposite order.
+/// propagation, `in<"G@expert,S,M", std::int32_t>` states it. A spec may follow letters: `in<"GSM", P<"expert", none, none>>`. The default
+/// type is float. Einsums read a column-major input in its order, without a copy; other verbs take a transposed copy. As a tensor, a
+/// column-major input has its dims in the opposite order.
 /// @see dims_text
 template <fixed_string Dims, class... Options>
 struct in {
