@@ -4,7 +4,12 @@
 #define GSHARD_COMPILED_KERNELS 1
 #define GSHARD_COMPILES_ENGINE
 #include <gshard/gshard.hpp>
+#include <gshard/models.hpp>
+#include <gshard/moe.hpp>
 #include <gshard/report.hpp>
+#include <gshard/sim/search/auto_shard.hpp>
+#include <gshard/exec/tensor/local_blocks.hpp>
+#include <gshard/exec/tensor/scalapack.hpp>
 #include <gshard/exec/program/replicate.hpp>
 #include <gshard/exec/program/engine.hpp>
 #include <gshard/testing/check_shardings.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // auto_shard is a program whose annotations are found by search, at compile time.
 #include <gshard/gshard.hpp>
+#include <gshard/sim/search/auto_shard.hpp>
 #include <gshard/report.hpp>
 
 #include <iostream>

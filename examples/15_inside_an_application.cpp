@@ -2,6 +2,7 @@
 // Inside an application with its own MPI, Eigen and blocks of rows: mpirun -n 3 15_inside_an_application. Its loop stays.
 #include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/gshard.hpp>
+#include <gshard/exec/tensor/local_blocks.hpp>
 
 #include <Eigen/Core>
 #include <mpi.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Balance by measured demand: hot experts get replicas, and experts move between devices during training. The losses stay the same.
 #include <gshard/gshard.hpp>
+#include <gshard/moe.hpp>
 #include <gshard/sim/run/routing_workload.hpp>
 
 #include <algorithm>

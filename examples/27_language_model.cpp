@@ -2,6 +2,7 @@
 // A decoder-only language model with experts: training on a mesh of data x experts, then greedy decoding and beam
 // search with a cache of keys and values.
 #include <gshard/gshard.hpp>
+#include <gshard/models.hpp>
 
 #include <array>
 #include <cstddef>

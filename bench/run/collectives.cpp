@@ -3,6 +3,7 @@
 // usage: mpirun -n 2 bench_collectives [rounds]
 #include <gshard/cluster/mpi.hpp>
 #include <gshard/gshard.hpp>
+#include <gshard/exec/tensor/local_blocks.hpp>
 
 #include "timing.hpp"
 

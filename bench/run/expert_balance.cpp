@@ -3,6 +3,8 @@
 // Markdown table, with the improvement that a dry run predicts from a hardware file. No token loses a choice in either case.
 // usage: mpirun -n 4 bench_expert_balance HARDWARE.json CLUSTER [runs]
 #include <gshard/gshard.hpp>
+#include <gshard/exec/kernel/move/fill.hpp>
+#include <gshard/moe.hpp>
 #include <gshard/io/hardware_file.hpp>
 #include <gshard/sim/run/dry_run.hpp>
 #include <gshard/sim/run/routing_workload.hpp>

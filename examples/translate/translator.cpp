@@ -4,6 +4,7 @@
 #include "model.hpp"
 
 #include <gshard/gshard.hpp>
+#include <gshard/models.hpp>
 
 #include <algorithm>
 #include <array>

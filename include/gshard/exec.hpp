@@ -15,9 +15,7 @@
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/run_scope.hpp>
 
-// Distributed tensors, and views of their shards.
-#include <gshard/exec/tensor/local_blocks.hpp>
-#include <gshard/exec/tensor/scalapack.hpp>
+// Distributed tensors. Blocks of an application are included by name: exec/tensor/local_blocks.hpp, exec/tensor/scalapack.hpp.
 #include <gshard/exec/tensor/whole_array.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// All that most programs use. Included by name: <gshard/sim.hpp>, <gshard/report.hpp>, <gshard/io.hpp>, <gshard/survive.hpp>,
-// <gshard/testing.hpp>, and the headers for other libraries, <gshard/io/hdf5.hpp>, <gshard/exec/tensor/eigen.hpp>,
-// <gshard/exec/tensor/xtensor.hpp> and <gshard/cluster/boost_mpi.hpp>.
+// What most programs use. Included by name: <gshard/moe.hpp> for the placement of experts, <gshard/models.hpp> for beam search,
+// <gshard/sim.hpp> for simulated runs and the search for shardings, <gshard/report.hpp>, <gshard/io.hpp>, <gshard/survive.hpp> and
+// <gshard/testing.hpp>; <gshard/exec/tensor/local_blocks.hpp> and <gshard/exec/tensor/scalapack.hpp> for blocks of an application; and for
+// other libraries <gshard/io/hdf5.hpp>, <gshard/exec/tensor/eigen.hpp>, <gshard/exec/tensor/xtensor.hpp> and
+// <gshard/cluster/boost_mpi.hpp>.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
@@ -16,8 +18,6 @@
 #include <gshard/core/program/check.hpp>
 
 #include <gshard/plan.hpp>
-#include <gshard/sim/search/auto_shard.hpp>
-
 #include <gshard/exec.hpp>
 #if GSHARD_HAS_MPI
 #include <gshard/cluster.hpp>
@@ -26,6 +26,12 @@
 #include <gshard/kernel_headers.hpp>
 #endif
 #include <gshard/eager.hpp>
-#include <gshard/moe.hpp>
-#include <gshard/models.hpp>
+#include <gshard/moe/layer/moe.hpp>
+#include <gshard/moe/layer/router.hpp>
+#include <gshard/models/attention.hpp>
+#include <gshard/models/language_model.hpp>
+#include <gshard/models/pipeline.hpp>
+#include <gshard/models/ring_attention.hpp>
+#include <gshard/models/rotary.hpp>
+#include <gshard/models/transformer.hpp>
 #include <gshard/train.hpp>

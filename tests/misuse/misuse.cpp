@@ -2,6 +2,7 @@
 // Programs in which ranks disagree, fail or stop. Each must end within 10 s, with a text that names the reason.
 // usage: misuse [--only=CASE] RANKS LAUNCHER...    runs all cases; LAUNCHER... starts the ranks, such as "mpirun -n 2"
 #include <gshard/gshard.hpp>
+#include <gshard/exec/tensor/local_blocks.hpp>
 #include <gshard/io.hpp>
 
 #include "../effort.hpp"

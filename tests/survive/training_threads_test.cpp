@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All threads of a run at once: started runs, the writer of checkpoints, telemetry and the event log. tests/run.sh --tsan checks for races.
 #include <gshard/gshard.hpp>
+#include <gshard/exec/tensor/local_blocks.hpp>
 #include <gshard/io.hpp>
 #include <gshard/survive/checkpoint/checkpointer.hpp>
 #include <gshard/survive/log/event_log.hpp>

@@ -3,6 +3,10 @@
 
 // Tensors from the blocks of an application's own decomposition, and back.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/core/base/reason.hpp>
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/exec/backend/agreement.hpp>

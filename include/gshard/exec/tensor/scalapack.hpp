@@ -3,6 +3,10 @@
 
 // The block-cyclic matrices of ScaLAPACK as local blocks. Needs no ScaLAPACK.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/local_block.hpp>
 

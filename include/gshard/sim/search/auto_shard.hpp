@@ -3,6 +3,10 @@
 
 // The auto_shard program: the compiler chooses its shardings by a search over plans.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/cost/step_time.hpp>
 #include <gshard/core/ir/fault.hpp>
