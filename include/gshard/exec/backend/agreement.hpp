@@ -90,32 +90,6 @@ std::string extents_text(std::span<const std::int64_t> extents);
 /// A hash of the bytes of an array, nearly as fast as reading them.
 std::uint64_t hash_of_bytes(std::span<const std::byte> data);
 
-/// Adds facts about the elements of an array: each of the first 4096, and two sums of the others. The weighted sum depends on their order.
-template <class T>
-void add_elements(std::vector<fact>& facts, const std::string& array, std::span<const T> elements) {
-  constexpr std::size_t most = 4096;
-  facts.push_back({"the number of elements of " + array, std::to_string(elements.size())});
-  for (std::size_t i = 0; i < std::min(most, elements.size()); ++i)
-    facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(elements[i])});
-  if (elements.size() <= most) return;
-  using number = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;  // sums of integers are exact, modulo 2^64
-  number sum = 0, weighted = 0;
-  const auto add = [&](number x, std::size_t i) {
-    sum += x;
-    weighted += x * number(i);
-  };
-  for (std::size_t i = most; i < elements.size(); ++i) {
-    if constexpr (has_parts<T>) {
-      add(double(elements[i].real()), 2 * i);
-      add(double(elements[i].imag()), 2 * i + 1);
-    } else {
-      add(number(elements[i]), i);
-    }
-  }
-  facts.push_back({"the sum of the other elements of " + array, number_text(sum)});
-  facts.push_back({"the sum of i times element i of the others of " + array, number_text(weighted)});
-}
-
 /// "rank 3", "ranks 0 to 2 and 5"
 std::string ranks_text(const std::vector<int>& ranks);
 

@@ -30,7 +30,7 @@ struct checked_shard {
   bool report(const run_context& run) const { return report(run, 0, count); }
   bool report(const run_context& run, std::int64_t begin, std::int64_t end) const {
     const std::int64_t found = kernel::first_not_finite(data + begin, end - begin);
-    if (found >= 0 && run.checks) run.checks->report(name, data, at, begin + found, device);
+    if (found >= 0 && run.checks) run.checks->report(name, dtype_of<T>, data + begin + found, at, begin + found, device);
     return found >= 0;
   }
 };

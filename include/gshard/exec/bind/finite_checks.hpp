@@ -22,27 +22,14 @@
 #if GSHARD_HAS_BODIES
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/kernel/element_text.hpp>
 #include <gshard/exec/kernel/finite.hpp>
 #endif
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// "nan", "-inf", "(1,inf)"
-template <class T>
-std::string not_finite_text(const T& x) {
-  if constexpr (has_parts<T>) return "(" + not_finite_text(x.real()) + "," + not_finite_text(x.imag()) + ")";
-  else if (const auto number = double(x); number != number) return "nan";
-  else return number_text(number);
-}
-
 /// The global index of element i of a shard: "[2,5]".
 std::string global_index_text(const kernel::placement& at, std::int64_t i);
-
-/// "the loss is nan", "parameter "w": element [2,5] is inf"
-template <class T>
-std::string not_finite_text(const std::string& what, const T* shard, const kernel::placement& at, std::int64_t i) {
-  return what + (at.rank == 0 ? " is " : ": element " + global_index_text(at, i) + " is ") + not_finite_text(shard[i]);
-}
 
 /// Collects the findings of the checks of one run on this process. Kernels of several devices and threads report to it. The run goes on. At
 /// their next agreement the processes agree on the findings, and all throw the same error.
@@ -56,15 +43,8 @@ class finite_checks {
   /// The step of the plan whose kernels run. The first of several findings is the one with the smallest place, device and element.
   std::size_t place = 0;
 
-  /// Reports element i of a shard.
-  template <class T>
-  void report(const std::string& what, const T* shard, const kernel::placement& at, std::int64_t i, int device) {
-    const std::lock_guard lock(mutex_);
-    const std::tuple here{place, device, i};
-    if (!text_.empty() && first_ <= here) return;
-    first_ = here;
-    text_ = not_finite_text(what, shard, at, i) + ", in step " + std::to_string(step_) + " on device " + std::to_string(device);
-  }
+  /// Reports element i of a shard: "the loss is nan", "parameter "w": element [2,5] is inf". `element`: its address.
+  void report(const std::string& what, dtype type, const void* element, const kernel::placement& at, std::int64_t i, int device);
   bool found() const { return !text_.empty(); }
   /// A problem for `backend::agree`, or empty.
   std::string problem() const { return found() ? problem_text::not_finite(text_, step_, std::get<0>(first_)) : std::string(); }
@@ -101,6 +81,16 @@ GSHARD_INLINE std::string global_index_text(const kernel::placement& at, std::in
   return extents_text(index);
 }
 
+GSHARD_INLINE void finite_checks::report(const std::string& what, dtype type, const void* element, const kernel::placement& at,
+                                         std::int64_t i, int device) {
+  const std::lock_guard lock(mutex_);
+  const std::tuple here{place, device, i};
+  if (!text_.empty() && first_ <= here) return;
+  first_ = here;
+  text_ = what + (at.rank == 0 ? " is " : ": element " + global_index_text(at, i) + " is ") + not_finite_text(type, element) +
+          ", in step " + std::to_string(step_) + " on device " + std::to_string(device);
+}
+
 GSHARD_INLINE void check_finite_values(const any_cluster& cluster, std::span<const named_value> tensors, std::uint32_t step) {
   const thread_rule::use in_use = cluster.backend().enter();
   finite_checks checks;
@@ -110,7 +100,7 @@ GSHARD_INLINE void check_finite_values(const any_cluster& cluster, std::span<con
       with_element(t.value->type, [&]<class T>(T*) {
         const T* const x = t.value->as<const T>(d);
         if (const std::int64_t i = kernel::first_not_finite(x, t.value->elements(d)); i >= 0)
-          checks.report(t.name, x, t.value->places[d], i, cluster.devices()[d]);
+          checks.report(t.name, t.value->type, x + i, t.value->places[d], i, cluster.devices()[d]);
       });
     ++checks.place;
   }
@@ -131,7 +121,7 @@ GSHARD_INLINE void check_losses(const bound_plan& bound, finite_checks& checks) 
     with_element(loss.type, [&]<class T>(T*) {
       for (std::size_t d = 0; d < loss.data.size(); ++d)
         if (const T* const x = loss.as<const T>(d); !kernel::is_finite(*x))
-          checks.report("the loss", x, loss.places[d], 0, bound.on.devices()[d]);
+          checks.report("the loss", loss.type, x, loss.places[d], 0, bound.on.devices()[d]);
     });
   }
 }

@@ -16,7 +16,7 @@
 #include <gshard/exec/bind/bound_plan.hpp>
 #include <gshard/exec/bind/finite_checks.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/kernel/element_text.hpp>
 #include <gshard/exec/kernel/view.hpp>
 #include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/placement.hpp>
@@ -221,16 +221,10 @@ class copy_comparison {
   }
 
   static std::string text_of(dtype type, const numbers& bits) {
-    return with_element(type, [&]<class T>(T*) {
-      T x{};
-      std::memcpy(static_cast<void*>(&x), bits.data(), sizeof(T));
-      std::string text = element_text(x);
-      if (!(x == x)) {  // NaN has several bit patterns
-        std::array<char, 16> digits{};
-        text += " (bits 0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + 16, bits[0], 16).ptr) + ")";
-      }
-      return text;
-    });
+    std::string text = element_text(type, bits.data());
+    if (text.find("nan") == text.npos) return text;
+    std::array<char, 16> digits{};  // NaN has several bit patterns
+    return text + " (bits 0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + 16, bits[0], 16).ptr) + ")";
   }
 };
 

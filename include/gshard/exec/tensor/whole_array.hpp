@@ -24,6 +24,7 @@
 
 #if GSHARD_HAS_BODIES
 #include <gshard/exec/kernel/element.hpp>
+#include <gshard/exec/kernel/element_text.hpp>
 #include <gshard/exec/kernel/move/copy.hpp>
 #include <gshard/exec/tensor/tensor_origin.hpp>
 
@@ -152,7 +153,7 @@ std::span<const std::byte> row_major_elements(const untyped_array& given, const 
 std::uint64_t hash_of_samples(const untyped_array& given, const kernel::index_array& stride, std::span<const std::int64_t> tensor);
 void add_samples(std::vector<fact>& facts, const std::string& array, const untyped_array& given, const kernel::index_array& stride,
                  std::span<const std::int64_t> tensor);
-/// Facts about all elements, which are in row-major order. @see agreement.hpp
+/// Facts about the elements, which are in row-major order: each of the first 4096, and two sums of the others.
 void add_elements(std::vector<fact>& facts, const std::string& array, dtype type, std::span<const std::byte> elements);
 
 #if GSHARD_HAS_BODIES
@@ -229,18 +230,44 @@ GSHARD_INLINE std::uint64_t hash_of_samples(const untyped_array& given, const ke
 
 GSHARD_INLINE void add_samples(std::vector<fact>& facts, const std::string& array, const untyped_array& given,
                                const kernel::index_array& stride, std::span<const std::int64_t> tensor) {
-  with_element(given.type, [&]<class T>(T*) {
-    for_each_sample(given.layout.size, [&](std::int64_t i) {
-      const T* const element = reinterpret_cast<const T*>(element_of_array(given, stride, tensor, i));
-      facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(*element)});
-    });
+  for_each_sample(given.layout.size, [&](std::int64_t i) {
+    const std::byte* const element = element_of_array(given, stride, tensor, i);
+    facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(given.type, element)});
   });
 }
 
+/// Two sums of the elements from `first` on as texts. The second one depends on their order.
+template <class T>
+std::array<std::string, 2> sums_of_elements(std::span<const T> elements, std::size_t first) {
+  using number = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;  // sums of integers are exact, modulo 2^64
+  number sum = 0, weighted = 0;
+  const auto add = [&](number x, std::size_t i) {
+    sum += x;
+    weighted += x * number(i);
+  };
+  for (std::size_t i = first; i < elements.size(); ++i) {
+    if constexpr (has_parts<T>) {
+      add(double(elements[i].real()), 2 * i);
+      add(double(elements[i].imag()), 2 * i + 1);
+    } else {
+      add(number(elements[i]), i);
+    }
+  }
+  return {number_text(sum), number_text(weighted)};
+}
+
 GSHARD_INLINE void add_elements(std::vector<fact>& facts, const std::string& array, dtype type, std::span<const std::byte> elements) {
-  with_element(type, [&]<class T>(T*) {
-    add_elements(facts, array, std::span(reinterpret_cast<const T*>(elements.data()), elements.size() / sizeof(T)));
+  constexpr std::size_t most = 4096;
+  const auto width = std::size_t(size_of(type)), n = elements.size() / width;
+  facts.push_back({"the number of elements of " + array, std::to_string(n)});
+  for (std::size_t i = 0; i < std::min(most, n); ++i)
+    facts.push_back({"element " + std::to_string(i) + " of " + array, element_text(type, elements.data() + i * width)});
+  if (n <= most) return;
+  const auto [sum, weighted] = with_element(type, [&]<class T>(T*) {
+    return sums_of_elements(std::span(reinterpret_cast<const T*>(elements.data()), n), most);
   });
+  facts.push_back({"the sum of the other elements of " + array, sum});
+  facts.push_back({"the sum of i times element i of the others of " + array, weighted});
 }
 
 #endif
