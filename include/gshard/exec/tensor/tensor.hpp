@@ -50,7 +50,7 @@ std::vector<std::byte*> as_addresses(std::span<T* const> memory) {
 
 /// A distributed tensor: `tensor<float, P<"data", none>>`. The type has the element type and the sharding. Extents and cluster are bound at
 /// construction. All processes make the tensors of a cluster in the same order. A tensor owns the shards of this process's devices. A
-/// tensor with a `device_order` can only be an input or output of programs. The operations on tensors (op/) do not take it.
+/// tensor with a `device_order` can only be an input or output of programs. The operations on tensors (eager/) do not take it.
 template <class T, class Spec>
 class tensor : public untyped_tensor {
  public:
