@@ -7,6 +7,10 @@
 #pragma GCC system_header
 #endif
 
+// First, because compilers print the chain of includes that leads to a failed static_assert.
+#include <gshard/core/base/dual.hpp>
+#include <gshard/core/program/check.hpp>
+
 #include <gshard/core.hpp>
 #include <gshard/ops.hpp>
 
