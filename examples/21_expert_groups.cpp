@@ -19,7 +19,8 @@ constexpr int number_of_experts = 32, experts_per_token = 8;
 template <int Groups>
 inline constexpr auto layer = [](auto& m, auto x, auto mask) {
   const double rows = Groups == 1 ? 0 : 1.1 * gs::expected_expert_groups(number_of_experts, Groups, experts_per_token);
-  return gs::nn::moe<"node", "expert">(m, x, mask, {.slots = {12}, .k = experts_per_token, .expert_groups = Groups, .rows = {rows}}).y;
+  constexpr gs::routing_options routing{.k = experts_per_token, .slots = {12}};
+  return gs::nn::moe<"node", "expert">(m, x, mask, {.routing = routing, .expert_groups = Groups, .rows = {rows}}).y;
 };
 // Token groups are sharded over "node" last, so that one all_to_all over "node" moves rows between nodes.
 template <int Groups>

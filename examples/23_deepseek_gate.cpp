@@ -13,19 +13,17 @@ namespace gs = gshard;
 namespace op = gs::op;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
-template <gs::nn::balance Balance>
-inline constexpr gs::nn::moe_options options{.slots = {8},
-                                             .k = 4,
+template <gs::balance Balance>
+inline constexpr gs::nn::moe_options options{.routing = {.k = 4,
+                                                         .slots = {8},
+                                                         .score = gs::gate_score::sigmoid,
+                                                         .scale = 2.5,
+                                                         .balance = Balance,
+                                                         .sets = {.count = 4, .per_token = 2}},
                                              .swiglu = true,
-                                             .shared_experts = 1,
-                                             .router = {.score = gs::nn::gate_score::sigmoid,
-                                                        .scale = 2.5,
-                                                        .balance = Balance,
-                                                        .bias_rate = 0.003,
-                                                        .groups = 4,
-                                                        .groups_per_token = 2}};
+                                             .shared_experts = 1};
 
-template <gs::nn::balance Balance>
+template <gs::balance Balance>
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {
   const auto [y, load, overflow, demand] = gs::nn::moe<"expert">(m.scope("moe"), x, mask, options<Balance>);
   auto error = y - 2.0 * x;
@@ -33,11 +31,11 @@ inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) 
   gs::adam{}.minimize(m, m.objective(loss), rate);
   return std::tuple{loss, gs::nn::measure_balance(demand, overflow).busiest};
 };
-template <gs::nn::balance Balance>
+template <gs::balance Balance>
 using program = gs::program<training_step<Balance>, mesh, gs::in<"G@expert,S,M">, gs::in<"G@expert,S">, gs::in<"">>;
-using biased = program<gs::nn::balance::bias>;
-using without = program<gs::nn::balance::off>;
-// As for top2_gating: tokens to the experts and back, and the gradients of their results. Nothing is gathered.
+using biased = program<gs::balance::bias(0.003)>;
+using without = program<gs::balance::off>;
+// As for the layer of the paper: tokens to the experts and back, and the gradients of their results. Nothing is gathered.
 static_assert(biased::plan.count(op::all_to_all) == 3);
 static_assert(biased::plan.count(op::all_gather) == 0);
 // All other collectives are sums over the devices, of gradients, losses and loads.

@@ -13,7 +13,7 @@ namespace op = gs::op;
 using mesh = gs::mesh<gs::axis<"expert">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.slots = {2}, .router = {.norm = gs::gate_norm::off, .experts_choose = true}};
+  const gs::nn::moe_options options{.routing = {.slots = {2}, .choice = gs::choice::by_experts, .norm = gs::gate_norm::off}};
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m.scope("moe"), x, mask, options);
   auto error = r.y - 2.0 * x;
   auto loss = gs::mean(error * error);

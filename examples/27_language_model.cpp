@@ -18,7 +18,7 @@ using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
 
 // Two layers, the second one with experts. With a slot for each token, decoding has the logits of training.
 inline constexpr nn::language_model_options options{
-    .layers = 2, .moe = {.slots = gs::capacity{4}, .second = gs::second_expert::always, .swiglu = true}};
+    .layers = 2, .moe = {.routing = {.k = 2, .slots = gs::capacity{4}}, .swiglu = true}};
 
 inline constexpr auto training_step = [](auto& m, auto ids, auto labels, auto rate) {
   nn::routing_summary routing;

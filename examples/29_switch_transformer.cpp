@@ -15,7 +15,7 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 constexpr int G = 4, S = 64, M = 16, E = 8;
 
 // The weight is the gate itself. Divided by the sum of the chosen gates, it would always be 1, and the router would learn nothing from it.
-inline constexpr gs::nn::moe_options options{.slots = {1.25}, .k = 1, .router = {.norm = gs::gate_norm::off, .jitter = 0.01}};
+inline constexpr gs::nn::moe_options options{.routing = {.k = 1, .slots = {1.25}, .norm = gs::gate_norm::off, .jitter = 0.01}};
 
 // A dense layer, then the experts.
 inline constexpr auto model = [](auto& m, auto x, auto mask) {

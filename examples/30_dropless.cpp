@@ -17,7 +17,7 @@ template <bool Dropless>
 constexpr gs::nn::moe_options options() {
   constexpr double spare = 2, k = 2;  // rows or slots for twice the number of choices
   if (Dropless) return {.expert_groups = 4, .rows = {spare * k}, .dropless = true};
-  return {.slots = {spare * k}};
+  return {.routing = {.slots = {spare * k}}};
 }
 template <bool Dropless>
 inline constexpr auto training_step = [](auto& m, auto x, auto mask, auto rate) {

@@ -159,7 +159,7 @@ class contest {
 
 /// A Transformer of six layers without experts: its collectives sum gradients.
 inline constexpr gs::nn::transformer_options dense_model{
-    .encoder_layers = 3, .decoder_layers = 3, .dropout = 0, .moe = {.k = 1}, .dense = true};
+    .encoder_layers = 3, .decoder_layers = 3, .dropout = 0, .moe = {.routing = {.k = 1}}, .dense = true};
 template <gs::fixed_string Letters>
 using ids = calibrate::token_ids<Letters>;
 template <gs::gradient_wire Wire>
@@ -186,8 +186,8 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
 
 // Slots for 1.25 times the choices, in one or two chunks. Or no slots: rows for twice the choices, of which only the used ones are sent.
 template <int Chunks>
-inline constexpr gs::nn::moe_options slots{.slots = {1.25}, .second = gs::second_expert::always, .chunks = Chunks};
-inline constexpr gs::nn::moe_options without_slots{.second = gs::second_expert::always, .expert_groups = 8, .rows = {4}, .dropless = true};
+inline constexpr gs::nn::moe_options slots{.routing = {.k = 2, .slots = {1.25}}, .chunks = Chunks};
+inline constexpr gs::nn::moe_options without_slots{.routing = {.k = 2}, .expert_groups = 8, .rows = {4}, .dropless = true};
 
 template <gs::nn::moe_options Options>
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
@@ -222,7 +222,7 @@ void moe(contest& all) {
 using node_mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
 template <int Groups, int Chunks>
 inline constexpr auto eight_experts_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
-  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = Groups, .chunks = Chunks}).y;
+  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, {.routing = {.k = 8}, .expert_groups = Groups, .chunks = Chunks}).y;
   const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
   return std::tuple{y, d[0]};
 };

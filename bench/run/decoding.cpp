@@ -26,7 +26,7 @@ constexpr std::size_t sequences = 4, tokens = 64;
 
 // With a slot for each token, both models compute the same logits.
 inline constexpr nn::language_model_options options{
-    .layers = 4, .moe = {.slots = gs::capacity{8}, .second = gs::second_expert::always, .swiglu = true}};
+    .layers = 4, .moe = {.routing = {.k = 2, .slots = gs::capacity{8}}, .swiglu = true}};
 
 inline constexpr auto with_cache = [](auto& m, auto ids, auto position) {
   return nn::sample_token(m, nn::language_model_step<"expert">(m, ids, position, options));

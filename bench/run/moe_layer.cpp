@@ -32,14 +32,14 @@ constexpr layer moe(const gs::parameter_scope& m, gs::symbol x) {
   const gs::symbol wg = m.param("wg", "ME", gs::init::fan_in("M"));
   const gs::symbol wi = m.param("wi", "EMF", gs::init::fan_in("M")), wo = m.param("wo", "EFM", gs::init::fan_in("F"));
   const gs::symbol gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
-  const gs::gating_result route = gs::top2_gating(gates, gs::capacity{2}, gs::second_expert::always);
+  const gs::gating_result route = gs::top_k_gating(gates, {.k = 2});
   const gs::symbol h = gs::relu(gs::einsum<"EGCM,EMF->EGCF">(gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x), wi));
   return {gs::einsum<"GSEC,GECM->GSM">(route.combine, gs::einsum<"EGCF,EFM->GECM">(h, wo)), wg, wi, wo};
 }
 /// The same layer without slots: experts get all choices.
 constexpr layer dropless(const gs::parameter_scope& m, gs::symbol x) {
   const gs::symbol wg = m.param("wg", "ME", gs::init::fan_in("M")), gates = gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg));
-  const gs::gating_result route = gs::top2_gating(gates, gs::capacity::unlimited(), gs::second_expert::always);
+  const gs::gating_result route = gs::top_k_gating(gates, {.k = 2, .slots = gs::capacity::unlimited()});
   const gs::expert_row_routing r = gs::send_rows(route, x, 1);
   const gs::symbol wi = gs::expert_param(m, r, "wi", "MF", gs::init::fan_in("M"));
   const gs::symbol wo = gs::expert_param(m, r, "wo", "FM", gs::init::fan_in("F"));

@@ -32,7 +32,7 @@ using mesh = bench::expert_mesh;
 using gs::none, gs::P;
 
 inline constexpr auto route = [](auto& m, auto tokens, auto mask, auto rate) {
-  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), tokens, mask, {gs::capacity{2}, gs::second_expert::always});
+  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), tokens, mask, {.routing = {.k = 2, .slots = gs::capacity{2}}});
   const auto loss = gs::mean(layer.y * layer.y);
   gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;

@@ -15,7 +15,7 @@ template <int Layers, bool Dropout>
 inline constexpr gshard::nn::transformer_options transformer_model{.encoder_layers = Layers,
                                                                    .decoder_layers = Layers,
                                                                    .dropout = Dropout ? 0.1 : 0,
-                                                                   .moe = {gshard::capacity{2}, gshard::second_expert::always}};
+                                                                   .moe = {.routing = {.k = 2, .slots = gshard::capacity{2}}}};
 
 template <const gshard::nn::transformer_options& Model, gshard::gradient_wire Wire = gshard::gradient_wire::full>
 inline constexpr auto transformer_step = [](auto& m, auto source, auto target_in, auto target_out, auto rate) {

@@ -19,7 +19,7 @@ namespace gs = gshard;
 enum class task : std::uint8_t { iso_codes, catalogues };
 constexpr const char* name_of(task t) { return t == task::iso_codes ? "iso-codes" : "catalogues"; }
 
-/// How a token chooses its two experts. random, always, threshold and sampled are rules for the second one, @see gs::second_expert. bias:
+/// How a token chooses its two experts. random, always, threshold and sampled are rules for the second one, @see gs::choice. bias:
 /// balanced by a bias of the choice, instead of the auxiliary loss (arXiv 2408.15664). Experts do not choose tokens here, because experts
 /// of the decoder would see later tokens.
 enum class policy : std::uint8_t { random, always, threshold, sampled, bias };
@@ -55,15 +55,15 @@ struct configuration {
 
   /// The options of training, or of validation: without dropout and noise, and always with the second expert.
   gs::nn::transformer_options options(bool training) const {
-    using gs::second_expert;
     gs::nn::transformer_options o{.encoder_layers = layers, .decoder_layers = layers, .dropout = training ? 0.1 : 0, .moe = {}};
-    o.moe.slots = gs::capacity{capacity};
-    o.moe.router.training = training;
-    o.moe.second = choice == policy::random      ? second_expert::random
-                   : choice == policy::threshold ? second_expert::above_threshold
-                   : choice == policy::sampled   ? second_expert::sampled
-                                                 : second_expert::always;
-    if (choice == policy::bias) o.moe.router.balance = gs::nn::balance::bias;
+    o.moe.routing.slots = gs::capacity{capacity};
+    o.moe.routing.training = training;
+    o.moe.routing.k = 2;
+    o.moe.routing.choice = choice == policy::random      ? gs::choice::random_second()
+                           : choice == policy::threshold ? gs::choice::second_above(0.5)
+                           : choice == policy::sampled   ? gs::choice::sampled_second
+                                                         : gs::choice::top_k;
+    if (choice == policy::bias) o.moe.routing.balance = gs::balance::bias();
     o.dense = is_dense();
     return o;
   }

@@ -20,11 +20,11 @@ using gs::P;
 inline constexpr gs::nn::transformer_options training{.encoder_layers = 2, .decoder_layers = 2, .dropout = 0.1, .moe = {}};
 /// The same model without random numbers.
 inline constexpr gs::nn::transformer_options inference{
-    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{2}, gs::second_expert::always}};
+    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {.routing = {.k = 2, .slots = gs::capacity{2}}}};
 
 /// The decoder for one position at a time. Each of up to 8 experts has slots for all tokens.
 inline constexpr gs::nn::transformer_options step_by_step{
-    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {gs::capacity{8}, gs::second_expert::always}};
+    .encoder_layers = 2, .decoder_layers = 2, .dropout = 0, .moe = {.routing = {.k = 2, .slots = gs::capacity{8}}}};
 
 inline constexpr double label_smoothing = 0.1;
 /// Weight of the auxiliary loss, on the paper's scale (1 / E^2 of the scale in most later systems).

@@ -205,18 +205,19 @@ inline term conv(const call& c) {
 }
 inline term top_k_gating(const call& c) {
   const term* const second = c.find("second");
-  const gs::gating_options o{.k = c.option("k", 2),
-                             .slots = slots(c, 0),
-                             .second = second && second->text == "sampled" ? gs::second_expert::sampled : gs::second_expert::always,
-                             .norm = norm(c, "chosen"),
-                             .scale = c.option("scale", 1.0),
-                             .scores = c.tensor_option("scores"),
-                             .importance = c.tensor_option("importance")};
+  const gs::routing_options o{.k = c.option("k", 2),
+                              .slots = slots(c, 0),
+                              .choice = second && second->text == "sampled" ? gs::choice::sampled_second : gs::choice::top_k,
+                              .norm = norm(c, "chosen"),
+                              .scale = c.option("scale", 1.0),
+                              .importance = c.tensor_option("importance"),
+                              .scores = c.tensor_option("scores")};
   return record(c.count() > 1 ? gs::top_k_gating(c.x(0), c.x(1), o) : gs::top_k_gating(c.x(0), o));
 }
 inline term expert_choice_gating(const call& c) {
-  const gs::expert_choice_options o{.slots = slots(c, 2), .norm = norm(c, "off"), .scale = c.option("scale", 1.0)};
-  return record(c.count() > 1 ? gs::expert_choice_gating(c.x(0), c.x(1), o) : gs::expert_choice_gating(c.x(0), o));
+  const gs::routing_options o{
+      .slots = slots(c, 2), .choice = gs::choice::by_experts, .norm = norm(c, "off"), .scale = c.option("scale", 1.0)};
+  return record(c.count() > 1 ? gs::top_k_gating(c.x(0), c.x(1), o) : gs::top_k_gating(c.x(0), o));
 }
 /// scan(f, init, xs...): f(state, rows...) is the next state. Returns the last one.
 inline term scan(const call& c) {

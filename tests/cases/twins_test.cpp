@@ -107,7 +107,8 @@ const std::vector<twin> twins{
     TWIN("dropout(x, 0.25)", gs::dropout(x, 0.25)),
     TWIN("attention(gates, gates, gates, causal=1)", gs::attention(gates, gates, gates, {.causal = true})),
     TWIN("top_k_gating(gates, k=2, slots=2).combine", gs::top_k_gating(gates, {.k = 2, .slots = {2}}).combine),
-    TWIN("expert_choice_gating(gates).combine", gs::expert_choice_gating(gates).combine),
+    TWIN("expert_choice_gating(gates).combine",
+         gs::top_k_gating(gates, {.choice = gs::choice::by_experts, .norm = gs::gate_norm::off}).combine),
     TWIN("item(clip_by_global_norm([x, y], 2), 1)", gs::clip_by_global_norm(gs::list<gs::symbol>{x, y}, 2)[1]),
     TWIN("gradient(sum(softmax(x) * x), x)", gs::gradients(gs::sum(gs::softmax(x) * x), {x})[0]),
 };
@@ -130,7 +131,7 @@ TEST_CASE("cases: verbs have the same plan at run time as at compile time") {
 namespace {
 
 inline constexpr auto training = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_result r = gs::nn::moe<"x">(m, x, mask, {.slots = gs::capacity{1.5}, .swiglu = true, .biases = true});
+  const gs::nn::moe_result r = gs::nn::moe<"x">(m, x, mask, {.routing = {.slots = gs::capacity{1.5}}, .swiglu = true, .biases = true});
   const auto loss = gs::mean(gs::map<[](auto y, auto wanted) { return (y - wanted) * (y - wanted); }>(r.y, x));
   gs::adam{.clip_norm = 1}.minimize(m, m.objective(loss, 0.1), rate);
   return loss;

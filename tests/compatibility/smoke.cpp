@@ -23,7 +23,7 @@ using gs::none, gs::P;
 using mesh = gs::mesh<gs::axis<"data">, gs::axis<"expert">>;
 
 inline constexpr auto training_step = [](auto& m, auto x, auto wanted, auto mask, auto rate) {
-  auto [y, load, overflow, demand] = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.slots = {2.0}});
+  auto [y, load, overflow, demand] = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.routing = {.slots = {2.0}}});
   auto error = x + gs::nn::norm(m.scope("norm"), y) - wanted;
   gs::adam{}.minimize(m, m.objective(gs::mean(error * error), 0.01), rate);
   return std::tuple{gs::mean(error * error), y, load};

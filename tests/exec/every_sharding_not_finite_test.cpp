@@ -144,7 +144,7 @@ TEST_CASE("not finite: windows") {
 
 TEST_CASE("not finite: routing") {
   check({{"ABC"}, {"ABB"}, {"ABB"}}, 2, [](const scope&, given x) {
-    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), gs::capacity{1.0}, gs::second_expert::random);
+    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), gs::capacity{1.0});
     const symbol in = lay_out(gs::einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]));
     const symbol y = gs::einsum<"GSEC,EGCM->GSM">(r.combine, in * in);
     symbols results{y, r.load, r.overflow};

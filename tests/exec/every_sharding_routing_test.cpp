@@ -102,12 +102,12 @@ TEST_CASE("dispatch and combine for one and for five experts per token, with gra
                    {.dims = routing_sizes, .tolerance = 1e-12, .prepare = binary_mask});
 }
 
-TEST_CASE("top_k_gating with k = 2 equals top2_gating that takes every second expert, bit for bit") {
+TEST_CASE("top_k_gating without k equals top2_gating, bit for bit") {
   const auto program = [](bool top_k) {
     return trace({{"GSE"}, {"GS"}}, [=](const scope&, given x) {
       const symbol gates = gs::softmax(x[0]);
-      const gs::gating_result r = top_k ? gs::top_k_gating(gates, x[1], {.k = 2, .slots = gs::capacity{1.0}})
-                                        : gs::top2_gating(gates, x[1], gs::capacity{1.0}, gs::second_expert::always);
+      const gs::gating_result r = top_k ? gs::top_k_gating(gates, x[1], {.slots = gs::capacity{1.0}})
+                                        : gs::top2_gating(gates, x[1], gs::capacity{1.0});
       symbols results{r.aux, r.load, r.overflow, r.combine, r.dispatch};
       results.push_back(gs::gradients(gs::sum(gs::sum<"GSEC->GE">(r.combine * r.combine)) + r.aux, std::array{x[0]})[0]);
       return results;
@@ -240,7 +240,7 @@ const std::vector<run_graph::input> with_scores{{"GSE"}, {"GS"}, {"GSM"}, {"GSM"
 TEST_CASE("experts chosen by scores, and tokens by importance, with gradients") {
   const auto check = [](bool has_mask) {
     const auto program = [=](const scope&, given x) {
-      gs::gating_options o{.k = 3, .slots = gs::capacity{1.5}, .norm = gs::gate_norm::kept, .scale = 2.5, .scores = x[4]};
+      gs::routing_options o{.k = 3, .slots = gs::capacity{1.5}, .norm = gs::gate_norm::kept, .scale = 2.5, .scores = x[4]};
       if (!has_mask) return results_of(gs::top_k_gating(gs::softmax(x[0]), o), x);
       o.importance = x[5];
       return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
@@ -252,10 +252,9 @@ TEST_CASE("experts chosen by scores, and tokens by importance, with gradients") 
 }
 
 TEST_CASE("second experts that are sampled, or above a threshold, with slots for all tokens") {
-  for (const gs::second_expert second : {gs::second_expert::sampled, gs::second_expert::above_threshold}) {
+  for (const gs::choice& choice : {gs::choice::sampled_second, gs::choice::second_above(0.3)}) {
     const auto program = [=](const scope&, given x) {
-      const gs::gating_options o{.slots = gs::capacity::unlimited(), .second = second,
-                                 .threshold = second == gs::second_expert::sampled ? 0.5 : 0.3};
+      const gs::routing_options o{.slots = gs::capacity::unlimited(), .choice = choice};
       return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
     };
     every_sharding(trace(inputs, program), {.dims = {routing_sizes[1]}, .tolerance = 1e-12, .prepare = binary_mask});
@@ -265,7 +264,8 @@ TEST_CASE("second experts that are sampled, or above a threshold, with slots for
 TEST_CASE("tokens chosen by experts, with gradients") {
   for (const gs::gate_norm norm : {gs::gate_norm::off, gs::gate_norm::kept}) {
     const auto program = [=](const scope&, given x) {
-      return results_of(gs::expert_choice_gating(gs::softmax(x[0]), x[1], {.slots = gs::capacity{1.5}, .norm = norm}), x);
+      const gs::routing_options o{.slots = gs::capacity{1.5}, .choice = gs::choice::by_experts, .norm = norm};
+      return results_of(gs::top_k_gating(gs::softmax(x[0]), x[1], o), x);
     };
     every_sharding(trace(inputs, program), {.dims = {routing_sizes[1]}, .tolerance = 1e-12, .prepare = binary_mask});
   }

@@ -313,12 +313,12 @@ TEST_CASE("gradients: gating, dispatch and combine") {
   const auto mask = [](arrays& sources) {
     for (std::size_t i = 0; i < sources[1].size(); ++i) sources[1][i] = i % 4 == 1 ? 0 : 1;
   };
-  for (const gs::second_expert second : {gs::second_expert::always, gs::second_expert::random})
+  for (const gs::choice& choice : {gs::choice::top_k, gs::choice::random_second()})
     for (const bool sparse : {true, false}) {
       const auto layer = [&](given x) {
         // The mask is not differentiable: a comparison has slope 0.
         const symbol real = map<[](auto v) { return 0.5 < v ? decltype(v)(1) : decltype(v)(0); }>(x[1]);
-        const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), real, gs::capacity{1.5}, second);
+        const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), real, {.k = 2, .slots = {1.5}, .choice = choice});
         const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[2]);
         const symbol y = einsum<"GSEC,EGCM->GSM">(r.combine, map<[](auto v) { return v * v + v; }>(in));
         return weigh(y, x[3]) + 3.0 * r.aux;
@@ -342,9 +342,9 @@ TEST_CASE("gradients: gating by scores, and expert choice") {
       const auto layer = [=](given x) {
         const symbol gates = map<[](auto v) { return 1 / (1 + exp(-v)); }>(x[0]);
         const symbol scores = gs::stop_gradient(gates + x[3]);
-        const gs::gating_result r =
-            by_experts ? gs::expert_choice_gating(gates, {.slots = gs::capacity{1.5}, .norm = norm, .scores = scores})
-                       : gs::top_k_gating(gates, {.slots = gs::capacity{1.5}, .norm = norm, .scale = 2.5, .scores = scores});
+        const gs::routing_options of_tokens{.k = 2, .slots = {1.5}, .norm = norm, .scale = 2.5, .scores = scores};
+        const gs::routing_options of_experts{.slots = {1.5}, .choice = gs::choice::by_experts, .norm = norm, .scores = scores};
+        const gs::gating_result r = gs::top_k_gating(gates, by_experts ? of_experts : of_tokens);
         const symbol in = einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
         return weigh(einsum<"GSEC,EGCM->GSM">(r.combine, in * in), x[2]) + 3.0 * r.aux;
       };
@@ -379,7 +379,7 @@ TEST_CASE("gradients: grouped products, also with transposed matrices, and the g
 
 TEST_CASE("gradients: one-hot tensors in other uses than routing") {
   check_gradients({{"GSE"}, {"GE"}}, [](given x) {
-    const gs::gating_result r = gs::top2_gating(gs::softmax(x[0]), gs::capacity{}, gs::second_expert::always);
+    const gs::gating_result r = gs::top_k_gating(gs::softmax(x[0]), {.k = 2});
     return weigh(sum<"GSEC->GE">(r.combine * r.combine), x[1]);
   });
 }

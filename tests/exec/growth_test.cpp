@@ -30,7 +30,7 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 template <int Layers>
 inline constexpr auto training_step = [](auto& m, auto source, auto target, auto next, auto rate) {
   constexpr gs::nn::transformer_options options{
-      .encoder_layers = Layers, .decoder_layers = Layers, .dropout = 0, .moe = {gs::capacity{2}, gs::second_expert::always}};
+      .encoder_layers = Layers, .decoder_layers = Layers, .dropout = 0, .moe = {.routing = {.k = 2, .slots = gs::capacity{2}}}};
   gs::nn::routing_summary routing;
   const auto table = m.param("embedding", "VM", gs::init::fan_in("M"));
   const auto source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target);

@@ -159,8 +159,8 @@ inline gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symb
   const gs::capacity slots = s.slots ? gs::capacity{double(s.slots)} : gs::capacity::unlimited();
   const gs::symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : gs::symbol{};
   // Gates of different tokens are nearly equal if their logits are, so experts choose by logits.
-  if (s.experts_choose()) return gs::detail::emit_gating(gates, mask, {.slots = slots, .norm = s.norm, .scores = x[1]}, "experts", true);
-  return gs::detail::emit_gating(gates, mask, {.k = s.k, .slots = slots, .norm = s.norm}, "experts");
+  if (!s.experts_choose()) return gs::detail::gate_by(gates, mask, {.k = s.k, .slots = slots, .norm = s.norm}, "experts");
+  return gs::detail::gate_by(gates, mask, {.slots = slots, .choice = gs::choice::by_experts, .norm = s.norm, .scores = x[1]}, "experts");
 }
 inline gs::symbol more(gs::symbol x) {
   return gs::map<[](auto v) { return v + 0.25; }>(x);

@@ -142,7 +142,7 @@ TEST_CASE("gradients with respect to tensors that operations do not read themsel
   }
   SUBCASE("one-hot tensors of a gating") {
     const gs::dims dims{{'G', 2}, {'S', 3}, {'E', 2}, {'M', 2}};
-    const auto gating = [](symbol x) { return gs::top2_gating(gs::softmax(x), gs::capacity{2.0}, gs::second_expert::always); };
+    const auto gating = [](symbol x) { return gs::top_k_gating(gs::softmax(x), {.k = 2}); };
     const auto layer = [&](auto x, symbol dispatch, symbol combine) {
       const symbol in = gs::einsum<"GSEC,GSM->EGCM">(dispatch, x[1]);
       return square(gs::einsum<"GSEC,EGCM->GSM">(combine, in * in));

@@ -81,13 +81,17 @@ run_graph::array few_numbers(std::size_t count, std::mt19937& gen) {
   return a;
 }
 
+gs::routing_options by_experts(symbol scores) {
+  return {.slots = {1.5}, .choice = gs::choice::by_experts, .norm = gs::gate_norm::off, .scores = scores};
+}
+
 }  // namespace
 
 TEST_CASE("scores that are equal choose the same tokens and experts on every sharding") {
   for (const bool experts_choose : {true, false}) {
     const run_graph::traced t = run_graph::trace({{"GSE"}, {"GSE"}}, [=](const gs::parameter_scope&, std::span<const symbol> x) {
       const symbol gates = gs::softmax(lay_out(x[0])), scores = lay_out(x[1]);
-      const gs::gating_result r = experts_choose ? gs::expert_choice_gating(gates, {.slots = gs::capacity{1.5}, .scores = scores})
+      const gs::gating_result r = experts_choose ? gs::top_k_gating(gates, by_experts(scores))
                                                  : gs::top_k_gating(gates, {.k = 2, .slots = gs::capacity{1.0}, .scores = scores});
       return gs::list<symbol>{lay_out(r.dispatch)};
     });
@@ -105,7 +109,7 @@ TEST_CASE("scores that are equal choose the same tokens and experts on every sha
 TEST_CASE("tokens that flip between experts on another sharding are near-ties") {
   const run_graph::traced t = run_graph::trace({{"GSE"}}, [](const gs::parameter_scope&, std::span<const symbol> x) {
     const symbol gates = gs::softmax(lay_out(x[0]));
-    return gs::list<symbol>{gates, lay_out(gs::expert_choice_gating(gates, {.slots = gs::capacity{1.5}}).dispatch)};
+    return gs::list<symbol>{gates, lay_out(gs::top_k_gating(gates, by_experts({})).dispatch)};
   });
   std::mt19937 gen(7);
   int flips = 0;

@@ -29,7 +29,7 @@ const gs::dims extents{{'G', 4}, {'B', 2}, {'S', 5}, {'T', 6}, {'M', 8}, {'H', 2
 inline constexpr auto language_model = [](auto& m, auto tokens, auto labels, auto rate) {
   nn::routing_summary routing;
   constexpr nn::language_model_options options{
-      .layers = 1, .moe_every = 1, .moe = {.swiglu = true, .router = {.balance = nn::balance::bias, .bias_rate = 0.1}}, .dropout = 0.1};
+      .layers = 1, .moe_every = 1, .moe = {.routing = {.balance = gs::balance::bias(0.1)}, .swiglu = true}, .dropout = 0.1};
   const auto loss = nn::token_loss(nn::language_model<"expert">(m, tokens, options, routing), labels);
   gs::adam{.clip_norm = 1}.minimize(m, m.objective(loss, 0.1), rate);
   return loss;
@@ -60,7 +60,7 @@ inline constexpr auto translation_step = [](auto& m, auto memory, auto source, a
 using translator = gs::program<translation, line, ids<"GBS">, ids<"GBT">, ids<"GBT">, in<"">>;
 
 inline constexpr auto sampling_layer = [](auto& m, auto x, auto mask) {
-  const nn::moe_result r = nn::moe<"expert">(m, x, mask, {.second = gs::second_expert::sampled});
+  const nn::moe_result r = nn::moe<"expert">(m, x, mask, {.routing = {.choice = gs::choice::sampled_second}});
   const auto busiest = nn::measure_balance(r.demand, r.overflow).busiest;
   return gs::sum(r.y * r.y) + busiest;
 };

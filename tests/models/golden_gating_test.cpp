@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace gs = gshard;
-using gs::gate_norm, gs::symbol, gs::nn::balance;
+using gs::gate_norm, gs::symbol, gs::balance;
 using run_graph::array, run_graph::arrays;
 using symbols = gs::list<symbol>;
 using scope = gs::parameter_scope;
@@ -134,7 +134,7 @@ TEST_CASE_TEMPLATE("gating: known slots, weights and auxiliary loss, of the kern
         return results_of(gs::top_k_gating(gs::softmax(x), {.k = 2, .slots = places, .norm = norm}));
       }), capacity, norm);
       const arrays routed = run<T>([=](const scope& m, symbol x, symbol mask) {
-        symbols results = results_of(gs::nn::route(m, x, mask, {.k = 2, .slots = places}, {.norm = norm}));
+        symbols results = results_of(gs::nn::route(m, x, mask, {.k = 2, .slots = places, .norm = norm}));
         results.push_back(m.auxiliary());
         return results;
       });
@@ -142,10 +142,10 @@ TEST_CASE_TEMPLATE("gating: known slots, weights and auxiliary loss, of the kern
       check_near(routed[4], {paper_aux});
     }
     check_verb(run<T>([=](const scope&, symbol x, symbol mask) {
-      return results_of(gs::top2_gating(gs::softmax(x), mask, places, gs::second_expert::always));
+      return results_of(gs::top_k_gating(gs::softmax(x), mask, {.slots = places, .training = false}));
     }), capacity, gate_norm::chosen);
     check_verb(run<T>([=](const scope&, symbol x, symbol) {
-      return results_of(gs::top2_gating(gs::softmax(x), places, gs::second_expert::always));
+      return results_of(gs::top_k_gating(gs::softmax(x), {.slots = places, .training = false}));
     }), capacity, gate_norm::chosen);
   }
 }
@@ -153,7 +153,7 @@ TEST_CASE_TEMPLATE("gating: known slots, weights and auxiliary loss, of the kern
 TEST_CASE_TEMPLATE("gating: known mean gates, z-loss, and the auxiliary loss of Switch Transformers", T, float, double) {
   const arrays found = run<T>([](const scope& m, symbol x, symbol mask) {
     const symbol gates = gs::softmax(x);
-    const symbol routed = gs::nn::route(m, x, mask, {.k = 1}, {.balance = balance::off, .z_loss = 1}).aux;
+    const symbol routed = gs::nn::route(m, x, mask, {.k = 1, .balance = balance::off, .z_loss = 1}).aux;
     const symbol gated = gs::top_k_gating(gates, {.k = 1}).aux;
     return symbols{gs::mean<"GSE->E">(gates), m.auxiliary(), double(E * E) * routed, double(E * E) * gated};
   });

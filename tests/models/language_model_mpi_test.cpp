@@ -27,7 +27,7 @@ constexpr std::size_t G = 4, B = 6, width = 3, T = 9, V = 11;
 const gs::dims extents{{'G', G}, {'B', B}, {'M', 16}, {'H', 2}, {'R', 2}, {'D', 4}, {'F', 24}, {'E', 3}, {'V', V}, {'L', T}};
 
 constexpr nn::language_model_options options{
-    .layers = 2, .moe = {.slots = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}};
+    .layers = 2, .moe = {.routing = {.k = 2, .slots = gs::capacity{3}}, .swiglu = true}};
 constexpr auto decoding_step = [](auto& m, auto ids, auto position, auto order) {
   const auto logits = nn::language_model_step<"expert">(m, ids, position, options, order);
   return logits - gs::logsumexp<"GBV->GB">(logits);

@@ -140,7 +140,7 @@ namespace {
 
 inline constexpr nn::language_model_options noisy{
     .layers = 4,
-    .moe = {.second = gs::second_expert::sampled, .swiglu = true, .router = {.balance = nn::balance::bias, .jitter = 0.1, .gumbel = 1}},
+    .moe = {.routing = {.choice = gs::choice::sampled_second, .balance = gs::balance::bias(), .jitter = 0.1, .gumbel = 1}, .swiglu = true},
     .tied_head = false,
     .dropout = 0.1};
 inline constexpr nn::language_model_options in_bf16{.layers = 4, .moe = {.swiglu = true}, .cache_dtype = gs::dtype::bf16};

@@ -34,7 +34,7 @@ const gs::dims extents{{'G', G}, {'B', B}, {'T', T}, {'M', 16}, {'H', 2}, {'R', 
 
 template <bool Tied>
 constexpr nn::language_model_options options{
-    .layers = 2, .moe = {.slots = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .tied_head = Tied};
+    .layers = 2, .moe = {.routing = {.k = 2, .slots = gs::capacity{3}}, .swiglu = true}, .tied_head = Tied};
 
 template <bool Tied>
 constexpr auto train_step = [](auto& m, auto ids, auto labels, auto rate) {
@@ -179,8 +179,7 @@ namespace {
 /// Options for training, with random numbers and with a bias of the router.
 constexpr nn::language_model_options noisy{
     .layers = 2,
-    .moe = {.swiglu = true,
-            .router = {.balance = nn::balance::bias, .bias_rate = 0.1, .jitter = 0.2, .gumbel = 1, .evaluation_slots = {3}}},
+    .moe = {.routing = {.balance = gs::balance::bias(0.1), .jitter = 0.2, .gumbel = 1, .evaluation_slots = {3}}, .swiglu = true},
     .dropout = 0.2};
 template <bool Evaluate>
 constexpr auto noisy_logits = [](auto& m, auto ids) {
@@ -266,7 +265,7 @@ TEST_CASE("language_model: with a sharded sequence, losses and gradients are tho
   static constexpr auto step = [](auto& m, auto ids, auto labels, auto rate) {
     nn::routing_summary routing;
     constexpr nn::language_model_options in_ring{
-        .moe = {.slots = gs::capacity{3}, .second = gs::second_expert::always, .swiglu = true}, .sequence_axis = "seq"};
+        .moe = {.routing = {.k = 2, .slots = gs::capacity{3}}, .swiglu = true}, .sequence_axis = "seq"};
     const auto loss = nn::token_loss(nn::language_model<"data">(m, ids, in_ring, routing), labels);
     gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
     return loss;
@@ -380,7 +379,7 @@ namespace {
 template <gs::dtype Stored>
 constexpr auto step_with_cache_in = [](auto& m, auto ids, auto position, auto order) {
   return nn::language_model_step<"expert">(
-      m, ids, position, {.layers = 2, .moe = {.swiglu = true, .router = {.evaluation_slots = {3}}}, .cache_dtype = Stored}, order);
+      m, ids, position, {.layers = 2, .moe = {.routing = {.evaluation_slots = {3}}, .swiglu = true}, .cache_dtype = Stored}, order);
 };
 template <gs::dtype Stored>
 using cache_in = gs::program<step_with_cache_in<Stored>, mesh, one_position, in<"", void, std::int32_t>, one_position>;

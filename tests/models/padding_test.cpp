@@ -47,15 +47,15 @@ TEST_CASE("moe: a NaN at padding reaches no other token, load or loss; one at a 
   using options = gs::nn::moe_options;
   const std::pair<const char*, options> cases[]{
       {"slots", {}},
-      {"few slots, z-loss", {.slots = {1}, .k = 3, .router = {.z_loss = 0.1}}},
-      {"groups", {.expert_groups = 2, .swiglu = true, .router = {.z_loss = 0.1}}},
-      {"chunks", {.slots = {2}, .biases = true, .chunks = 2}},
+      {"few slots, z-loss", {.routing = {.k = 3, .slots = {1}, .z_loss = 0.1}}},
+      {"groups", {.routing = {.z_loss = 0.1}, .expert_groups = 2, .swiglu = true}},
+      {"chunks", {.routing = {.slots = {2}}, .biases = true, .chunks = 2}},
       {"dropless", {.dropless = true}},
-      {"dropless in groups, few rows", {.expert_groups = 2, .rows = {1}, .biases = true, .dropless = true, .router = {.z_loss = 0.1}}},
-      {"experts choose", {.slots = {1}, .router = {.z_loss = 0.1, .experts_choose = true}}},
-      {"bias, sigmoid", {.router = {.score = gs::nn::gate_score::sigmoid, .balance = gs::nn::balance::bias, .z_loss = 0.1}}},
-      {"groups of experts", {.router = {.groups = 2, .groups_per_token = 1}}},
-      {"noise", {.second = gs::second_expert::sampled, .router = {.jitter = 0.1, .gumbel = 0.1, .z_loss = 0.1}}},
+      {"dropless in groups, few rows", {.routing = {.z_loss = 0.1}, .expert_groups = 2, .rows = {1}, .biases = true, .dropless = true}},
+      {"experts choose", {.routing = {.slots = {1}, .choice = gs::choice::by_experts, .z_loss = 0.1}}},
+      {"bias, sigmoid", {.routing = {.score = gs::gate_score::sigmoid, .balance = gs::balance::bias(), .z_loss = 0.1}}},
+      {"sets of experts", {.routing = {.sets = {.count = 2}}}},
+      {"noise", {.routing = {.choice = gs::choice::sampled_second, .jitter = 0.1, .gumbel = 0.1, .z_loss = 0.1}}},
   };
   const gs::dims dims{{'G', 2}, {'S', 5}, {'M', 3}, {'E', 4}, {'F', 2}};
   constexpr std::size_t tokens = 10, width = 3;
@@ -83,9 +83,10 @@ TEST_CASE("moe: a NaN at padding reaches no other token, load or loss; one at a 
       CHECK(all_finite(expected[0], 0, tokens * width));
       for (std::size_t token = 0; token < tokens; ++token)
         if (token != 2) CHECK(all_finite(alarmed[0], token * width, width));
-      const bool is_computed = o.rows.factor == 0 && o.slots.factor == 0;
+      const bool is_computed = o.rows.factor == 0 && o.routing.slots.factor == 0;
       for (std::size_t i = 2 * width; i < 3 * width; ++i) CHECK((std::isnan(alarmed[0][i]) || !is_computed));
-      if (o.router.balance == gs::nn::balance::loss && (!o.router.experts_choose || o.router.z_loss > 0)) CHECK(std::isnan(alarmed[3][0]));
+      const bool has_loss = !o.routing.choice.experts_choose || o.routing.z_loss > 0;
+      if (o.routing.balance == gs::balance::loss && has_loss) CHECK(std::isnan(alarmed[3][0]));
     }
   }
 }

@@ -24,7 +24,7 @@
 
 namespace gs = gshard;
 using gating_reference::at;
-using gs::gate_norm, gs::second_expert, gs::symbol, gs::nn::balance, gs::nn::gate_score;
+using gs::balance, gs::choice, gs::gate_norm, gs::gate_score, gs::second_expert, gs::symbol;
 using run_graph::array, run_graph::arrays, run_graph::traced;
 using symbols = gs::list<symbol>;
 using given = std::span<const symbol>;
@@ -35,10 +35,9 @@ namespace {
 constexpr int kinds = 20, runs = 5;  // of G groups each
 constexpr std::int64_t G = 10, M = 2;
 
-/// A router. The gating verbs use only `gating`.
+/// A router. The gating verbs use only options of gates.
 struct policy {
-  gs::gating_options gating{};
-  gs::nn::router_options options{};
+  gs::routing_options options{};
   bool has_importance = false, has_scores = false, has_mask = true;
 };
 
@@ -131,16 +130,16 @@ routed choose_tokens(const array& gates, const array& scores, const array& mask,
 
 /// The gating of gates by scores.
 routed gate(const array& gates, array scores, const policy& p, const numbers& n, keys& random) {
-  const gs::capacity& places = p.gating.slots;
-  const int k = p.gating.k;
-  const gate_norm norm = p.gating.norm;
-  const bool by_experts = p.options.experts_choose;
+  const gs::capacity& places = p.options.slots;
+  const int k = p.options.k;
+  const gate_norm norm = p.options.norm;
+  const bool by_experts = p.options.choice.experts_choose;
   const double factor = places.factor == 0 ? double(k) : places.factor;
   const std::int64_t exact = std::isinf(factor) ? n.S : std::int64_t(std::ceil(factor * double(n.S) / double(n.E) - 1e-9));
   const std::int64_t least = std::max({std::int64_t(1), exact, std::int64_t(places.minimum)});
   const std::int64_t C = (least + places.multiple - 1) / places.multiple * places.multiple;
   const array mask = p.has_mask ? n.mask : array(n.mask.size(), 1);
-  if (!by_experts && k > 1 && p.gating.second == second_expert::sampled) {
+  if (!by_experts && k > 1 && p.options.choice.second == second_expert::sampled) {
     const array noise = gumbel(random.uniform(n, gates.size()));
     for (std::size_t row = 0; row < scores.size(); row += at(n.E)) {
       const auto begin = scores.begin() + std::ptrdiff_t(row);
@@ -156,18 +155,18 @@ routed gate(const array& gates, array scores, const policy& p, const numbers& n,
     gs::kernel::gating_rules<double> rules;
     rules.scores = scores.data();
     rules.importance = p.has_importance ? n.importance.data() : nullptr;
-    rules.has_threshold = p.gating.second == second_expert::above_threshold;
-    rules.threshold = p.gating.threshold;
+    rules.has_threshold = p.options.choice.second == second_expert::above_threshold;
+    rules.threshold = p.options.choice.threshold;
     rules.gates_as_weights = norm != gate_norm::chosen;
     const gs::random_key key{n.context.seed, n.context.step, random.gating};
     const gating_reference::result dense = gating_reference::algorithm1(
-        gates, mask, {G, n.S, n.E, C, k}, p.gating.second == second_expert::random, key, 0, rules);
+        gates, mask, {G, n.S, n.E, C, k}, p.options.choice.second == second_expert::random, key, 0, rules);
     r = {dense.combine, {}, dense.load, dense.demand, dense.overflow, 0};
     for (const double aux : dense.aux) r.aux += aux / double(G);
   }
   for (const double weight : r.combine) r.dispatch.push_back(weight != 0);
   if (norm == gate_norm::kept || (by_experts && norm == gate_norm::chosen)) divide_by_sum(r.combine, at(n.E * C));
-  for (double& weight : r.combine) weight *= p.gating.scale;
+  for (double& weight : r.combine) weight *= p.options.scale;
   return r;
 }
 
@@ -198,14 +197,11 @@ routed route(policy p, const numbers& n, keys& random) {
     for (std::size_t i = 0; i < logits.size(); ++i) logits[i] += p.options.gumbel * noise[i];
     scores = score(logits);
   }
-  if (p.options.balance == balance::bias)
+  if (p.options.balance.has_bias())
     for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += n.bias[i % at(n.E)];
-  p.gating.norm = p.options.norm;
-  p.gating.scale = p.options.scale;
-  p.gating.threshold = p.options.threshold;
   if (!noisy) {
-    if (p.options.evaluation_slots.factor > 0) p.gating.slots = p.options.evaluation_slots;
-    if (p.gating.second != second_expert::above_threshold) p.gating.second = second_expert::always;
+    if (p.options.evaluation_slots.factor > 0) p.options.slots = p.options.evaluation_slots;
+    if (p.options.choice.second != second_expert::above_threshold) p.options.choice.second = second_expert::always;
   }
   return gate(gates, scores, p, n, random);
 }
@@ -252,14 +248,14 @@ void check_policy(const std::function<policy(int)>& make, const std::function<sy
 /// The experts per token, slots, scale and norm of a kind.
 policy some_policy(int kind) {
   policy p;
-  p.gating.k = 2 + kind % 2;
-  p.gating.slots = kind % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.6 * p.gating.k};
-  if (kind % 6 == 1) p.gating.slots.multiple = 3;
-  if (kind % 7 == 2) p.gating.slots.minimum = 4;
-  p.gating.scale = p.options.scale = kind % 3 ? 1 : 2.5;
-  p.gating.norm = p.options.norm = kind % 4 == 0 ? gate_norm::off : kind % 4 == 1 ? gate_norm::kept : gate_norm::chosen;
+  p.options.k = 2 + kind % 2;
+  p.options.slots = kind % 5 == 0 ? gs::capacity::unlimited() : gs::capacity{0.6 * p.options.k};
+  if (kind % 6 == 1) p.options.slots.multiple = 3;
+  if (kind % 7 == 2) p.options.slots.minimum = 4;
+  p.options.scale = kind % 3 ? 1 : 2.5;
+  p.options.norm = kind % 4 == 0 ? gate_norm::off : kind % 4 == 1 ? gate_norm::kept : gate_norm::chosen;
   p.options.score = kind % 8 < 3 ? gate_score::sigmoid : gate_score::softmax;
-  p.options.balance = kind % 3 == 1 ? balance::bias : kind % 3 == 2 ? balance::loss : balance::off;
+  p.options.balance = kind % 3 == 1 ? balance::bias() : kind % 3 == 2 ? balance::loss : balance::off;
   return p;
 }
 using change = std::function<void(policy&, int)>;
@@ -272,9 +268,9 @@ void check_route(const change& with) {
         return p;
       },
       [](const policy& p, const scope& m, given x) {
-        gs::nn::router_options o = p.options;
+        gs::routing_options o = p.options;
         if (p.has_importance) o.importance = x[2];
-        return results_of(gs::nn::route(m, x[0], x[1], {.k = p.gating.k, .slots = p.gating.slots, .second = p.gating.second}, o));
+        return results_of(gs::nn::route(m, x[0], x[1], o));
       },
       route);
 }
@@ -290,12 +286,11 @@ void check_verbs(const change& with) {
         return p;
       },
       [](const policy& p, const scope&, given x) {
-        gs::gating_options o = p.gating;
+        gs::routing_options o = p.options;
+        o.score = gate_score::softmax;
+        o.balance = balance::loss;
         if (p.has_importance) o.importance = x[2];
         if (p.has_scores) o.scores = x[3];
-        const gs::expert_choice_options by_experts{o.slots, o.norm, o.scale, o.scores};
-        if (p.options.experts_choose)
-          return results_of(p.has_mask ? gs::expert_choice_gating(x[4], x[1], by_experts) : gs::expert_choice_gating(x[4], by_experts));
         return results_of(p.has_mask ? gs::top_k_gating(x[4], x[1], o) : gs::top_k_gating(x[4], o));
       },
       [](const policy& p, const numbers& n, keys& random) {
@@ -328,17 +323,17 @@ TEST_CASE("route: Gumbel noise is added to the logits of the choice, and not to 
 
 TEST_CASE("gating: sampled second experts are those with the largest sum of log gate and Gumbel noise") {
   check_both([](policy& p, int) {
-    p.gating.k = 2;
-    p.gating.second = second_expert::sampled;
+    p.options.k = 2;
+    p.options.choice = choice::sampled_second;
   });
 }
 
 TEST_CASE("gating: a second expert is used if its weight exceeds the threshold, or the threshold times a random number") {
-  for (const second_expert second : {second_expert::random, second_expert::above_threshold})
+  for (const bool random : {true, false})
     check_both([=](policy& p, int kind) {
-      p.gating.k = 2;
-      p.gating.second = second;
-      p.gating.threshold = p.options.threshold = 0.15 + 0.1 * (kind % 4);
+      const double threshold = 0.15 + 0.1 * (kind % 4);
+      p.options.k = 2;
+      p.options.choice = random ? choice::random_second(threshold) : choice::second_above(threshold);
     });
 }
 
@@ -349,7 +344,7 @@ TEST_CASE("gating: tokens take slots in the order of their importance") {
 TEST_CASE("gating: every norm of the weights") {
   for (const gate_norm norm : {gate_norm::chosen, gate_norm::kept, gate_norm::off}) {
     CAPTURE(int(norm));
-    check_both([=](policy& p, int) { p.gating.norm = p.options.norm = norm; });
+    check_both([=](policy& p, int) { p.options.norm = norm; });
   }
 }
 
@@ -357,10 +352,10 @@ TEST_CASE("gating: experts that choose their tokens, with every norm of the weig
   for (const gate_norm norm : {gate_norm::chosen, gate_norm::kept, gate_norm::off}) {
     CAPTURE(int(norm));
     check_both([=](policy& p, int) {
-      p.options.experts_choose = true;
+      p.options.choice = choice::by_experts;
       p.options.balance = balance::off;
-      p.gating.k = gs::gating_options{}.k;
-      p.gating.norm = p.options.norm = norm;
+      p.options.k = 0;
+      p.options.norm = norm;
     });
   }
 }
@@ -369,9 +364,8 @@ TEST_CASE("route: all policies at once, and in evaluation") {
   check_route([](policy& p, int kind) {
     p.options.jitter = 0.3;
     p.options.gumbel = 0.5;
-    p.gating.second = kind % 3 == 0 ? second_expert::sampled : kind % 3 == 1 ? second_expert::random : second_expert::above_threshold;
-    p.gating.k = 2;
-    if (kind % 3 != 0) p.options.threshold = 0.3;
+    p.options.choice = kind % 3 == 0 ? choice::sampled_second : kind % 3 == 1 ? choice::random_second(0.3) : choice::second_above(0.3);
+    p.options.k = 2;
     p.has_importance = true;
     p.options.training = kind % 2 == 0;
     if (kind % 4 == 1) p.options.evaluation_slots = gs::capacity{1};

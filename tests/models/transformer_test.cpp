@@ -125,7 +125,7 @@ namespace {
 
 constexpr gs::nn::transformer_options training{
     .dropout = 0.2,
-    .moe = {.router = {.balance = gs::nn::balance::bias, .jitter = 0.1, .evaluation_slots = {4}}}};  // in evaluation, no expert is full
+    .moe = {.routing = {.balance = gs::balance::bias(), .jitter = 0.1, .evaluation_slots = {4}}}};  // in evaluation, no expert is full
 constexpr gs::nn::transformer_options exact = gs::nn::for_evaluation(training);
 template <gs::dtype Stored>
 constexpr gs::nn::transformer_options with_cache_in = [] {

@@ -15,6 +15,6 @@ constexpr double jitter = 1.5;
 constexpr double jitter = 0.5;
 #endif
 inline constexpr auto model = [](auto& m, auto x, auto mask) {
-  return gs::nn::moe<"expert">(m, x, mask, {.router = {.jitter = jitter}}).y;
+  return gs::nn::moe<"expert">(m, x, mask, {.routing = {.jitter = jitter}}).y;
 };
 static_assert(gs::program<model, gs::mesh<gs::axis<"expert">>, gs::in<"GSM">, gs::in<"GS">>::plan.collectives() >= 0);

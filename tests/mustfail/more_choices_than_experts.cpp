@@ -15,7 +15,7 @@ constexpr int k = 9;
 constexpr int k = 8;
 #endif
 inline constexpr auto model = [](auto& m, auto x, auto mask) {
-  return gs::nn::moe<"expert">(m, x, mask, {.k = k}).y;
+  return gs::nn::moe<"expert">(m, x, mask, {.routing = {.k = k}}).y;
 };
 using compiled = gs::program<model, gs::mesh<gs::axis<"expert">>, gs::in<"GSM">, gs::in<"GS">, gs::extent<'E', 8>>;
 static_assert(compiled::plan.collectives() >= 0);

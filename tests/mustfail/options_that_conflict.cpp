@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Experts without slots, with a number of slots: the error names both options.
 // expect: gshard: an option has no effect together with another one, or with a second mesh axis
-// expect: conflicting_options<.*"\.dropless and \.slots"
+// expect: conflicting_options<.*"\.dropless and \.routing\.slots"
 // expect: "moe"
 #include <gshard/moe/layer/moe.hpp>
 #include <gshard/plan.hpp>
@@ -9,7 +9,7 @@
 namespace gs = gshard;
 
 #if defined(MUST_FAIL)
-inline constexpr gs::nn::moe_options options{.slots = {2}, .dropless = true};
+inline constexpr gs::nn::moe_options options{.routing = {.slots = {2}}, .dropless = true};
 #else
 inline constexpr gs::nn::moe_options options{.dropless = true};
 #endif

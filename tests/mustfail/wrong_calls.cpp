@@ -43,9 +43,8 @@
 // expect: gshard: scan\(body, init, xs\) takes a function, and twice a tensor or a tuple of tensors; without xs, scan<8>
 // expect: gshard: repeat<3>\(x, body\) takes a tensor of a program and a function
 // expect: gshard: repeat\(count, body, x, \.\.\.\) takes a scalar tensor, a function and tensors; a number is repeat<3>\(x, 
-// expect: gshard: top2_gating\(gates, mask, capacity\{2\}, second\) takes gates and maybe a mask, tensors of a program, an
+// expect: gshard: top2_gating\(gates, mask, capacity\{2\}\) takes gates and maybe a mask, tensors of a program, an
 // expect: gshard: top_k_gating\(gates, mask, \{\.k = 8\}\) takes gates and maybe a mask, tensors of a program, and settings
-// expect: gshard: expert_choice_gating\(gates, mask, \{\}\) takes gates and maybe a mask, tensors of a program, and settings
 // expect: gshard: chunk_of\(gating, i, n\) takes the result of a gating and two integers
 // expect: gshard: chunk_of\(gating, i, n\) takes the result of a gating and two integers
 // expect: gshard: chunks_of_token_groups\(x, n\) takes a tensor of a program, or the result of a gating, and an integer
@@ -134,7 +133,6 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat(2, [](auto v) { return v; }, a));
   use(top2_gating(gates, 2).aux);
   use(top_k_gating(gates, 8).aux);
-  use(expert_choice_gating(gates, capacity{2}).aux);
   use(chunk_of(gates, 0, 2).dispatch);
   use(chunk_of(top_k_gating(gates), 0.5, 2).dispatch);
   use(chunks_of_token_groups(a, 0.5)[0]);
@@ -205,7 +203,6 @@ inline constexpr auto model = [](auto& m, auto a, auto c, auto ids, auto gates, 
   use(repeat<2>(a, [](auto v) { return v; }));
   use(top2_gating(gates, gs::capacity{2}).aux);
   use(top_k_gating(gates, {.k = 2}).aux);
-  use(expert_choice_gating(gates, {.slots = gs::capacity{2}}).aux);
   use(chunk_of(top_k_gating(gates), 0, 2).dispatch);
   use(join_token_groups(chunks_of_token_groups(gates, 2)));
   const auto sent = send_to_expert_groups(top_k_gating(gates), gates, 2);

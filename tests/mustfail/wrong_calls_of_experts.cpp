@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Wrong calls of the layer of experts, its router and the verbs of replicas: one sentence each, and nothing else.
-// expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
-// expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.k = 2\}\) takes a mesh axis, the first argument of the model, two tens
-// expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}, \{\}\) takes the first argument of the model, two tensors of a program, an
-// expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}, \{\}\) takes the first argument of the model, two tensors of a program, an
+// expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.routing = \{\.k = 2\}\}\) takes a mesh axis, the first argument of
+// expect: gshard: nn::moe<"expert">\(m, x, mask, \{\.routing = \{\.k = 2\}\}\) takes a mesh axis, the first argument of
+// expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}\) takes the first argument of the model, two tensors of a program, an
+// expect: gshard: nn::route\(m, x, mask, \{\.k = 2\}\) takes the first argument of the model, two tensors of a program, an
 // expect: gshard: nn::update_bias\(m, demand, rate\) takes the first argument of the model, a tensor of a program and a numb
 // expect: gshard: nn::update_bias\(m, demand, rate\) takes the first argument of the model, a tensor of a program and a numb
 // expect: gshard: nn::measure_balance\(demand, overflow\) takes two tensors of a program, results of nn::moe
@@ -24,7 +24,7 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   const auto layer = nn::moe<"expert">(x, m, mask);
   use(nn::moe(m, x, mask).y);
   use(nn::route(m, x).combine);
-  use(nn::route(m, x, mask, nn::router_options{}).combine);
+  use(nn::route(m, x, mask, 2).combine);
   nn::update_bias(m, layer.demand);
   nn::update_bias(m, x, x);
   use(nn::measure_balance(layer).busiest);
@@ -37,10 +37,10 @@ inline constexpr auto model = [](auto& m, auto x, auto mask) {
   use(nn::measure_balance(layer.demand, layer.overflow).busiest);
 #else
   const auto layer = nn::moe<"expert">(m, x, mask);
-  const nn::moe_options options{.k = 1};
+  const nn::moe_options options{.routing = {.k = 1}};
   use(nn::moe<"expert">(m.scope("other"), x, mask, options).y);
   use(nn::route(m.scope("route"), x, mask).combine);
-  use(nn::route(m.scope("sigmoid"), x, mask, {}, nn::router_options{.score = nn::gate_score::sigmoid}).combine);
+  use(nn::route(m.scope("sigmoid"), x, mask, {.score = gs::gate_score::sigmoid}).combine);
   nn::update_bias(m, layer.demand, 0.1);
   use(nn::measure_balance(layer.demand, layer.overflow).busiest);
   const auto expert_of = gs::replicas_of_experts(m.scope("other"), "R", "E");

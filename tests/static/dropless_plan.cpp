@@ -22,8 +22,8 @@ constexpr double factor = 1.25 * k;
 
 template <bool Dropless, bool Biases = false>
 constexpr gs::nn::moe_options options() {
-  if (Dropless) return {.k = k, .expert_groups = N, .rows = {factor}, .swiglu = true, .biases = Biases, .dropless = true};
-  return {.slots = {factor}, .k = k, .swiglu = true, .biases = Biases};
+  if (Dropless) return {.expert_groups = N, .rows = {factor}, .swiglu = true, .biases = Biases, .dropless = true};
+  return {.routing = {.slots = {factor}}, .swiglu = true, .biases = Biases};
 }
 template <bool Dropless>
 inline constexpr auto layer = [](auto& m, auto x, auto mask) { return gs::nn::moe<"expert">(m, x, mask, options<Dropless>()).y; };

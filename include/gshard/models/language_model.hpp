@@ -161,7 +161,7 @@ constexpr symbol language_model(const parameter_scope& m, here ids, const langua
 /// the first: one step takes a whole prompt. If `order` is given, sequence b continues row order[g,b] of its group, as in beam search.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Logits are those of `language_model` with these
-/// options, up to rounding, if no expert is full: set options.moe.router.evaluation_slots to {E}.
+/// options, up to rounding, if no expert is full: set options.moe.routing.evaluation_slots to {E}.
 /// Shapes: int32 ids [G,B] or [G,B,T], an int32 scalar, int32 order [G,B] -> [G,B,V] or [G,B,T,V].
 /// Communicates: as language_model, for these positions. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims; that the mesh has the axis.

@@ -56,11 +56,11 @@ struct transformer_options {
 /// Communicates: nothing.
 /// Compile time: that the type has `.dropout` and `.moe`.
 /// Throws: nothing.
-/// @see router_options, language_model_step, decode_step
+/// @see routing_options, language_model_step, decode_step
 template <class Options>
 constexpr Options for_evaluation(Options options) {
   options.dropout = 0;
-  options.moe.router.training = false;
+  options.moe.routing.training = false;
   return options;
 }
 
@@ -126,7 +126,7 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, here x
   if (o.dense) {
     const parameter_scope layers = m.scope("dense");
     symbol sum = feed_forward(layers.scope(0), x, o.param_dtype);
-    for (int i = 1; i < o.moe.k; ++i) sum = sum + feed_forward(layers.scope(i), x, o.param_dtype);
+    for (int i = 1; i < gshard::detail::in_effect(o.moe.routing).k; ++i) sum = sum + feed_forward(layers.scope(i), x, o.param_dtype);
     return sum;
   }
   moe_options experts = o.moe;
@@ -334,7 +334,7 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
 /// search.
 ///
 /// It uses for_evaluation(options): it neither draws random numbers nor trains routers. Results are those of `decode` with these options,
-/// up to rounding, if no expert is full: set options.moe.router.evaluation_slots to {E}.
+/// up to rounding, if no expert is full: set options.moe.routing.evaluation_slots to {E}.
 /// Shapes: table [V,M], int32 ids [G,B], an int32 scalar, memory_mask [G,B,S], int32 order [G,B] -> [G,B,M].
 /// Communicates: as decode, for one position. With an order and B sharded, also the caches: shard G instead.
 /// Compile time: ranks and dims.

@@ -31,7 +31,7 @@ using gs::none, gs::P;
 namespace {
 
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
-  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
+  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.routing = {.k = 2, .slots = gs::capacity{2}}});
   const auto loss = gs::mean(layer.y * layer.y);
   gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return std::tuple{loss, layer.y, layer.load, layer.overflow};

@@ -145,18 +145,18 @@ void compare_training(const gs::nn::moe_options& options) {
 }  // namespace
 
 TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
-  compare_training({.slots = gs::capacity{1.5}});
+  compare_training({.routing = {.slots = gs::capacity{1.5}}});
 }
 
 TEST_CASE("mpi: a mixture of experts in groups trains to the same bits as simulated") {
-  compare_training({.k = 3, .expert_groups = 2});
-  compare_training({.k = 3, .expert_groups = 3, .rows = gs::capacity{1.5}});
+  compare_training({.routing = {.k = 3}, .expert_groups = 2});
+  compare_training({.routing = {.k = 3}, .expert_groups = 3, .rows = gs::capacity{1.5}});
 }
 
 TEST_CASE("mpi: mixtures of experts with other routers train to the same bits as simulated") {
-  using enum gs::nn::gate_score;
-  compare_training({.k = 3, .router = {.score = sigmoid, .balance = gs::nn::balance::bias, .jitter = 0.1, .gumbel = 0.5}});
-  compare_training({.router = {.norm = gs::gate_norm::off, .experts_choose = true}});
+  using enum gs::gate_score;
+  compare_training({.routing = {.k = 3, .score = sigmoid, .balance = gs::balance::bias(), .jitter = 0.1, .gumbel = 0.5}});
+  compare_training({.routing = {.choice = gs::choice::by_experts, .norm = gs::gate_norm::off}});
 }
 
 TEST_CASE("mpi: every layout to every layout, and sums of any size") {

@@ -40,7 +40,7 @@ using step = gs::program<model, mesh, gs::in<"GSM", P<"expert", none, none>>, gs
 // Experts in groups, in two chunks of token groups. A token group may have less than one row per token.
 inline constexpr auto model_in_chunks = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(
-      m, x, mask, {.k = 3, .expert_groups = 4, .rows = {2}, .swiglu = true, .biases = true, .chunks = 2});
+      m, x, mask, {.routing = {.k = 3}, .expert_groups = 4, .rows = {2}, .swiglu = true, .biases = true, .chunks = 2});
   const auto error = r.y - 3.0 * x;
   const auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);

@@ -28,7 +28,7 @@ namespace {
 
 /// Layer and training step: learns to return a multiple of its input.
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.slots = gs::capacity{1.5}});
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = gs::capacity{1.5}}});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
@@ -126,8 +126,8 @@ namespace {
 /// The training step with three experts per token, in this many groups and chunks. `Rows`: the rows of each group, as a capacity factor.
 template <int Groups, int Rows, int Chunks>
 inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.slots = gs::capacity{2.5}, .k = 3, .expert_groups = Groups, .rows = gs::capacity{double(Rows)},
-                                    .chunks = Chunks};
+  const gs::nn::moe_options options{
+      .routing = {.k = 3, .slots = {2.5}}, .expert_groups = Groups, .rows = gs::capacity{double(Rows)}, .chunks = Chunks};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -151,8 +151,9 @@ namespace {
 /// The training step of experts that choose tokens, in this many groups, or with replicas.
 template <int Groups, bool Replicas>
 inline constexpr auto choosing_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.slots = gs::capacity{2}, .expert_groups = Groups, .replicas = Replicas,
-                                    .router = {.norm = gs::gate_norm::off, .experts_choose = true}};
+  const gs::nn::moe_options options{.routing = {.slots = {2}, .choice = gs::choice::by_experts, .norm = gs::gate_norm::off},
+                                    .expert_groups = Groups,
+                                    .replicas = Replicas};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -206,7 +207,7 @@ using without_slots = gs::program<dropless_step<Groups, Rows>, mesh, tokens, in<
                                   gs::element<double>>;
 /// The same with a slot for every token at every expert.
 inline constexpr auto unlimited_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.slots = gs::capacity::unlimited(), .swiglu = true, .biases = true};
+  const gs::nn::moe_options options{.routing = {.slots = gs::capacity::unlimited()}, .swiglu = true, .biases = true};
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -241,7 +242,7 @@ namespace {
 /// The training step with two experts per token. The slots are exchanged in chunks.
 template <int Chunks>
 inline constexpr auto chunked_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.slots = gs::capacity{2.5}, .swiglu = true, .chunks = Chunks});
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = {2.5}}, .swiglu = true, .chunks = Chunks});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
@@ -301,8 +302,8 @@ struct kind_of_experts {
 };
 template <kind_of_experts Kind>
 inline constexpr auto step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.slots = gs::capacity{1.5}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu, .biases = Kind.biases,
-                                    .chunks = Kind.chunks, .shared_experts = Kind.shared};
+  const gs::nn::moe_options options{.routing = {.slots = {1.5}}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu,
+                                    .biases = Kind.biases, .chunks = Kind.chunks, .shared_experts = Kind.shared};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);

@@ -42,7 +42,7 @@ TEST_CASE("moe: the same bits with every number of threads, results and gradient
   const std::pair<const char*, options> cases[]{
       {"slots", {.biases = true}},
       {"dropless", {.swiglu = true, .biases = true, .dropless = true}},
-      {"dropless in groups, few rows", {.k = 3, .expert_groups = 3, .rows = {1}, .dropless = true}},
+      {"dropless in groups, few rows", {.routing = {.k = 3}, .expert_groups = 3, .rows = {1}, .dropless = true}},
   };
   // Without shared experts: on several threads, Eigen's products larger than 128^3 are rounded differently. See executor::threads. Uneven,
   // and so large that threads share rows, tokens and products.

@@ -101,7 +101,7 @@ TEST_CASE("the initial rows of replicas are those of experts without replicas") 
 
 TEST_CASE("replicas with few slots drop choices, which are counted") {
   static constexpr auto forward = [](auto& m, auto x, auto mask) {
-    const auto r = gs::nn::moe<"expert">(m, x, mask, {.slots = {8}, .replicas = true, .replica_slots = {0.1}});
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = {8}}, .replicas = true, .replica_slots = {0.1}});
     return std::tuple{r.overflow, r.load};
   };
   using program = gs::program<forward, expert_mesh, in<"GSM", by_both, double>, in<"GS", P<gs::axes<"data", "expert">, none>, double>,
@@ -125,8 +125,8 @@ TEST_CASE("replicas with few slots drop choices, which are counted") {
 
 TEST_CASE("demand counts choices that full experts refuse: placement, bias and measures of balance see an expert that is 10 times as hot") {
   static constexpr auto forward = [](auto& m, auto x, auto mask) {
-    const auto r = gs::nn::moe<"expert">(m, x, mask, {.slots = {1.25}, .k = 1, .replicas = true,
-                                                      .router = {.norm = gs::gate_norm::off, .balance = gs::nn::balance::bias}});
+    constexpr gs::routing_options routing{.k = 1, .slots = {1.25}, .norm = gs::gate_norm::off, .balance = gs::balance::bias()};
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = routing, .replicas = true});
     const auto b = gs::nn::measure_balance(r.demand, r.overflow);
     return std::tuple{r.demand, r.load, r.overflow, b.busiest, b.refused};
   };

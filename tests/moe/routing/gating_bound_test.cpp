@@ -19,7 +19,7 @@ TEST_CASE("tokens reach their experts, and come back weighted") {
   // Tokens 0 and 2 prefer expert 1, token 1 expert 0. The second choices are used as well.
   const arrays y = serial_run({{"GSE"}, {"GSM"}}, {{'G', 1}, {'S', 3}, {'E', 2}, {'M', 1}}, {{0.25, 0.75, 1, 0, 0.5, 0.5}, {1, 2, 4}},
                               [](const scope&, given x) {
-                                const gs::gating_result r = gs::top2_gating(x[0], gs::capacity{4}, gs::second_expert::always);
+                                const gs::gating_result r = gs::top_k_gating(x[0], {.k = 2, .slots = {4}});
                                 const gs::symbol sent = gs::einsum<"GSEC,GSM->EGCM">(r.dispatch, x[1]);
                                 return symbols{r.load, r.overflow, gs::einsum<"EGCM->EM">(sent),
                                                gs::einsum<"GSEC,EGCM->GSM">(r.combine, sent)};
@@ -31,7 +31,7 @@ TEST_CASE("tokens reach their experts, and come back weighted") {
 
 TEST_CASE("top_k_gating of more choices than experts: a token chooses all, and nothing counts its other choices") {
   const array gates{0.25, 0.75, 0.9, 0.1, 0.5, 0.5}, dy{1, 2, 3, 4, 5, 6};
-  const auto routed = [&](gs::gating_options options) {
+  const auto routed = [&](gs::routing_options options) {
     return serial_run({{"GSE"}, {"GSE"}}, {{'G', 1}, {'S', 3}, {'E', 2}}, {gates, dy}, [=](const scope&, given x) {
       const gs::gating_result r = gs::top_k_gating(x[0], options);
       const gs::symbol weights = gs::einsum<"GSEC->GSE">(r.combine);
@@ -51,10 +51,11 @@ TEST_CASE("gating refuses to be bound without experts, and names the dim") {
   const auto routed = [](bool experts_choose, std::int64_t experts) {
     return serial_run({{"GSE"}}, {{'G', 1}, {'S', 3}, {'E', experts}}, {array(std::size_t(3 * experts), 0.5)},
                       [=](const scope&, given x) {
-                        return symbols{(experts_choose ? gs::expert_choice_gating(x[0]) : gs::top_k_gating(x[0])).load};
+                        const gs::choice choice = experts_choose ? gs::choice::by_experts : gs::choice::top_k;
+                        return symbols{gs::top_k_gating(x[0], {.choice = choice}).load};
                       });
   };
   CHECK(routed(false, 2)[0].size() == 2);
   CHECK_THROWS_WITH_AS(routed(false, 0), doctest::Contains("top_k_gating: dim 'E' has extent 0"), gs::error);
-  CHECK_THROWS_WITH_AS(routed(true, 0), doctest::Contains("expert_choice_gating: dim 'E' has extent 0"), gs::error);
+  CHECK_THROWS_WITH_AS(routed(true, 0), doctest::Contains("top_k_gating: dim 'E' has extent 0"), gs::error);
 }

@@ -41,8 +41,8 @@ TEST_CASE("a fault as text: its sentence, then its words") {
         "divided by 4)");
   CHECK(gs::describe(problem(fault::dims_differ, "AB,BC->AC", "B", 1, 0)) ==
         "one index or operation has two different dims (\"AB,BC->AC\", operand 1, dim 0, index \"B\")");
-  CHECK(gs::describe(problem(fault::options_conflict, "moe", ".dropless and .router.evaluation_slots")) ==
-        "an option has no effect together with another one, or with a second mesh axis (.dropless and .router.evaluation_slots in \"moe\")");
+  CHECK(gs::describe(problem(fault::options_conflict, "moe", ".dropless and .routing.evaluation_slots")) ==
+        "an option has no effect together with another one, or with a second mesh axis (.dropless and .routing.evaluation_slots in \"moe\")");
   CHECK(gs::describe(problem(fault::uneven_chunks, "moe", "G", 4, 3)) ==
         "the number of chunks of token groups does not divide the number of token groups (\"moe\", dim \"G\": 4 divided by 3)");
   const std::string range = "invalid range, count, window or priority: reversed, out of bounds, or given twice (";

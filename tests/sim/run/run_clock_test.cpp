@@ -33,7 +33,7 @@ constexpr auto both = gs::axes<"data", "expert">;
 
 /// An MoE layer with groups over both axes, and its update.
 inline constexpr auto learn = [](auto& m, auto x, auto mask, auto rate) {
-  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {gs::capacity{2}, gs::second_expert::always});
+  const auto layer = gs::nn::moe<"expert">(m.scope("moe"), x, mask, {.routing = {.k = 2, .slots = gs::capacity{2}}});
   const auto loss = gs::mean(layer.y * layer.y);
   gs::adam{}.minimize(m, loss + 0.01 * m.auxiliary(), rate);
   return loss;

@@ -32,25 +32,22 @@ namespace gshard { inline namespace v0 { namespace nn {
 
 /// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
 struct moe_options {
-  capacity slots{0};                             ///< Slots per expert. Factor 0: k. @see gating_options
-  second_expert second = second_expert::random;  ///< The use of second choices, with k = 2. @see gating_options
-  int k = 2;                                     ///< Experts per token.
+  routing_options routing{};  ///< Experts per token, slots per expert, the router and its losses.
   /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with replicas.
   int expert_groups = 1;
-  capacity rows{0};                              ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
-  bool replicas = false;                         ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
-  capacity replica_slots{0};                     ///< Slots per replica. Factor 0: as many as an expert.
-  bool swiglu = false;                           ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
-  bool biases = false;                           ///< Biases, initially zero, are added to the products with wi, wi_gate and wo.
-  /// Experts have no slots: each takes all its choices, a row for each. Not with slots, chunks, replicas, a second axis, nor with
-  /// experts_choose, importance and evaluation_slots of the router. @see send_rows
+  capacity rows{0};           ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
+  bool replicas = false;      ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
+  capacity replica_slots{0};  ///< Slots per replica. Factor 0: as many as an expert.
+  bool swiglu = false;        ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
+  bool biases = false;        ///< Biases, initially zero, are added to the products with wi, wi_gate and wo.
+  /// Experts have no slots: each takes all its choices, a row for each. Not with chunks, replicas, a second axis, nor with slots,
+  /// evaluation_slots, importance and choice::by_experts of the routing. @see send_rows
   bool dropless = false;
   /// The number of chunks of slots, or, with expert_groups, of token groups, which it must divide. The exchange of one chunk overlaps with
   /// the products of another. @see chunk_of, chunks_of_token_groups
   int chunks = 1;
-  int shared_experts = 0;                        ///< Experts of every token, with weight 1, in addition to its chosen ones.
-  router_options router{};                       ///< Settings of the router.
-  param_dtype_option param_dtype{};              ///< The stored element type of weights of products, except the router's.
+  int shared_experts = 0;            ///< Experts of every token, with weight 1, in addition to its chosen ones.
+  param_dtype_option param_dtype{};  ///< The stored element type of weights of products, except the router's.
 };
 
 struct moe_result {
@@ -233,23 +230,20 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
 /// The program fails if options conflict. `two_axes`: experts are sharded over two mesh axes.
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   if (o.chunks < 1) b.fail_range("moe", ".chunks", o.chunks);
-  gshard::detail::check_capacity(b, o.slots, "moe", ".slots");
-  gshard::detail::check_capacity(b, o.rows, "moe", ".rows");
-  gshard::detail::check_capacity(b, o.replica_slots, "moe", ".replica_slots");
-  const set_option second{o.second != moe_options{}.second && o.second != second_expert::always, ".second"};
-  refuse_together(b, "moe", {o.k != 2, ".k other than 2"}, {second});
+  using gshard::detail::check_capacity, gshard::detail::refuse_together, gshard::detail::set_option;
+  check_capacity(b, o.rows, "moe", ".rows");
+  check_capacity(b, o.replica_slots, "moe", ".replica_slots");
   const set_option replicas{o.replicas, ".replicas"};
   refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
   refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows != capacity{0}, ".rows"}});
   refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_slots != capacity{0}, ".replica_slots"}});
-  refuse_together(b, "moe", {o.router.experts_choose, ".router.experts_choose"}, {{o.second != moe_options{}.second, ".second"}});
   refuse_together(b, "moe", {o.dropless, ".dropless"},
                   {replicas,
                    {o.chunks > 1, ".chunks"},
-                   {o.slots != capacity{0}, ".slots"},
-                   {o.router.evaluation_slots != capacity{0}, ".router.evaluation_slots"},
-                   {o.router.experts_choose, ".router.experts_choose"},
-                   {o.router.importance.owner != nullptr, ".router.importance"},
+                   {o.routing.slots != capacity{0}, ".routing.slots"},
+                   {o.routing.evaluation_slots != capacity{0}, ".routing.evaluation_slots"},
+                   {o.routing.choice.experts_choose, ".routing.choice by_experts"},
+                   {o.routing.importance.owner != nullptr, ".routing.importance"},
                    {two_axes, "a second mesh axis"}});
 }
 
@@ -257,13 +251,13 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 
 /// moe<"expert">(m, x, mask, options): the sparsely gated layer of arXiv 2006.16668, Algorithm 2: y_s = sum_e G_{s,e} wo_e relu(wi_e x_s)
 /// with at most k experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
-/// experts are sharded over the axes. Other routings are among the options of the router.
+/// experts are sharded over the axes. Other routings are options.
 ///
-/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a
-/// group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
-/// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
+/// moe<"node", "expert">(m, x, mask, {.expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a group over
+/// the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M]. Without
+/// overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
 ///
-/// moe<"node", "expert">(m, x, mask, {.k = 8, .expert_groups = N, .chunks = n}): the same in n chunks of the token groups. While a chunk is
+/// moe<"node", "expert">(m, x, mask, {.expert_groups = N, .chunks = n}): the same in n chunks of the token groups. While a chunk is
 /// computed, the rows of the next one are sent to their nodes, and the rows of the last one are sent back. Results have the same bits.
 /// Gradients of the experts' weights are sums over the chunks, so their order of sums differs. n divides G. @see chunks_of_token_groups
 ///
@@ -281,7 +275,7 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes. Options are in
 /// range and do not conflict. With expert groups, `chunks` divides G, if G is known.
 /// Throws: as route, send_rows and chunks_of_token_groups.
-/// @see route, top_k_gating, expert_choice_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
+/// @see route, top_k_gating, send_to_expert_groups, send_rows, send_to_replicas, moe_options
 template <fixed_string Axis, fixed_string InnerAxis = "">
 constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_options options = {}) {
   constexpr bool one_axis = InnerAxis.view().empty();
@@ -296,12 +290,12 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   detail::check_tokens(x, mask, m.param("wg", "ME", init::fan_in("M")), "moe");  // The router's parameter is the first one.
   const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
   const named_scope gate_other(m, "gate other");
-  const second_expert second = options.k == 2 && !options.router.experts_choose ? options.second : second_expert::always;
-  const capacity slots = options.dropless ? capacity::unlimited() : options.slots;
-  gating_result routing = route(m, x, mask, {.k = options.k, .slots = slots, .second = second}, options.router);
+  routing_options how = options.routing;
+  if (options.dropless) how.slots = capacity::unlimited();
+  gating_result routing = route(m, x, mask, how);
   if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_slots);
   const symbol load = sum<"GE->E">(routing.load), demand = sum<"GE->E">(routing.demand);
-  if (options.router.balance == balance::bias && options.router.training) update_bias(m, demand, options.router.bias_rate);
+  if (how.balance.has_bias() && how.training) update_bias(m, demand, how.balance.rate);
   const detail::moe_layer layer{m, options, x, routing, expert_of};
   if (!options.dropless && options.expert_groups == 1)
     return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow), demand};
@@ -312,8 +306,8 @@ template <fixed_string Axis = "", fixed_string InnerAxis = "", class... Given>
   requires(gshard::detail::left_out<Axis> || !gshard::detail::call<3, parameter_scope, symbol, symbol, moe_options>::fits<Given...>)
 constexpr auto moe(const Given&... given) {
   static_assert(gshard::detail::accepts<Given...>,
-                "gshard: nn::moe<\"expert\">(m, x, mask, {.k = 2}) takes a mesh axis, the first argument of the model, two tensors of a "
-                "program, and settings");
+                "gshard: nn::moe<\"expert\">(m, x, mask, {.routing = {.k = 2}}) takes a mesh axis, the first argument of the model, two "
+                "tensors of a program, and settings");
   const symbol none = gshard::detail::refused(given...);
   return moe_result{none, none, none, none};
 }

@@ -4,7 +4,6 @@
 // Top-k gating of a mixture of experts. With k = 2 it is Algorithm 1 of arXiv 2006.16668.
 
 #include <gshard/core/base/list_view.hpp>
-#include <gshard/core/base/math.hpp>
 #include <gshard/core/grad/differentiator.hpp>
 #include <gshard/core/ir/op.hpp>
 #include <gshard/core/trace/builder.hpp>
@@ -12,6 +11,7 @@
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/map.hpp>
 #include <gshard/moe/routing/routing.hpp>
+#include <gshard/moe/routing/routing_options.hpp>
 #include <gshard/ops/index/one_hot.hpp>
 #include <gshard/ops/random/random.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
@@ -29,46 +29,6 @@ namespace op {
 inline constexpr operation top_k_gating{.id = 41, .name = "top_k_gating", .routes = true, .gates = true};
 inline constexpr operation top_k_gating_grad{.id = 42, .name = "top_k_gating_grad", .routes = true, .gates = true};
 }  // namespace op
-
-/// Slots for tokens per expert and group: max(minimum, ceil(factor * S / E)), rounded up to a multiple, at least one. The paper uses
-/// capacity{2}.
-struct capacity {
-  double factor = 2;
-  int minimum = 0;   ///< The least number of slots, for small groups.
-  int multiple = 1;  ///< The number of slots is a multiple of this: products of some sizes are faster.
-
-  /// S slots: no choice is refused. Buffers have room for all tokens at every expert; products skip empty slots.
-  static constexpr capacity unlimited() { return {std::numeric_limits<double>::infinity()}; }
-  friend constexpr bool operator==(const capacity&, const capacity&) = default;
-};
-
-/// The divisor that makes weights of a token's chosen gates. chosen: their sum, as in Algorithm 1. kept: the sum of the gates whose expert
-/// had a slot. off: none.
-enum class gate_norm : std::uint8_t { chosen, kept, off };
-
-/// Settings of top_k_gating.
-struct gating_options {
-  int k = 2;           ///< Experts per token.
-  capacity slots{0};   ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
-  /// Which second choices are used, with k = 2. `top2_gating` and `nn::moe` use them at random by default, as in the paper. With another k,
-  /// all choices are used.
-  second_expert second = second_expert::always;
-  /// For second_expert::random: a second choice of weight w is kept with probability w / threshold. For above_threshold: it is kept if
-  /// w > threshold. w = g2 / (g1 + g2) with the norm `chosen`, else g2.
-  double threshold = 0.5;
-  gate_norm norm = gate_norm::chosen;  ///< Weights sum to `scale`, or are gates times `scale`.
-  double scale = 1;                    ///< The scale of the weights.
-  symbol scores{};      ///< [G,S,E]: choose the experts in place of the gates. They have no gradient.
-  symbol importance{};  ///< [G,S]: tokens take slots in the order of decreasing importance, not of the group.
-};
-
-/// Settings of expert_choice_gating.
-struct expert_choice_options {
-  capacity slots{2};                ///< Tokens per expert and group: each token has `factor` experts on average.
-  gate_norm norm = gate_norm::off;  ///< chosen and kept: the weights of a token sum to `scale`.
-  double scale = 1;                 ///< The scale of the weights.
-  symbol scores{};                  ///< [G,S,E]: choose the tokens in place of the gates. They have no gradient.
-};
 
 struct gating_result {
   symbol combine;   ///< [G,S,E,C] weights; einsum with it is an index gather
@@ -107,17 +67,6 @@ constexpr one_hot_parts choices_of(builder& b, const gating_result& gating, take
   return choices;
 }
 
-/// The program fails if a capacity, an option or an argument of the verb, is out of range.
-constexpr void check_capacity(builder& b, const capacity& c, std::string_view verb, std::string_view option) {
-  const auto name_of = [&](std::string_view member) { return tensor_name(option).append(member); };
-  if (!(c.factor >= 0)) b.fail_range(verb, name_of(".factor").view());
-  if (c.minimum < 0) b.fail_range(verb, name_of(".minimum").view(), c.minimum);
-  if (c.multiple < 1) b.fail_range(verb, name_of(".multiple").view(), c.multiple);
-}
-/// The slots of a gating. Factor 0 means k.
-constexpr capacity slots_of(const gating_options& o) {
-  return {o.slots.factor == 0 ? double(o.k) : o.slots.factor, o.slots.minimum, o.slots.multiple};
-}
 /// The dim of the slots for S tokens at each of E experts. Factor 0: the dim `otherwise`, before minimum and multiple. Errors name the
 /// capacity `option`.
 constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int otherwise, std::string_view verb, std::string_view option) {
@@ -125,14 +74,6 @@ constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int othe
   if (b.failed()) return otherwise;
   const bool unlimited = c.factor > double(std::numeric_limits<int>::max());
   return b.rounded_dim(unlimited ? S : c.factor > 0 ? b.ratio_dim(c.factor, S, E) : otherwise, c.minimum, c.multiple);
-}
-
-/// The program fails if an option about second choices would have no effect.
-constexpr void check_second(builder& b, const gating_options& o, std::string_view verb) {
-  if (o.k != 2 && o.second != second_expert::always) b.fail(fault::options_conflict, verb, ".second and .k other than 2");
-  const bool compares = o.second == second_expert::random || o.second == second_expert::above_threshold;
-  if (!compares && o.threshold != gating_options{}.threshold)
-    b.fail(fault::options_conflict, verb, ".threshold and .second that compares no weight");
 }
 
 /// For second_expert::sampled: scores that keep the first choice and sample the second in proportion to the other gates (Gumbel's method).
@@ -185,9 +126,10 @@ constexpr void gating_gradient(differentiator& d, const node& n) {
 }
 
 /// op::top_k_gating. Results: slot [G,S,K], weight [G,S,K], aux [G], load [G,E], overflow [G], demand [G,E]. `verb`: its name in errors.
-/// `by_experts`: each expert chooses tokens, K = E.
-constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_options& o, std::string_view verb, bool by_experts = false) {
+/// If experts choose, K = E. The options are in effect, @see in_effect.
+constexpr gating_result emit_gating(symbol gates, symbol mask, const routing_options& o, std::string_view verb) {
   builder& b = *gates.owner;
+  const bool by_experts = o.choice.experts_choose;
   const gating_result nothing{b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing(), b.nothing()};
   if (!require_real(b, verb, {gates})) return nothing;
   const value g = gates.get();
@@ -196,14 +138,10 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
     return nothing;
   }
   const std::int64_t experts = b.known_extent(g.dims[2]);
-  if (!by_experts && o.k < 1) b.fail_range(verb, ".k", o.k);
   if (!by_experts && o.k > 2 && experts >= 0 && o.k > experts) b.fail_range(verb, ".k, experts", o.k, experts);
-  if (!(o.threshold > 0)) b.fail_range(verb, ".threshold");
-  if (!is_finite(o.scale)) b.fail_range(verb, ".scale");
-  if (!by_experts) check_second(b, o, verb);
   using route::dims;
   const int G = g.dims[0], S = g.dims[1], E = g.dims[2];
-  const int place = capacity_dim(b, slots_of(o), S, E, S, verb, verb == "top2_gating" ? "capacity" : ".slots");
+  const int place = capacity_dim(b, o.slots, S, E, S, verb, verb == "top2_gating" ? "capacity" : ".slots");
   if (b.failed()) return nothing;
   sharding_rule rule = route::base();
   rule.block(route::token);
@@ -213,10 +151,10 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
                     route::factors({route::group}), route::factors({route::group, route::expert})});
   attributes attr{.key = b.next_random_key(), .dims = dims({place})};
   gating_attributes settings{.k = by_experts ? 0 : o.k,
-                             .second = o.second,
+                             .second = o.choice.second,
                              .by_experts = by_experts,
                              .gates_as_weights = o.norm != gate_norm::chosen || by_experts,
-                             .threshold = o.threshold};
+                             .threshold = o.choice.threshold};
   std::array<std::int32_t, 4> in{gates.id};
   std::size_t inputs = 1;
   const auto add = [&](route::gating_input which, std::string_view name, symbol s, const dim_list& expected) {
@@ -229,7 +167,7 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
     in[inputs++] = s.id;
   };
   symbol scores = o.scores;
-  if (!by_experts && o.second == second_expert::sampled && !b.failed()) {
+  if (o.choice.second == second_expert::sampled && !b.failed()) {
     settings.second = second_expert::always;
     scores = emit_sampled_second(gates, scores.owner ? scores : gates);
   }
@@ -255,89 +193,62 @@ constexpr gating_result emit_gating(symbol gates, symbol mask, const gating_opti
   return {emit_one_hot(slot, weight, E, place, g.type), emit_one_hot(slot, b.nothing(), E, place, g.type), mean(aux), load,
           overflow, demand};
 }
-constexpr gating_result emit_expert_choice(symbol gates, symbol mask, const expert_choice_options& o) {
-  constexpr std::string_view verb = "expert_choice_gating";
-  if (o.slots.factor == 0) gates.owner->fail_range(verb, ".slots.factor");
-  return emit_gating(gates, mask, {.slots = o.slots, .norm = o.norm, .scale = o.scale, .scores = o.scores}, verb, true);
+/// The gating of a verb that takes gates.
+constexpr gating_result gate_by(symbol gates, symbol mask, const routing_options& o, std::string_view verb) {
+  check_of_gates(*gates.owner, o, verb);
+  check_routing(*gates.owner, o, verb);
+  return emit_gating(gates, mask, in_effect(o), verb);
 }
 }  // namespace detail
 
-/// top2_gating(gates, mask, capacity, second_expert): Algorithm 1 of arXiv 2006.16668. Groups are independent, tokens are taken in order,
-/// and all first choices come before any second one. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are
-/// neither routed nor counted.
+/// top2_gating(gates, mask, capacity): Algorithm 1 of arXiv 2006.16668, which is top_k_gating(gates, mask, {.slots = capacity}).
 /// Shapes: gates [G,S,E], whose rows sum to 1; mask [G,S] -> see `gating_result`, see `capacity` for C.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types; that the options are in range.
+/// Compile time: ranks, dims and element types; that the capacity is in range.
 /// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
 /// @see capacity, gating_result, top_k_gating, nn::moe
-constexpr gating_result top2_gating(here gates, capacity c = {}, second_expert second = second_expert::random) {
-  return detail::emit_gating(gates, {}, {.k = 2, .slots = c, .second = second}, "top2_gating");
+constexpr gating_result top2_gating(here gates, capacity c = {}) {
+  return detail::gate_by(gates, {}, {.slots = c}, "top2_gating");
 }
-constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}, second_expert second = second_expert::random) {
+constexpr gating_result top2_gating(here gates, symbol mask, capacity c = {}) {
   (void)gates.owner->has(mask);  // reports a refused call
-  return detail::emit_gating(gates, mask, {.k = 2, .slots = c, .second = second}, "top2_gating");
+  return detail::gate_by(gates, mask, {.slots = c}, "top2_gating");
 }
 
 /// top_k_gating(gates, mask, options): each token chooses the k experts with the largest gates, or scores. Its weights are the gates of
-/// these experts, divided by their sum, unless the options say otherwise. Groups are independent, tokens are taken in order, and all first
-/// choices come before any second one, and so on. An expert takes at most C tokens of a group. Tokens whose mask is 0 (padding) are neither
-/// routed nor counted. If E < k, and E is known only at run time, a token chooses all E experts. With k = 2, it equals
-/// `top2_gating(gates, mask, slots, second_expert::always)` bit for bit.
+/// these experts, divided by their sum, unless the options say otherwise. Without k, it is Algorithm 1 of arXiv 2006.16668. Groups are
+/// independent, tokens are taken in order, and all first choices come before any second one, and so on. An expert takes at most C tokens of
+/// a group. Tokens whose mask is 0 (padding) are neither routed nor counted. If E < k, and E is known only at run time, a token chooses all
+/// E experts. With choice::by_experts, each expert chooses C tokens: `aux` is 0, and `overflow` counts the tokens without an expert.
 /// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. Routing holds an index and a weight for each of
-/// [G,S,k]. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
+/// [G,S,k], or [G,S,E] if experts choose. No tensor [G,S,E,C] exists if its readers are the einsums of `nn::moe`.
 /// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types; that k is at least 1; that a k above 2 is at most E, if E is known; that the other options
-/// are in range and have an effect.
+/// Compile time: ranks, dims and element types; that a k above 2 is at most E, if E is known; that options are in range and have an effect.
 /// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
-/// @see gating_options, gating_result, expert_choice_gating, nn::route, nn::moe
-constexpr gating_result top_k_gating(here gates, gating_options options = {}) {
-  return detail::emit_gating(gates, {}, options, "top_k_gating");
+/// @see routing_options, gating_result, nn::route, nn::moe
+constexpr gating_result top_k_gating(here gates, routing_options options = {}) {
+  return detail::gate_by(gates, {}, options, "top_k_gating");
 }
-constexpr gating_result top_k_gating(here gates, symbol mask, gating_options options = {}) {
+constexpr gating_result top_k_gating(here gates, symbol mask, routing_options options = {}) {
   (void)gates.owner->has(mask);  // reports a refused call
-  return detail::emit_gating(gates, mask, options, "top_k_gating");
-}
-
-/// expert_choice_gating(gates, mask, options): each expert chooses the C tokens of a group with the largest gates, or scores
-/// (arXiv 2202.09368). All experts have equal loads. A token may have any number of experts, or none.
-/// Shapes: gates [G,S,E]; mask [G,S] -> see `gating_result`, and `capacity` for C. `aux` is 0, and `overflow` counts the tokens
-/// without an expert. Routing holds an index and a weight for each of [G,S,E].
-/// Communicates: nothing. Only G may be sharded: other dims of gates are replicated first.
-/// Compile time: ranks, dims and element types; that the options are in range.
-/// Throws: `gshard::error`, if E is 0, or E * C exceeds the largest int32.
-/// @see expert_choice_options, gating_result, top_k_gating, nn::moe
-constexpr gating_result expert_choice_gating(here gates, expert_choice_options options = {}) {
-  return detail::emit_expert_choice(gates, {}, options);
-}
-constexpr gating_result expert_choice_gating(here gates, symbol mask, expert_choice_options options = {}) {
-  (void)gates.owner->has(mask);  // reports a refused call
-  return detail::emit_expert_choice(gates, mask, options);
+  return detail::gate_by(gates, mask, options, "top_k_gating");
 }
 
 namespace detail {
 constexpr gating_result refused_gating(symbol none) { return {none, none, none, none, none, none}; }
 }  // namespace detail
 template <class... Given>
-  requires(!detail::call<1, symbol, capacity, second_expert>::fits<Given...> &&
-           !detail::call<2, symbol, symbol, capacity, second_expert>::fits<Given...>)
+  requires(!detail::call<1, symbol, capacity>::fits<Given...> && !detail::call<2, symbol, symbol, capacity>::fits<Given...>)
 constexpr auto top2_gating(const Given&... given) {
   static_assert(detail::accepts<Given...>,
-                "gshard: top2_gating(gates, mask, capacity{2}, second) takes gates and maybe a mask, tensors of a program, and settings");
+                "gshard: top2_gating(gates, mask, capacity{2}) takes gates and maybe a mask, tensors of a program, and a capacity");
   return detail::refused_gating(detail::refused(given...));
 }
 template <class... Given>
-  requires(!detail::call<1, symbol, gating_options>::fits<Given...> && !detail::call<2, symbol, symbol, gating_options>::fits<Given...>)
+  requires(!detail::call<1, symbol, routing_options>::fits<Given...> && !detail::call<2, symbol, symbol, routing_options>::fits<Given...>)
 constexpr auto top_k_gating(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: top_k_gating(gates, mask, {.k = 8}) takes gates and maybe a mask, tensors of a program, and settings");
-  return detail::refused_gating(detail::refused(given...));
-}
-template <class... Given>
-  requires(!detail::call<1, symbol, expert_choice_options>::fits<Given...> &&
-           !detail::call<2, symbol, symbol, expert_choice_options>::fits<Given...>)
-constexpr auto expert_choice_gating(const Given&... given) {
-  static_assert(detail::accepts<Given...>,
-                "gshard: expert_choice_gating(gates, mask, {}) takes gates and maybe a mask, tensors of a program, and settings");
   return detail::refused_gating(detail::refused(given...));
 }
 

@@ -358,7 +358,7 @@ void expert_choice(const T* gates, const T* mask, std::int32_t* slot, T* weight,
                    const gating_sizes& sizes, const T* scores = nullptr) {
   const std::int64_t groups = sizes.groups, tokens = sizes.tokens, experts = sizes.experts, capacity = sizes.capacity;
   if (experts * capacity > std::numeric_limits<std::int32_t>::max())
-    throw error("expert_choice_gating: " + std::to_string(experts) + " experts of capacity " + std::to_string(capacity) +
+    throw error("top_k_gating: " + std::to_string(experts) + " experts of capacity " + std::to_string(capacity) +
                 " have more slots than an int32 can number");
   const auto choose = [=](std::int64_t g) {
     thread_local std::vector<std::int64_t> by_score;
@@ -418,8 +418,8 @@ kernel::gating_sizes gating_sizes_of(const local_step<T>& step) {
   const std::int64_t experts = gates.extent[2], choices = a.by_experts ? experts : a.k;
   if (experts < 1) {
     const plan_view& plan = step.plan.plan;
-    throw error((a.by_experts ? "expert_choice_gating: " : "top_k_gating: ") +
-                text_of(plan.dims[std::size_t(plan.at(step.n.input(0)).dims[2])]) + " has extent 0: a gating needs an expert");
+    throw error("top_k_gating: " + text_of(plan.dims[std::size_t(plan.at(step.n.input(0)).dims[2])]) +
+                " has extent 0: a gating needs an expert");
   }
   return {gates.extent[0], gates.extent[1], experts, step.plan.sizes.dim(step.n.attr.dims[0]), choices};
 }

@@ -16,7 +16,7 @@ namespace nn = gshard::nn;
 namespace op = gs::op;
 using gs::fault, gs::none, gs::P;
 using tracing::fails, tracing::input;
-using router = nn::router_options;
+using router = gs::routing_options;
 
 namespace {
 
@@ -32,95 +32,80 @@ inline constexpr auto backward = [](auto& m, auto x, auto mask) {
   auto y = nn::moe<"expert">(m, x, mask, Options).y;
   return gs::gradients(gs::sum(y * y), std::array{x})[0];
 };
-constexpr nn::moe_options with(const router& how, int k = 2) { return {.k = k, .router = how}; }
 /// Forward 2 all-to-alls, with gradients 4, and nothing else, for any router.
-template <router Router, int K = 2>
+template <router Router>
 constexpr bool sends_as_the_paper() {
-  using forward = gs::program<layer<with(Router, K)>, mesh, tokens, padding>;
-  using both = gs::program<backward<with(Router, K)>, mesh, tokens, padding>;
+  using forward = gs::program<layer<{.routing = Router}>, mesh, tokens, padding>;
+  using both = gs::program<backward<{.routing = Router}>, mesh, tokens, padding>;
   return forward::plan.count(op::all_to_all) == 2 && forward::plan.collectives() == 2 && both::plan.count(op::all_to_all) == 4 &&
          both::plan.collectives() == 4 && forward::plan.count(op::one_hot) == 0 && both::plan.count(op::one_hot) == 0 &&
          soundness::is_sound(both::plan);
 }
 
 static_assert(sends_as_the_paper<router{}>());
-static_assert(sends_as_the_paper<router{.score = nn::gate_score::sigmoid, .norm = gs::gate_norm::kept, .scale = 2.5}, 8>());
-static_assert(sends_as_the_paper<router{.groups = 4, .groups_per_token = 2}, 4>());
+static_assert(sends_as_the_paper<router{.k = 8, .score = gs::gate_score::sigmoid, .norm = gs::gate_norm::kept, .scale = 2.5}>());
+static_assert(sends_as_the_paper<router{.k = 4, .sets = {.count = 4, .per_token = 2}}>());
 static_assert(sends_as_the_paper<router{.jitter = 0.01, .gumbel = 1}>());
-static_assert(sends_as_the_paper<router{.norm = gs::gate_norm::off, .experts_choose = true}>());
+static_assert(sends_as_the_paper<router{.choice = gs::choice::by_experts, .norm = gs::gate_norm::off}>());
 // The bias is replicated, so the demand is summed.
-using biased = gs::program<layer<with(router{.balance = nn::balance::bias})>, mesh, tokens, padding>;
+using biased = gs::program<layer<{.routing = {.balance = gs::balance::bias()}}>, mesh, tokens, padding>;
 static_assert(biased::plan.count(op::all_to_all) == 2 && biased::plan.count(op::all_reduce) == 1 && biased::plan.collectives() == 3);
 // Load and demand are summed together.
-template <nn::balance Balance>
+template <gs::balance Balance>
 inline constexpr auto measured = [](auto& m, auto x, auto mask) {
-  const nn::moe_result r = nn::moe<"expert">(m, x, mask, with({.balance = Balance}));
+  const nn::moe_result r = nn::moe<"expert">(m, x, mask, {.routing = {.balance = Balance}});
   return std::tuple{r.y, r.load, r.overflow, nn::measure_balance(r.demand, r.overflow).busiest};
 };
-template <nn::balance Balance>
+template <gs::balance Balance>
 using with_measures = gs::program<measured<Balance>, mesh, tokens, padding>;
-template <nn::balance Balance>
+template <gs::balance Balance>
 constexpr bool sums_together = with_measures<Balance>::plan.collectives() == 4 && with_measures<Balance>::plan.count(op::all_reduce) == 2;
-static_assert(sums_together<nn::balance::off> && sums_together<nn::balance::bias>);
-using evaluated = gs::program<layer<with(router{.balance = nn::balance::bias, .training = false})>, mesh, tokens, padding>;
+static_assert(sums_together<gs::balance::off> && sums_together<gs::balance::bias()>);
+using evaluated = gs::program<layer<{.routing = {.balance = gs::balance::bias(), .training = false}}>, mesh, tokens, padding>;
 static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::random) == 0);
 
 constexpr bool is_refused(const router& options, std::string_view names, std::initializer_list<int> values = {}) {
   return tracing::out_of_range("route", names, values,
-                               [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), {}, options); });
+                               [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), options); });
 }
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 static_assert(is_refused({.jitter = -0.1}, ".jitter") && is_refused({.jitter = 1.5}, ".jitter") && is_refused({.jitter = nan}, ".jitter"));
 static_assert(is_refused({.gumbel = -1}, ".gumbel") && is_refused({.gumbel = nan}, ".gumbel") && is_refused({.z_loss = -1}, ".z_loss"));
 static_assert(is_refused({.gumbel = infinity}, ".gumbel") && is_refused({.z_loss = infinity}, ".z_loss"));
 static_assert(is_refused({.scale = nan}, ".scale"));
-static_assert(is_refused({.balance = nn::balance::bias, .bias_rate = nan}, ".bias_rate"));
-static_assert(is_refused({.balance = nn::balance::bias, .bias_rate = -1}, ".bias_rate"));
-static_assert(is_refused({.groups = 2, .groups_per_token = 3}, ".groups_per_token, .groups", {3, 2}));
-static_assert(is_refused({.groups = 0}, ".groups", {0}) && is_refused({.groups_per_token = -1}, ".groups_per_token", {-1}));
+static_assert(is_refused({.balance = gs::balance::bias(nan)}, ".balance.rate"));
+static_assert(is_refused({.balance = gs::balance::bias(-1)}, ".balance.rate"));
+static_assert(is_refused({.sets = {2, 3}}, ".sets.per_token, .sets.count", {3, 2}));
+static_assert(is_refused({.sets = {0}}, ".sets.count", {0}) && is_refused({.sets = {2, -1}}, ".sets.per_token", {-1}));
+static_assert(is_refused({.k = -1}, ".k", {-1}) && is_refused({.slots = {-1}}, ".slots.factor"));
 static_assert(is_refused({.evaluation_slots = {-1}}, ".evaluation_slots.factor"));
 static_assert(is_refused({.evaluation_slots = {2, 0, -8}}, ".evaluation_slots.multiple", {-8}));
 // No option is ignored.
-static_assert(is_refused({.groups_per_token = 2}, ".groups_per_token, .groups", {2, 1}));
+static_assert(is_refused({.sets = {.per_token = 2}}, ".sets.per_token, .sets.count", {2, 1}));
 static_assert(is_refused({.evaluation_slots = {.factor = 0, .minimum = 4}}, ".evaluation_slots.minimum", {4}));
 static_assert(is_refused({.evaluation_slots = {.factor = 0, .multiple = 4}}, ".evaluation_slots.multiple", {4}));
-static_assert(tracing::conflicts("route", ".experts_choose and .importance", [](auto& b, auto& m) {
-  nn::route(m, input(b, "GSM"), input(b, "GS"), {}, {.experts_choose = true, .importance = input(b, "GS")});
-}));
 // If experts choose, no token has a second choice, and k is only the default of the slots.
-constexpr bool refuses_choice(std::string_view words, const gs::gating_options& gating, const router& r) {
-  return tracing::conflicts("route", words, [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), gating, r); });
+template <class Options>
+constexpr bool refuses(std::string_view words, Options options) {
+  return tracing::conflicts("route", words, [&](auto& b, auto& m) { nn::route(m, input(b, "GSM"), input(b, "GS"), options(b)); });
 }
-constexpr router choosing{.experts_choose = true};
-static_assert(refuses_choice(".experts_choose and .second", {.second = gs::second_expert::random}, choosing));
-static_assert(refuses_choice(".experts_choose and .threshold", {}, {.threshold = 0.25, .experts_choose = true}));
-static_assert(refuses_choice(".experts_choose, .slots and .k", {.k = 4, .slots = {2}}, choosing));
-static_assert(refuses_choice(".experts_choose and .balance = balance::bias", {}, {.balance = nn::balance::bias, .experts_choose = true}));
-static_assert(refuses_choice(".second and .k other than 2", {.k = 3, .second = gs::second_expert::random}, {}));
-static_assert(refuses_choice(".threshold and .second that compares no weight", {.k = 4}, {.threshold = 0.25}));
-static_assert(tracing::conflicts("moe", ".router.experts_choose and .second", [](auto& b, auto& m) {
-  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.second = gs::second_expert::always, .router = choosing});
+constexpr bool refuses(std::string_view words, const router& options) {
+  return refuses(words, [&](auto&) { return options; });
+}
+using gs::choice;
+static_assert(refuses(".choice by_experts and .importance", [](auto& b) {
+  return router{.choice = choice::by_experts, .importance = input(b, "GS")};
 }));
+static_assert(refuses(".scores and route", [](auto& b) { return router{.scores = input(b, "GSE")}; }));
+static_assert(refuses(".choice by_experts, .slots and .k", {.k = 4, .slots = {2}, .choice = choice::by_experts}));
+static_assert(refuses(".choice by_experts and .balance bias", {.choice = choice::by_experts, .balance = gs::balance::bias()}));
+static_assert(refuses(".choice of a second expert and .k other than 2", {.k = 3, .choice = choice::random_second()}));
+static_assert(!refuses(".choice of a second expert and .k other than 2", {.k = 2, .choice = choice::random_second()}));
 static_assert(tracing::holds([](auto& b, auto& m) {
-  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.k = 4, .router = choosing});
-  nn::moe<"x">(m.scope(1), input(b, "GSM"), input(b, "GS"), {.slots = {2}, .router = choosing});
+  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.routing = {.k = 4, .choice = choice::by_experts}});
+  nn::moe<"x">(m.scope(1), input(b, "GSM"), input(b, "GS"), {.routing = {.slots = {2}, .choice = choice::by_experts}});
   return true;
 }));
-// Options of gatings that the router sets itself.
-template <class Set>
-constexpr bool refuses(std::string_view words, Set set) {
-  return tracing::conflicts("route", words, [&](auto& b, auto& m) {
-    gs::gating_options gating{.k = 4, .slots = {2}, .second = gs::second_expert::above_threshold};
-    set(gating, b);
-    nn::route(m, input(b, "GSM"), input(b, "GS"), gating);
-  });
-}
-static_assert(refuses("router_options and gating.norm", [](auto& g, auto&) { g.norm = gs::gate_norm::off; }));
-static_assert(refuses("router_options and gating.scale", [](auto& g, auto&) { g.scale = 2; }));
-static_assert(refuses("router_options and gating.threshold", [](auto& g, auto&) { g.threshold = 1; }));
-static_assert(refuses("router_options and gating.scores", [](auto& g, auto& b) { g.scores = input(b, "GSE"); }));
-static_assert(refuses("router_options and gating.importance", [](auto& g, auto& b) { g.importance = input(b, "GS"); }));
-static_assert(!refuses("router_options and gating.norm", [](auto&, auto&) {}));
 // Faults of x and mask name the layer and the operand, not the verbs inside.
 constexpr gs::diagnostic of_layer(std::string_view x, std::string_view mask, gs::dtype of_x = gs::dtype::f32,
                                   gs::dtype of_mask = gs::dtype::f32) {
@@ -161,7 +146,7 @@ static_assert(passes([](auto& m, gs::symbol x, auto u) { nn::route(m, x, u), nn:
 static_assert(passes([](auto& m, gs::symbol x, auto u) { nn::moe<"x">(m, x, u), nn::moe<"x">(m, u, x); }));
 static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, u, 0.1); }));
 static_assert(passes([](auto& m, gs::symbol x, auto u) { nn::update_bias(m, nn::measure_balance(x, u).busiest, 0.1); }));
-static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, gs::expert_choice_gating(u).load, 0.1); }));
+static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, gs::top_k_gating(u).load, 0.1); }));
 static_assert(passes([](auto& m, gs::symbol, auto u) { nn::update_bias(m, gs::chunk_of(gs::top_k_gating(u), 0, 2).load, 0.1); }));
 
 }  // namespace

@@ -82,11 +82,11 @@ static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {
   gs::send_rows(r, input(b, "GSM"), 2);
 }));
 static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // as many choices as experts
-  gs::send_rows(gs::expert_choice_gating(input(b, "GSE")), input(b, "GSM"), 2);
+  gs::send_rows(gs::top_k_gating(input(b, "GSE"), {.choice = gs::choice::by_experts}), input(b, "GSM"), 2);
 }));
 static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto&) {  // the same with a known number of experts
   const symbol gates{&b, b.add_value(route::dims({b.bound_dim('G'), b.bound_dim('S'), b.fixed_dim(4)}), dtype::f32)};
-  gs::send_rows(gs::expert_choice_gating(gates), input(b, "GSM"), 2);
+  gs::send_rows(gs::top_k_gating(gates, {.choice = gs::choice::by_experts}), input(b, "GSM"), 2);
 }));
 static_assert(fails(fault::wrong_gating, "send_rows", [](builder& b, auto& m) {  // weights of replicas would differ
   const symbol expert_of = gs::replicas_of_experts(m, "R", "E");
@@ -122,23 +122,21 @@ static_assert(fails(fault::rank_mismatch, "combine_rows", [](builder& b, auto&) 
 constexpr bool conflict(std::string_view both, const gs::nn::moe_options& options) {
   return tracing::conflicts("moe", both, [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }
-static_assert(conflict(".dropless and .slots", {.slots = {2}, .dropless = true}));
-static_assert(conflict(".dropless and .router.evaluation_slots", {.dropless = true, .router = {.evaluation_slots = {2}}}));
-static_assert(conflict(".dropless and .router.experts_choose", {.dropless = true, .router = {.experts_choose = true}}));
-static_assert(conflict(".dropless and .slots", {.slots = {0, 8}, .dropless = true}));
+static_assert(conflict(".dropless and .routing.slots", {.routing = {.slots = {2}}, .dropless = true}));
+static_assert(conflict(".dropless and .routing.evaluation_slots", {.routing = {.evaluation_slots = {2}}, .dropless = true}));
+static_assert(conflict(".dropless and .routing.choice by_experts", {.routing = {.choice = gs::choice::by_experts}, .dropless = true}));
+static_assert(conflict(".dropless and .routing.slots", {.routing = {.slots = {0, 8}}, .dropless = true}));
 static_assert(conflict("one expert group and .rows", {.rows = {1.5}}) && conflict("one expert group and .rows", {.rows = {0, 8}}));
 static_assert(conflict("no .replicas and .replica_slots", {.replica_slots = {1.5}}));
 static_assert(conflict("no .replicas and .replica_slots", {.replica_slots = {0, 0, 8}}));
-static_assert(conflict(".k other than 2 and .second", {.second = gs::second_expert::sampled, .k = 3}));
 constexpr bool out_of_range(std::string_view option, std::initializer_list<int> values, const gs::nn::moe_options& options) {
   return tracing::out_of_range("moe", option, values,
                                [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }
-static_assert(out_of_range(".slots.factor", {}, {.slots = {-1}, .dropless = true}));
 static_assert(out_of_range(".rows.minimum", {-8}, {.expert_groups = 2, .rows = {0, -8}}));
 static_assert(out_of_range(".replica_slots.multiple", {0}, {.replicas = true, .replica_slots = {0, 0, 0}}));
-static_assert(tracing::conflicts("moe", ".dropless and .router.importance", [](builder& b, auto& m) {
-  gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.dropless = true, .router = {.importance = input(b, "GS")}});
+static_assert(tracing::conflicts("moe", ".dropless and .routing.importance", [](builder& b, auto& m) {
+  gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.routing = {.importance = input(b, "GS")}, .dropless = true});
 }));
 static_assert(conflict(".dropless and .replicas", {.replicas = true, .dropless = true}));
 static_assert(conflict(".dropless and .chunks", {.dropless = true, .chunks = 2}));

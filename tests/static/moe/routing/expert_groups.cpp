@@ -84,7 +84,7 @@ static_assert(fails(fault::wrong_gating, "send_to_expert_groups", [](builder& b,
   gs::send_to_expert_groups(gs::chunk_of(gs::top_k_gating(input(b, "GSE")), 0, 2), input(b, "GSM"), 2);
 }));
 static_assert(tracing::holds([](builder& b, auto&) {  // experts may choose
-  const auto r = gs::send_to_expert_groups(gs::expert_choice_gating(input(b, "GSE")), input(b, "GSM"), 2);
+  const auto r = gs::send_to_expert_groups(gs::top_k_gating(input(b, "GSE"), {.choice = gs::choice::by_experts}), input(b, "GSM"), 2);
   return r.rows.rank() == 4 && has_dims(r.overflow, "G");
 }));
 static_assert(fails(fault::rank_mismatch, "combine_from_groups", [](builder& b, auto&) {

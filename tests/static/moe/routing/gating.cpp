@@ -31,7 +31,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
 }));
 // Two layers draw different random numbers; the policy of the second expert is kept.
 static_assert(tracing::holds([](builder& b, auto&) {
-  gs::top2_gating(input(b, "GSE"), {}, gs::second_expert::always);
+  gs::top_k_gating(input(b, "GSE"), {.k = 2});
   gs::top2_gating(input(b, "GSE"), input(b, "GS"));
   const gs::node *first = nullptr, *last = nullptr;
   for (const gs::node& n : b.program.nodes)
@@ -59,15 +59,16 @@ static_assert(differs("top_k_gating", ".importance", 1, [](builder& b, auto&) {
 }));
 static_assert(fails(fault::rank_mismatch, "mask of top2_gating",
                     [](builder& b, auto&) { gs::top2_gating(input(b, "GSE"), input(b, "G")); }));
-// Options of second choices are refused if they have no effect.
-constexpr bool refuses_second(std::string_view words, const gs::gating_options& o) {
+// Options that the verb does not read are refused.
+constexpr bool conflicts(std::string_view words, const gs::routing_options& o) {
   return tracing::conflicts("top_k_gating", words, [&](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), o); });
 }
-static_assert(refuses_second(".second and .k other than 2", {.k = 3, .second = gs::second_expert::random}));
-static_assert(refuses_second(".second and .k other than 2", {.k = 1, .second = gs::second_expert::sampled}));
-static_assert(refuses_second(".threshold and .second that compares no weight", {.k = 2, .threshold = 0.25}));
-static_assert(refuses_second(".threshold and .second that compares no weight", {.second = gs::second_expert::sampled, .threshold = 0.25}));
-static_assert(!refuses_second(".threshold and .second that compares no weight", {.second = gs::second_expert::random, .threshold = 0.25}));
+static_assert(conflicts(".choice of a second expert and .k other than 2", {.k = 3, .choice = gs::choice::random_second()}));
+static_assert(conflicts(".choice of a second expert and .k other than 2", {.k = 1, .choice = gs::choice::sampled_second}));
+static_assert(conflicts("gates and .score", {.score = gs::gate_score::sigmoid}));
+static_assert(conflicts("gates and .balance", {.balance = gs::balance::off}) && conflicts("gates and .sets", {.sets = {.count = 2}}));
+static_assert(conflicts("gates and .jitter", {.jitter = 0.1}) && conflicts("gates and .gumbel", {.gumbel = 1}));
+static_assert(conflicts("gates and .z_loss", {.z_loss = 1}));
 // top_k_gating: k choices. By default k times as many slots as tokens.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), {.k = 8});
@@ -88,8 +89,6 @@ static_assert(tracing::holds([](builder& b, auto&) {
 constexpr bool refuses(const gs::capacity& c, std::string_view option, std::initializer_list<int> values) {
   return tracing::out_of_range("top_k_gating", option, values, [=](builder& b, auto&) {
     gs::top_k_gating(input(b, "GSE"), {.slots = c});
-  }) && tracing::out_of_range("expert_choice_gating", option, values, [=](builder& b, auto&) {
-    gs::expert_choice_gating(input(b, "GSE"), {.slots = c});
   });
 }
 static_assert(refuses({-1}, ".slots.factor", {}) && refuses({std::numeric_limits<double>::quiet_NaN()}, ".slots.factor", {}));
@@ -97,7 +96,7 @@ static_assert(refuses({2, -1}, ".slots.minimum", {-1}) && refuses({2, 0, 0}, ".s
 static_assert(tracing::out_of_range("top_k_gating", ".scale", {}, [](builder& b, auto&) {
   gs::top_k_gating(input(b, "GSE"), {.scale = std::numeric_limits<double>::quiet_NaN()});
 }));
-static_assert(tracing::out_of_range("top_k_gating", ".k", {0}, [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = 0}); }));
+static_assert(tracing::out_of_range("top_k_gating", ".k", {-1}, [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.k = -1}); }));
 static_assert(tracing::out_of_range("top_k_gating", ".k, experts", {9, 8}, [](builder& b, auto&) {
   b.options.known.set('E', 8);
   gs::top_k_gating(input(b, "GSE"), {.k = 9});
@@ -106,7 +105,7 @@ static_assert(fails(fault::rank_mismatch, "top_k_gating", [](builder& b, auto&) 
 
 // Optional operands, in their order, with a mask and without one.
 static_assert(tracing::holds([](builder& b, auto&) {
-  gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE"), .importance = input(b, "GS")});
+  gs::top_k_gating(input(b, "GSE"), {.importance = input(b, "GS"), .scores = input(b, "GSE")});
   const gs::node& n =
       *std::find_if(b.program.nodes.begin(), b.program.nodes.end(), [](const auto& m) { return m.kind == op::top_k_gating; });
   using which = gs::detail::route::gating_input;
@@ -118,21 +117,17 @@ static_assert(tracing::holds([](builder& b, auto&) {
 // Slots for all tokens; experts choose.
 static_assert(tracing::holds([](builder& b, auto&) {
   const gs::gating_result all = gs::top_k_gating(input(b, "GSE"), {.slots = gs::capacity::unlimited()});
-  const gs::gating_result r = gs::expert_choice_gating(input(b, "GSE"), input(b, "GS"));
+  const gs::gating_result r = gs::top_k_gating(input(b, "GSE"), input(b, "GS"), {.choice = gs::choice::by_experts});
   return has_dims(all.combine, "GSES") && has_dims(r.combine, "GSEC") && has_dims(gs::detail::one_hot_of(r.combine).slot, "GSE");
 }));
 static_assert(fails(fault::rank_mismatch, ".scores of top_k_gating",
                     [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GS")}); }));
-static_assert(tracing::out_of_range("expert_choice_gating", ".slots.factor", {},
-                                    [](builder& b, auto&) { gs::expert_choice_gating(input(b, "GSE"), {.slots = {0}}); }));
 static_assert(tracing::wrong_type("top_k_gating", ".scores", "f64", "f32",
                                   [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.scores = input(b, "GSE", dtype::f64)}); }));
-static_assert(fails(fault::dims_differ, "expert_choice_gating",
-                    [](builder& b, auto&) { gs::expert_choice_gating(input(b, "GSE"), input(b, "GE")); }));
-static_assert(tracing::out_of_range("top_k_gating", ".threshold", {},
-                                    [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.threshold = 0}); }));
-static_assert(tracing::out_of_range("top_k_gating", ".threshold", {}, [](builder& b, auto&) {
-  gs::top_k_gating(input(b, "GSE"), {.threshold = std::numeric_limits<double>::quiet_NaN()});
+static_assert(tracing::out_of_range("top_k_gating", ".choice.threshold", {},
+                                    [](builder& b, auto&) { gs::top_k_gating(input(b, "GSE"), {.choice = gs::choice::second_above(0)}); }));
+static_assert(tracing::out_of_range("top_k_gating", ".choice.threshold", {}, [](builder& b, auto&) {
+  gs::top_k_gating(input(b, "GSE"), {.choice = gs::choice::random_second(std::numeric_limits<double>::quiet_NaN())});
 }));
 
 static_assert([] {
