@@ -26,13 +26,13 @@ int main() {
   // Includes the state of Adam, so that the training continues as if it had not stopped.
   const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
 
-  const gs::parameter_store four(gs::simulate<mesh>(4), 42);  // 42: the seed of initial values
+  gs::parameter_store four(gs::simulate<mesh>(4), 42);  // 42: the seed of initial values
   gs::executable<training> train(four.cluster(), sizes, four);
   for (int i = 0; i < 5; ++i) train(x, y, rate);
   gs::save(four, "08_checkpoint.safetensors", everything);
   const float without_stop = train(x, y, rate).item();
 
-  const gs::parameter_store three(gs::simulate<mesh>(3), 42);
+  gs::parameter_store three(gs::simulate<mesh>(3), 42);
   gs::executable<training> resumed(three.cluster(), sizes, three);
   gs::load(three, "08_checkpoint.safetensors", everything);
   const float after_load = resumed(x, y, rate).item();

@@ -32,7 +32,7 @@ const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everythin
 
 // Trains until 20 steps are done and saves after 10, or resumes from that checkpoint. Returns the last loss.
 double train(const gs::cluster<mesh>& cluster, bool continues) {
-  const gs::parameter_store store(cluster, 42);
+  gs::parameter_store store(cluster, 42);
   gs::executable<training> step(cluster, {{'B', 24}, {'M', 6}, {'H', 16}, {'O', 1}}, store);
   std::vector<double> x(24 * 6), y(24), rate(1, 0.02);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(double(i));

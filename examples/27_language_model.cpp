@@ -57,7 +57,7 @@ std::int32_t token(std::size_t start, std::size_t step, std::size_t t) { return 
 int main() {
   const auto on = gs::simulate<mesh>({2, 2});
   const gs::dims sizes{{'G', G}, {'B', B}, {'T', T}, {'M', 32}, {'H', 2}, {'R', 2}, {'D', 8}, {'F', 64}, {'E', 4}, {'V', V}, {'L', T}};
-  const gs::parameter_store model(on, 1);
+  gs::parameter_store model(on, 1);
   gs::executable<training> train(on, sizes, model);
   float first = 0, last = 0;
   for (std::size_t i = 0; i < 400; ++i) {

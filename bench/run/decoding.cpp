@@ -60,7 +60,7 @@ text beginning() {
 int main(int count, char** arguments) {
   const int rounds = count > 1 ? std::atoi(arguments[1]) : 5;
   const auto on = gs::on_one_device<mesh>();
-  const gs::parameter_store model(on, 1);
+  gs::parameter_store model(on, 1);
   gs::executable<cached> step(on, sizes(tokens), model);
   gs::executable<whole_prompt> at_once(on, sizes(tokens), model);
   std::vector<std::unique_ptr<gs::executable<uncached>>> whole;  // by number of positions

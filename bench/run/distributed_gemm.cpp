@@ -171,7 +171,7 @@ auto visit_rows(const rows_of_ranks<T>& of, const T* c) {
 
 template <class T, std::int64_t n>
 void run(const gs::cluster<mesh>& on, int rank, int rounds) {
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   const gs::dims extents{{'M', n}, {'K', n}, {'N', n}};
   gs::executable<gathered<T, n>> gathers(on, extents, store);
   gs::executable<looped<T, n>> loops(on, extents, store);

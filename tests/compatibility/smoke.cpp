@@ -52,7 +52,7 @@ constexpr const char* eigen_version = TEXT(EIGEN_WORLD_VERSION) "." TEXT(EIGEN_M
 constexpr int G = 4, S = 12, M = 8;
 
 std::vector<float> train(const gs::cluster<mesh>& cluster) {
-  const gs::parameter_store store(cluster, 7);
+  gs::parameter_store store(cluster, 7);
   gs::executable<step> run(cluster, {{'G', G}, {'S', S}, {'M', M}, {'E', 4}, {'F', 16}}, store);
   xt::xarray<float> x = xt::xarray<float>::from_shape({std::size_t(G), std::size_t(S), std::size_t(M)});
   std::vector<float> mask(G * S, 1.0f), rate(1, 0.01f), digits;

@@ -73,11 +73,11 @@ TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads o
         CAPTURE(seed);
         const gs::checkpoint_options options{.scope = gs::checkpoint_scope::everything,
                                              .piece_bytes = piece_bytes};
-        const gs::parameter_store store = stores::make(on_world(mesh), stores::usual(), seed);
+        gs::parameter_store store = stores::make(on_world(mesh), stores::usual(), seed);
         stores::fill(store);
         gs::save(store, dir / "f", is_leader() ? notes : gs::checkpoint_notes{}, options);
         if (is_leader()) {
-          const gs::parameter_store simulated =
+          gs::parameter_store simulated =
               stores::make(stores::simulated({2, 3}), stores::usual(), seed + 50);
           stores::fill(simulated);
           gs::save(simulated, dir / "g", notes, options);
@@ -86,7 +86,7 @@ TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads o
           gs::load(simulated, dir / "f", options);
           CHECK(stores::wrong(simulated) == 0);
         }
-        const gs::parameter_store other =
+        gs::parameter_store other =
             stores::make(on_world({1, mpi_world::ranks()}), stores::usual(), seed + 100);
         stores::clear(other);
         const gs::checkpoint_notes back = gs::load(other, dir / "g", options);
@@ -99,7 +99,7 @@ TEST_CASE("checkpoint, mpi: the file is the one of a simulated mesh, and loads o
 
 TEST_CASE("checkpoint, mpi: if the leader cannot write, all ranks say so") {
   const leaders_scratch dir;
-  const gs::parameter_store store = stores::make(on_world({mpi_world::ranks()}), stores::usual(), 1);
+  gs::parameter_store store = stores::make(on_world({mpi_world::ranks()}), stores::usual(), 1);
   stores::fill(store);
   CHECK(contains(same_complaint([&] { gs::save(store, dir / "none/f"); }), "No such file or directory"));
   gs::save(store, dir / "f", {}, everything);
@@ -127,7 +127,7 @@ TEST_CASE("checkpoint, mpi: if the leader cannot write, all ranks say so") {
 
 TEST_CASE("checkpoint, mpi: if the file is damaged or does not fit, all ranks say so, and nothing changes") {
   const leaders_scratch dir;
-  const gs::parameter_store store = stores::make(on_world({mpi_world::ranks()}), stores::usual(), 1);
+  gs::parameter_store store = stores::make(on_world({mpi_world::ranks()}), stores::usual(), 1);
   stores::fill(store);
   gs::save(store, dir / "f");
   if (is_leader()) {
@@ -152,7 +152,7 @@ TEST_CASE(
   if (mpi_world::ranks() < 2) return;
   const leaders_scratch dir;
   const gs::any_cluster on = on_world({mpi_world::ranks()});
-  const gs::parameter_store store = stores::make(on, stores::usual(), 1);
+  gs::parameter_store store = stores::make(on, stores::usual(), 1);
   const auto one = [&](const stores::tensor_case& t, bool cut) {
     gs::parameter_store s(on);
     gs::sharding layout = gs::sharding::replicated(int(t.extents.size()));
@@ -161,7 +161,7 @@ TEST_CASE(
     return s;
   };
   const std::string others = mpi_world::ranks() == 2 ? "rank 1 has " : "ranks 1 ";
-  const auto refused = [&](const gs::parameter_store& s, const std::string& what, const gs::checkpoint_options& options = {}) {
+  const auto refused = [&](gs::parameter_store s, const std::string& what, const gs::checkpoint_options& options = {}) {
     const std::string saved = same_complaint([&] { gs::save(s, dir / "f", {}, options); });
     CAPTURE(saved);
     CHECK(contains(saved, ": save of a checkpoint: the processes disagree"));

@@ -58,7 +58,7 @@ TEST_CASE("checkpoint: saved on one mesh, loaded on another, in pieces of any si
           const gs::checkpoint_options options{.scope = gs::checkpoint_scope::everything,
                                                .piece_bytes = piece_bytes};
           gs::save(filled(from, seed), dir / "f", {}, options);
-          const gs::parameter_store store = empty(to, seed + 100);
+          gs::parameter_store store = empty(to, seed + 100);
           gs::load(store, dir / "f", options);
           CHECK(stores::wrong(store) == 0);
         }
@@ -71,7 +71,7 @@ TEST_CASE("checkpoint: all element types that files have; others are refused by 
       {"counts", gs::dtype::i64, {3, 2}}, {"half", gs::dtype::bf16, {5}}, {"flags", gs::dtype::boolean, {7}}, {"f16", gs::dtype::f16, {2}}};
   for (const std::vector<int>& to : meshes) {
     gs::save(filled({2}, 1, tensors), dir / "f");
-    const gs::parameter_store store = empty(to, 2, tensors);
+    gs::parameter_store store = empty(to, 2, tensors);
     gs::load(store, dir / "f");
     CHECK(stores::wrong(store) == 0);
   }
@@ -114,7 +114,7 @@ TEST_CASE("checkpoint: caches are in no file, and a load leaves them as they are
       CHECK(content_of(dir / "with") == content_of(dir / "without"));
     }
   for (const std::vector<int>& mesh : meshes) {
-    const gs::parameter_store store = empty(mesh, 3, tensors);
+    gs::parameter_store store = empty(mesh, 3, tensors);
     gs::load(store, dir / "without", everything);
     for (const stores::tensor_case& t : tensors) {
       if (!t.is_cache) continue;
@@ -132,7 +132,7 @@ TEST_CASE("checkpoint: parameters alone, from files with and without the state o
   gs::save(filled({2}), dir / "everything", {}, everything);
   CHECK(gs::safetensors_reader(dir / "parameters").arrays().size() == 6);
   for (const char* name : {"parameters", "everything"}) {
-    const gs::parameter_store store = empty({2, 3});
+    gs::parameter_store store = empty({2, 3});
     gs::load(store, dir / name);
     for (const auto& [tensor, entry] : store.entries()) {
       CAPTURE(tensor);
@@ -167,13 +167,13 @@ TEST_CASE("checkpoint: metadata and blobs come back, with the tensors or alone")
 
 TEST_CASE("checkpoint: the number of finished steps goes with the state of optimizers") {
   const scratch dir;
-  const gs::parameter_store store = filled({2});
+  gs::parameter_store store = filled({2});
   store.set_steps(4000000000u);
   gs::save(store, dir / "everything", {{{"step", "3"}}, {}}, everything);
   gs::save(store, dir / "parameters");
   CHECK(gs::safetensors_reader(dir / "parameters").metadata().empty());
   for (const std::vector<int>& mesh : meshes) {
-    const gs::parameter_store found = empty(mesh);
+    gs::parameter_store found = empty(mesh);
     found.set_steps(7);
     gs::load(found, dir / "everything");
     gs::load(found, dir / "parameters");
@@ -191,7 +191,7 @@ TEST_CASE("checkpoint: the number of finished steps goes with the state of optim
     file.write(std::as_bytes(std::span(&w, 1)));
     file.commit();
   };
-  const gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
+  gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
   one.set_steps(5);
   for (const char* steps : {"", "-1", "3x", "4294967296"}) {
     write({{"gshard.steps", steps}});
@@ -206,7 +206,7 @@ TEST_CASE("checkpoint: the number of finished steps goes with the state of optim
 TEST_CASE("checkpoint: a training goes on with the seed that it was saved with") {
   const scratch dir;
   const auto with_seed = [](std::uint64_t seed, const std::vector<int>& mesh) {
-    const gs::parameter_store store(stores::simulated(mesh), seed);
+    gs::parameter_store store(stores::simulated(mesh), seed);
     for (const stores::tensor_case& t : stores::usual()) stores::add(store, t, gs::sharding::replicated(int(t.extents.size())));
     stores::fill(store);
     return store;
@@ -215,7 +215,7 @@ TEST_CASE("checkpoint: a training goes on with the seed that it was saved with")
   gs::save(with_seed(seed, {2}), dir / "everything", {}, everything);
   gs::save(with_seed(seed, {2}), dir / "parameters");
   for (const std::vector<int>& mesh : meshes) {
-    const gs::parameter_store same = with_seed(seed, mesh), other = with_seed(7, mesh);
+    gs::parameter_store same = with_seed(seed, mesh), other = with_seed(7, mesh);
     stores::clear(same);
     stores::clear(other);
     CHECK(complaint([&] { gs::load(other, dir / "everything", everything); }) ==
@@ -242,7 +242,7 @@ TEST_CASE("checkpoint: a training goes on with the seed that it was saved with")
     file.write(std::as_bytes(std::span(&w, 1)));
     file.commit();
   };
-  const gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
+  gs::parameter_store one = empty({1}, 1, {{"w", gs::dtype::f32, {1}}});
   write({{"gshard.seed", "18446744073709551616"}});
   CHECK(contains(complaint([&] { gs::load(one, dir / "f", everything); }), "not a seed"));
   write({{"gshard.steps", "3"}});  // as in older files
@@ -276,7 +276,7 @@ TEST_CASE("checkpoint: what does not fit is named, and nothing of the store chan
     for (int i = 0; i < 10; ++i) t.push_back({"x" + std::to_string(i), gs::dtype::f32, {1}});
   });
   for (const misfit& c : cases) {
-    const gs::parameter_store store = empty({2, 3}, 9, c.tensors);
+    gs::parameter_store store = empty({2, 3}, 9, c.tensors);
     const std::string said = complaint([&] { gs::load(store, dir / "f", everything); });
     CAPTURE(said);
     CHECK(said.starts_with((dir / "f") + ": does not fit the store: "));
@@ -290,7 +290,7 @@ TEST_CASE("checkpoint: no damage is loaded, not even in part") {
   const std::vector<stores::tensor_case> tensors{{"a", gs::dtype::f32, {3, 2}}, {"b", gs::dtype::f64, {2}}};
   gs::save(filled({2}, 1, tensors), dir / "f", {{{"step", "3"}}, {{"blob", "bytes"}}});
   const std::string good = content_of(dir / "f");
-  const gs::parameter_store store = empty({2, 3}, 1, tensors);
+  gs::parameter_store store = empty({2, 3}, 1, tensors);
   for (std::size_t at = 0; at < good.size(); ++at) {
     CAPTURE(at);
     std::string bad = good;
@@ -307,7 +307,7 @@ TEST_CASE("checkpoint: no damage is loaded, not even in part") {
 
 TEST_CASE("checkpoint: wherever saving fails, the old file stays, and nothing else") {
   const scratch dir;
-  const gs::parameter_store store = filled({2});
+  gs::parameter_store store = filled({2});
   gs::save(store, dir / "f", {{{"step", "1"}}, {}});
   const std::string before = content_of(dir / "f");
   for (std::size_t bytes = 0; bytes < before.size(); bytes += 13) {
@@ -331,12 +331,12 @@ TEST_CASE("checkpoint: wherever saving fails, the old file stays, and nothing el
 TEST_CASE("checkpoint: names that mean something else, and partial sums, are refused") {
   const scratch dir;
   for (const char* name : {"state:w", "blob:w"}) {
-    const gs::parameter_store store = filled({2}, 1, {{name, gs::dtype::f32, {2}}});
+    gs::parameter_store store = filled({2}, 1, {{name, gs::dtype::f32, {2}}});
     CHECK(contains(complaint([&] { gs::save(store, dir / "f"); }), "a word that is reserved"));
   }
-  const gs::parameter_store named = filled({2}, 1, {{"__metadata__", gs::dtype::f32, {2}}});
+  gs::parameter_store named = filled({2}, 1, {{"__metadata__", gs::dtype::f32, {2}}});
   CHECK(contains(complaint([&] { gs::save(named, dir / "f"); }), "\"__metadata__\" occurs twice"));
-  const gs::parameter_store pending(stores::simulated({2}));
+  gs::parameter_store pending(stores::simulated({2}));
   gs::sharding layout = gs::sharding::replicated(1);
   layout.partial = 1;
   stores::add(pending, {"w", gs::dtype::f32, {2}}, layout);
@@ -352,7 +352,7 @@ TEST_CASE("checkpoint: weights from another tool") {
   std::string content(reinterpret_cast<const char*>(&length), sizeof length);
   set_content(dir / "f",
               content + header + std::string(reinterpret_cast<const char*>(values), sizeof values));
-  const gs::parameter_store store = empty({1}, 1, {{"w", gs::dtype::f32, {2}}});
+  gs::parameter_store store = empty({1}, 1, {{"w", gs::dtype::f32, {2}}});
   CHECK(contains(complaint([&] { gs::load(store, dir / "f"); }), "has no digest"));
   gs::load(store, dir / "f", {.verify = false});
   CHECK(store.find("w")->value.as<float>(0)[0] == 1.5F);
@@ -392,13 +392,13 @@ struct bf16_training {
 
   explicit bf16_training(const std::vector<int>& mesh) : bf16_training(gs::simulate<plane>(mesh)) {}
   explicit bf16_training(const gs::cluster<plane>& on) : run(on, {{'B', 6}, {'M', 6}, {'H', 4}}, gs::parameter_store(on, 1)) {}
-  const gs::parameter_store& store() const { return run.engine().store(); }
+  gs::parameter_store& store() { return run.engine().store(); }
   void train(int steps) {
     std::vector<float> x(36);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i * i % 13) - 6;
     for (int t = 0; t < steps; ++t) run(x, std::vector{0.004f});
   }
-  std::vector<float> weights() const {
+  std::vector<float> weights() {
     const std::vector<gs::bfloat16> w = gs::to_global<gs::bfloat16>(store(), "w");
     return {w.begin(), w.end()};
   }

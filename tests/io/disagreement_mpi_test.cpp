@@ -206,7 +206,7 @@ TEST_CASE("mpi: inputs are named as they were given, also if steps write over th
 TEST_CASE("mpi: functions, initial values and elements that differ are named with their values") {
   if (ranks() == 1) return;
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   const std::string start = complaint([&] {
     if (last()) gs::executable<program<scaled<1, 2>>>(on, sizes, store);
     else gs::executable<once>(on, sizes, store);

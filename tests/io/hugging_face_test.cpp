@@ -31,7 +31,7 @@ const std::vector<std::vector<int>> meshes{{1, 1}, {2, 2}, {3}, {2, 3}};
 gs::parameter_store store_on(const std::vector<int>& devices, std::uint64_t seed = 1, gs::dtype type = gs::dtype::f32,
                              std::vector<stores::tensor_case> tensors = {}) {
   if (tensors.empty()) tensors = mixtral::parameters(small, type);
-  const gs::parameter_store store = stores::make(stores::simulated(devices), tensors, seed);
+  gs::parameter_store store = stores::make(stores::simulated(devices), tensors, seed);
   stores::clear(store);
   return store;
 }
@@ -109,7 +109,7 @@ void compare(const std::vector<float>& found, const mixtral::weights& all, const
 template <auto& Moe>
 void compare_model(const std::vector<int>& shape, const std::string& path, const mixtral::weights& all) {
   const auto on = gs::simulate<mesh>(shape);
-  const gs::parameter_store store(on, 7);
+  gs::parameter_store store(on, 7);
   gs::executable<whole<Moe>> run(on, extents, store);
   gs::load_hugging_face(store, path);
   const std::vector<std::int32_t> ids = some_ids();
@@ -148,7 +148,7 @@ TEST_CASE("hugging_face: decoding with caches, which a load leaves alone") {
   const mixtral::weights all = mixtral::make(small, 2);
   set_content(dir / "model.safetensors", mixtral::file_of(all));
   const auto on = gs::simulate<mesh>({2, 2});
-  const gs::parameter_store store(on, 7);
+  gs::parameter_store store(on, 7);
   gs::executable<decoding> next(on, extents, store);
   gs::load_hugging_face(store, dir / "");
   const std::vector<std::int32_t> ids = some_ids();
@@ -176,7 +176,7 @@ TEST_CASE("hugging_face: every element arrives, from files of any type to parame
           CAPTURE(gs::cpp_name(of_store));
           CAPTURE(gs::detail::mesh_text(shape));
           CAPTURE(seed);
-          const gs::parameter_store store = store_on(shape, seed, of_store);
+          gs::parameter_store store = store_on(shape, seed, of_store);
           gs::load_hugging_face(store, dir / "");
           CHECK(mixtral::wrong(store, small, all) == 0);
         }
@@ -189,7 +189,7 @@ TEST_CASE("hugging_face: several files with an index, by directory and by the in
     const scratch dir;
     mixtral::write_files(dir, all, n, "F16");
     for (const std::string& path : {dir / "", dir / "model.safetensors.index.json"}) {
-      const gs::parameter_store store = store_on({2, 2});
+      gs::parameter_store store = store_on({2, 2});
       gs::load_hugging_face(store, path);
       CHECK(mixtral::wrong(store, small, all) == 0);
     }
@@ -203,7 +203,7 @@ TEST_CASE("hugging_face: saved names, shapes and bits are those that were loaded
   std::string first;
   for (const std::vector<int>& shape : meshes)
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
-      const gs::parameter_store store = store_on(shape, seed);
+      gs::parameter_store store = store_on(shape, seed);
       gs::load_hugging_face(store, dir / "f");
       gs::save_hugging_face(store, dir / "saved");
       CHECK(content(dir / "saved/model.safetensors") == expected(all, "F32"));
@@ -227,7 +227,7 @@ TEST_CASE("hugging_face: numbers of half precision survive a way through float p
       file[i + 1] = char(random() & (type == gs::dtype::bf16 ? 0xbeu : 0xbbu));
     }
     set_content(dir / "model.safetensors", file);
-    const gs::parameter_store store = store_on({2, 2});
+    gs::parameter_store store = store_on({2, 2});
     gs::load_hugging_face(store, dir / "");
     gs::save_hugging_face(store, dir / "saved", {.type = type});
     const auto saved = content(dir / "saved/model.safetensors");
@@ -245,7 +245,7 @@ TEST_CASE("hugging_face: a save to several files, which a load reads") {
   const mixtral::weights all = mixtral::make(small);
   const scratch dir;
   set_content(dir / "f", mixtral::file_of(all));
-  const gs::parameter_store store = store_on({2, 2});
+  gs::parameter_store store = store_on({2, 2});
   gs::load_hugging_face(store, dir / "f");
   gs::save_hugging_face(store, dir / "saved", {.file_bytes = 3000});
   const std::string index = content_of(dir / "saved/model.safetensors.index.json");
@@ -267,7 +267,7 @@ TEST_CASE("hugging_face: a save to several files, which a load reads") {
     CHECK(of_file <= 3000);
   }
   CHECK(found == all.size());
-  const gs::parameter_store again = store_on({3});
+  gs::parameter_store again = store_on({3});
   gs::load_hugging_face(again, dir / "saved");
   CHECK(mixtral::wrong(again, small, all) == 0);
 
@@ -295,7 +295,7 @@ TEST_CASE("hugging_face: a trained model is saved without the state of its optim
   set_content(dir / "f", mixtral::file_of(all));
   const auto on = gs::simulate<mesh>({2, 2});
   const auto one = gs::simulate<mesh>({1, 1});
-  const gs::parameter_store store(on, 7), other(one, 8);
+  gs::parameter_store store(on, 7), other(one, 8);
   gs::executable<gs::program<step, mesh, sequences, sequences, in<"">>> train(on, extents, store);
   gs::load_hugging_face(store, dir / "f");
   for (int i = 0; i < 3; ++i) train(some_ids(), some_ids(), std::vector{1e-3f});
@@ -311,7 +311,7 @@ TEST_CASE("hugging_face: a trained model is saved without the state of its optim
 TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter and file, and the store stays") {
   const scratch dir;
   const mixtral::weights all = mixtral::make(small);
-  const gs::parameter_store store = store_on({2, 2});
+  gs::parameter_store store = store_on({2, 2});
   const std::string path = dir / "f", unfit = path + ": does not fit the store: ";
   const auto loading = [&](const std::string& file) {
     set_content(path, file);
@@ -373,7 +373,7 @@ TEST_CASE("hugging_face: files that do not fit are refused by tensor, parameter 
 
 TEST_CASE("hugging_face: files of an index that do not fit are refused by file and tensor, and the store stays") {
   const mixtral::weights all = mixtral::make(small);
-  const gs::parameter_store store = store_on({2, 2});
+  gs::parameter_store store = store_on({2, 2});
   const scratch dir;
   const std::string index = dir / "model.safetensors.index.json", part = dir / "part-1.safetensors";
   const auto loading = [&](auto spoil) {
@@ -402,7 +402,7 @@ TEST_CASE("hugging_face: files of an index that do not fit are refused by file a
 TEST_CASE("hugging_face: parameters that have no place are named") {
   const scratch dir;
   set_content(dir / "f", mixtral::file_of(mixtral::make(small)));
-  const auto both = [&](const gs::parameter_store& store) {
+  const auto both = [&](gs::parameter_store store) {
     const std::string loading = complaint([&] { gs::load_hugging_face(store, dir / "f"); });
     CHECK(complaint([&] { gs::save_hugging_face(store, dir / "saved"); }) == loading);
     return loading;
@@ -436,7 +436,7 @@ TEST_CASE("hugging_face: numbers that a type cannot hold are refused, as are NaN
   set_content(dir / "f", mixtral::file_of(all));
   CHECK(complaint([&] { gs::load_hugging_face(store_on({2}, 1, gs::dtype::f16), dir / "f"); }) ==
         "tensor \"model.norm.weight\": has 70000, more than an element of type gshard::half can hold");
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   gs::load_hugging_face(store, dir / "f");
   CHECK(complaint([&] { gs::save_hugging_face(store, dir / "saved", {.type = gs::dtype::f16}); }) ==
         "tensor \"model.norm.weight\": has 70000, more than an element of type gshard::half can hold");

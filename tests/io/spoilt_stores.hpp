@@ -35,7 +35,7 @@ inline void write(const gs::parameter_store& store, const gs::detail::bound_valu
 template <class Exists>
 void check_not_finite(const gs::any_cluster& on, const std::string& path, Exists exists) {
   const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
-  const gs::parameter_store store = stores::make(on, stores::usual(), 4);
+  gs::parameter_store store = stores::make(on, stores::usual(), 4);
   stores::fill(store);
   store.set_steps(17);
   std::uint32_t turn = 0;
@@ -72,7 +72,7 @@ void check_not_finite(const gs::any_cluster& on, const std::string& path, Exists
 
 /// NaN is saved if requested, and loaded.
 inline void check_allowed(const gs::any_cluster& on, const std::string& path) {
-  const gs::parameter_store store = stores::make(on, stores::usual(), 4), other = stores::make(on, stores::usual(), 4);
+  gs::parameter_store store = stores::make(on, stores::usual(), 4), other = stores::make(on, stores::usual(), 4);
   stores::fill(store);
   const gs::detail::bound_value &v = store.find("double")->value, &copy = other.find("double")->value;
   for (std::size_t d = 0; d < v.data.size(); ++d)
@@ -85,7 +85,7 @@ inline void check_allowed(const gs::any_cluster& on, const std::string& path) {
 
 /// A checkpoint of everything compares copies. A checkpoint of the parameters does not.
 inline void check_copies(const gs::any_cluster& on, const std::string& path) {
-  const gs::parameter_store store = stores::make(on, stores::usual(), 4);
+  gs::parameter_store store = stores::make(on, stores::usual(), 4);
   stores::fill(store);
   const gs::detail::bound_value& v = store.find("one")->value;  // a scalar: on all devices
   write(store, v, on.size() - 1, 0, 123);

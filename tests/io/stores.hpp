@@ -69,7 +69,7 @@ inline gs::sharding random_layout(std::mt19937_64& random, int rank, int axes) {
   return layout;
 }
 
-inline gs::parameter_store::entry& add(const gs::parameter_store& store, const tensor_case& t,
+inline gs::parameter_store::entry& add(gs::parameter_store& store, const tensor_case& t,
                                        const gs::sharding& layout, const std::vector<int>& positions = {}) {
   gs::detail::bound_value value;
   value.type = t.type;
@@ -124,11 +124,11 @@ void for_each_element(const gs::parameter_store& store, F f) {
           });
   }
 }
-inline void fill(const gs::parameter_store& store) {
+inline void fill(gs::parameter_store& store) {
   for_each_element(
       store, [](std::byte* at, const std::byte* truth, std::size_t size) { std::memcpy(at, truth, size); });
 }
-inline void clear(const gs::parameter_store& store) {
+inline void clear(gs::parameter_store& store) {
   for_each_element(store,
                    [](std::byte* at, const std::byte*, std::size_t size) { std::memset(at, 0, size); });
 }

@@ -257,7 +257,7 @@ const std::vector<misuse> cases{
      }, {"the processes disagree on the seed of a program's parameters"}},
     {"another store", [] {
        const auto on = cluster();
-       const gs::parameter_store store(on), other(on);
+       gs::parameter_store store(on), other(on);
        gs::executable<once> a(on, sizes, store), b(on, sizes, other);
        gs::executable<twice> step(on, sizes, odd ? other : store);
      }, {"the processes disagree on the store of a program's parameters"}},
@@ -408,7 +408,7 @@ const std::vector<misuse> cases{
      }, {"has destroyed its cluster, so that it makes no further call after call 2"}, 0, false, true},
     {"to_global of another name", [] {
        const auto on = cluster();
-       const gs::parameter_store store(on);
+       gs::parameter_store store(on);
        gs::executable<once> a(on, sizes, store);
        gs::executable<program<mapped<1>>> b(on, sizes, store);
        gs::to_global<float>(store, odd ? "v" : "w");
@@ -416,7 +416,7 @@ const std::vector<misuse> cases{
     {"load of another file", [] {  // the leader's path is used
        const auto on = cluster();
        auto step = made<once>(on);
-       const gs::parameter_store& store = step.engine().store();
+       gs::parameter_store& store = step.engine().store();
        gs::save(store, dir / "a");
        gs::set_global<float>(store, "w", floats(8 * 24, 3.0f));
        gs::save(store, dir / "b");
@@ -426,7 +426,7 @@ const std::vector<misuse> cases{
     {"load of files of other content", [] {  // each rank's own disk: the leader's is used
        const auto on = cluster();
        auto step = made<once>(on);
-       const gs::parameter_store& store = step.engine().store();
+       gs::parameter_store& store = step.engine().store();
        std::filesystem::create_directories(dir / std::to_string(rank));
        for (int of = 0; of < ranks; ++of) {
          gs::set_global<float>(store, "w", floats(8 * 24, float(of)));

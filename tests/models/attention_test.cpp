@@ -85,7 +85,7 @@ void check(const std::vector<double>& bias_data, Bias bias) {
   std::vector<double> expected;
   for (const std::vector<int>& e : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {3, 2}, {2, 2}}) {
     const auto on = gs::simulate<mesh>(e);
-    const gs::parameter_store store(on, 5);
+    gs::parameter_store store(on, 5);
     gs::executable<Program> run(on, extents, store);
     const std::vector<double> y = gs::to_global(run(x, memory, bias_data));
     if (expected.empty()) expected = naive(store, x, memory, bias);
@@ -123,7 +123,7 @@ TEST_CASE("self-attention: a bias of padding is one of keys, whatever their dim 
   const std::vector<double> x = numbers(G * B * K * M, 0);
   const gs::dims square{{'G', G}, {'B', B}, {'Q', K}, {'K', K}, {'M', M}, {'H', H}, {'D', D}};
   const auto on = gs::simulate<mesh>({2, 2});
-  const gs::parameter_store store(on, 5);
+  gs::parameter_store store(on, 5);
   gs::executable<one_dim> itself(on, square, store);
   gs::executable<two_dims> others(on, square, store);
   const std::vector<double> y = gs::to_global(itself(x, bias)), expected = gs::to_global(others(x, x, bias));
@@ -144,7 +144,7 @@ TEST_CASE("attention with options equals attention with a bias") {
   const std::vector<double> x = numbers(G * B * K * M, 0);
   for (const std::vector<int>& e : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
     const auto on = gs::simulate<mesh>(e);
-    const gs::parameter_store store(on, 5);
+    gs::parameter_store store(on, 5);
     gs::executable<fused> blocks(on, extents, store);
     gs::executable<plain> whole(on, extents, store);
     const std::vector<double> y = gs::to_global(blocks(x, mask)), expected = gs::to_global(whole(x, bias));

@@ -81,7 +81,7 @@ struct batch {
 };
 
 template <bool Tied>
-std::vector<double> train(const gs::cluster<mesh>& on, const gs::parameter_store& store, int steps) {
+std::vector<double> train(const gs::cluster<mesh>& on, gs::parameter_store& store, int steps) {
   planned::executable<training<Tied>> run(on, extents, store);
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) {
@@ -95,7 +95,7 @@ std::vector<double> train(const gs::cluster<mesh>& on, const gs::parameter_store
 template <bool Tied>
 std::size_t compare_decoding(const std::vector<int>& devices) {
   const auto on = gs::simulate<mesh>(devices);
-  const gs::parameter_store store(on, 3);
+  gs::parameter_store store(on, 3);
   const std::vector<double> losses = train<Tied>(on, store, 40);
   CHECK(losses.front() == doctest::Approx(std::log(double(V))).epsilon(0.5));
   CHECK(losses.back() < 0.5 * losses.front());
@@ -139,7 +139,7 @@ TEST_CASE("language_model: ids outside the vocabulary, an odd head and a store o
     for (const char c : {'G', 'B', 'T', 'M', 'H', 'R', 'D', 'F', 'E', 'V'}) d.set(c, c == letter ? extent : extents.find(c));
     return d;
   };
-  const gs::parameter_store store(on, 3);
+  gs::parameter_store store(on, 3);
   planned::executable<whole<true>> run(on, with('M', 16), store);
   for (const int outside : {int(V), -1}) {
     std::vector<std::int32_t> ids(G * B * T, 1);
@@ -193,7 +193,7 @@ constexpr auto noisy_step = [](auto& m, auto ids, auto position) { return nn::la
 TEST_CASE("language_model_step: with options for training it draws nothing, keeps the router's bias, and has the logits of evaluation") {
   for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 2}}) {
     const auto on = gs::simulate<mesh>(devices);
-    const gs::parameter_store store(on, 3);
+    gs::parameter_store store(on, 3);
     planned::executable<gs::program<noisy_logits<false>, mesh, ids_of<"GBT">>> training(on, extents, store);
     planned::executable<gs::program<noisy_logits<true>, mesh, ids_of<"GBT">>> evaluated(on, extents, store);
     planned::executable<gs::program<noisy_step, mesh, one_position, in<"", void, std::int32_t>>> step(on, extents, store);
@@ -237,7 +237,7 @@ const gs::dims beam_extents{{'G', G},  {'B', beam_rows}, {'T', T},  {'M', 16}, {
 /// Log probabilities [G,B,V] of a step, computed from all tokens so far of every row.
 class whole_prefixes {
  public:
-  whole_prefixes(const gs::cluster<mesh>& on, const gs::parameter_store& store) : run_(on, beam_extents, store), rows_(G * beam_rows * T) {}
+  whole_prefixes(const gs::cluster<mesh>& on, gs::parameter_store& store) : run_(on, beam_extents, store), rows_(G * beam_rows * T) {}
 
   std::vector<float> operator()(const gs::beam_search& search) {
     const std::vector<std::int32_t> before = rows_;
@@ -304,7 +304,7 @@ TEST_CASE("language_model_step: a prompt in one step, or in two, has the logits 
   };
   for (const std::vector<int>& devices : {std::vector{1, 1}, std::vector{2, 1}, std::vector{2, 2}, std::vector{1, 3}}) {
     const auto on = gs::simulate<mesh>(devices);
-    const gs::parameter_store store(on, 3);
+    gs::parameter_store store(on, 3);
     train<false>(on, store, 3);
     const batch of(5);
     planned::executable<whole<false>> without(on, extents, store);
@@ -342,7 +342,7 @@ TEST_CASE("language_model_step: beams with a cache are those that compute every 
     for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 2}, {2, 2}}) {
       CAPTURE(devices);
       const auto on = gs::simulate<mesh>(devices);
-      const gs::parameter_store store(on, 3);
+      gs::parameter_store store(on, 3);
       planned::executable<cached_beams> step(on, beam_extents, store);
       whole_prefixes without_cache(on, store);
       gs::beam_search search(beginnings, {G, beam_rows}, search_options), whole = search;
@@ -391,7 +391,7 @@ TEST_CASE("language_model_step: caches in bf16 hold the rounded numbers of float
   for (const std::vector<int>& devices : std::vector<std::vector<int>>{{1, 1}, {2, 1}, {1, 3}, {2, 2}}) {
     CAPTURE(devices);
     const auto on = gs::simulate<mesh>(devices);
-    const gs::parameter_store in_float(on, 3), in_bf16(on, 3);
+    gs::parameter_store in_float(on, 3), in_bf16(on, 3);
     planned::executable<cache_in<gs::dtype::f32>> full(on, extents, in_float);
     planned::executable<cache_in<gs::dtype::bf16>> stored(on, extents, in_bf16);
     std::vector<std::int32_t> now(G * B), order(G * B);

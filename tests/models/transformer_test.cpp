@@ -180,7 +180,7 @@ template <gs::dtype Stored>
 void compare_decoding(double tolerance) {
   for (const int devices : {1, 4}) {
     const auto on = gs::simulate<mesh>(devices);
-    const gs::parameter_store store(on, 5);
+    gs::parameter_store store(on, 5);
     planned::executable<encoding<Stored>> encode(on, extents, store);
     planned::executable<whole> without(on, extents, store);
     planned::executable<cached<Stored>> with(on, extents, store);

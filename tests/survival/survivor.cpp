@@ -104,7 +104,7 @@ class resources {
 
 int train(const options& o) {
   const auto cluster = gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.deadlines = o.deadlines});
-  const gs::parameter_store store(cluster, 42);
+  gs::parameter_store store(cluster, 42);
   const std::int64_t groups = 8, tokens_of_group = 16, model = 32;
   gs::executable<training> step(cluster, {{'G', groups}, {'S', tokens_of_group}, {'M', model}, {'E', 8}, {'H', 64}}, store);
   stream data;

@@ -53,7 +53,7 @@ struct batches {
 /// without finish() if `last` is odd.
 std::vector<std::string> train(const gs::any_cluster& on, const std::string& directory, std::uint32_t from, std::uint32_t last,
                                std::vector<float>& losses) {
-  const gs::parameter_store store(on, 42);
+  gs::parameter_store store(on, 42);
   gs::executable<training> step(on, {{'B', 12}, {'M', 5}, {'H', 9}, {'O', 1}}, store);
   batches data;
   gs::checkpointer checkpoints(store, directory, {.every_steps = 2});

@@ -48,7 +48,7 @@ struct outcome {
 };
 
 inline outcome train(const gs::any_cluster& on, const std::string& directory, options o = {}) {
-  const gs::parameter_store store(on, 42);
+  gs::parameter_store store(on, 42);
   gs::executable<training> step(on, {{'B', 12}, {'M', 5}, {'H', 9}, {'O', 1}}, store);
   int next = 0;
   o.saving.report = [](const std::string&) {};

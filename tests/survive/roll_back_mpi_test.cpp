@@ -36,7 +36,7 @@ TEST_CASE("roll back, mpi: all ranks give up; a rank that goes back alone is tol
   const std::string said = complaint([&] { train(on, dir / "a", {.is_bad = bad({10}, 1000)}); });
   CHECK(contains(said, "has gone back to the checkpoint of step 9 3 times"));
   if (mpi_world::ranks() == 1) return;
-  const gs::parameter_store store = make(on, 1, 7);
+  gs::parameter_store store = make(on, 1, 7);
   gs::checkpointer checkpoints(store, dir / "b", {.every_steps = 1});
   CHECK(checkpoints.save());
   set_step(store, 8);

@@ -60,7 +60,7 @@ TEST_CASE("roll back: without a checkpoint it says so") {
   const gs::any_cluster on = gs::simulate<roll_back::mesh>(std::vector{2, 1});
   CHECK(contains(complaint([&] { train(on, dir / "a", {.is_bad = bad({1}, 1)}); }),
                  (dir / "a") + ": there is no checkpoint to go back to; the reason to go back is: adam: "));
-  const gs::parameter_store store = make(stores::simulated({2}), 1, 7);
+  gs::parameter_store store = make(stores::simulated({2}), 1, 7);
   CHECK(gs::checkpointer(store, dir / "b").save());
   gs::checkpointer checkpoints(store, dir / "b");
   CHECK(complaint([&] { checkpoints.roll_back(std::runtime_error("why")); }) ==
@@ -69,7 +69,7 @@ TEST_CASE("roll back: without a checkpoint it says so") {
 
 TEST_CASE("roll back: finishes a save in flight; takes the one before a damaged one; goes back in a run that was resumed") {
   const scratch dir;
-  const gs::parameter_store store = make(stores::simulated({2}));
+  gs::parameter_store store = make(stores::simulated({2}));
   texts said;
   {
     gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1, .keep = 3}));

@@ -32,7 +32,7 @@ inline void right(std::byte* to, const std::byte* truth, std::size_t size, std::
   to[size - 1] &= std::byte{0x3f};
   to[0] = std::byte(step);
 }
-inline void set_step(const gs::parameter_store& store, std::uint32_t step) {
+inline void set_step(gs::parameter_store& store, std::uint32_t step) {
   stores::for_each_element(store, [&](std::byte* at, const std::byte* truth, std::size_t size) { right(at, truth, size, step); });
   store.set_steps(step);
 }

@@ -56,7 +56,7 @@ result of_store(const gs::parameter_store& store, std::vector<float> losses) {
 /// next ones run.
 result train(const std::string& directory, std::uint32_t last, std::vector<float> losses = {}) {
   const gs::any_cluster on = gs::simulate<mesh>({2, 2});
-  const gs::parameter_store store(on, 42);
+  gs::parameter_store store(on, 42);
   gs::executable<training> step(on, {{'B', 12}, {'M', 50}, {'H', 90}, {'O', 1}}, store);
   gs::tensor<float, P<"data", none>> x(on, {12, 50}), y(on, {12, 1});
   gs::tensor<float, P<>> rate(on, {}), loss(on, {});
@@ -115,7 +115,7 @@ TEST_CASE("training together with its threads: the same bits as alone, also from
 TEST_CASE("while a thread runs a program on a cluster, every verb of another thread on the cluster says the rule that it breaks") {
   const scratch dir;
   const gs::cluster<mesh> on = gs::simulate<mesh>({2, 2});
-  const gs::parameter_store store(on, 42);
+  gs::parameter_store store(on, 42);
   const gs::dims extents{{'B', 12}, {'M', 50}, {'H', 90}, {'O', 1}};
   gs::executable<training> step(on, extents, store);
   const std::vector<float> data(12 * 50, 1), labels(12, 1), rate(1, 0.1f);

@@ -49,7 +49,7 @@ TEST_CASE("gradient_wire, mpi: the bits of simulated devices, whichever nodes th
       CAPTURE(shared);
       const auto real = gs::on_mpi<wire_mesh>(MPI_COMM_WORLD, {}, {.node_size = node_size, .shared_memory = shared});
       const auto alike = gs::simulate<wire_mesh>(ranks());
-      const gs::parameter_store here(real), there(alike);
+      gs::parameter_store here(real), there(alike);
       gs::executable<wire_step> run(real, sizes, here), simulated(alike, sizes, there);
       for (int i = 0; i < 6; ++i) {
         run(x, y, std::vector<float>{0.01f});

@@ -118,7 +118,7 @@ using accumulation = gs::program<accumulate<Feeds>, mesh, in<"BM", P<"data", non
 template <bool Feeds>
 std::vector<float> accumulated(int devices, int steps, const std::vector<float>& x) {
   const auto on = gs::simulate<mesh>(devices);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   planned::executable<accumulation<Feeds>> run(on, gs::dims{{'B', devices}, {'M', std::int64_t(x.size()) / devices}}, store);
   for (int i = 0; i < steps; ++i) run(x);
   const gs::detail::bound_value& w = store.find("w")->value;
@@ -140,7 +140,7 @@ TEST_CASE("gradient_wire: what devices sent and their residuals add up to their 
   std::mt19937 gen(7);
   constexpr int devices = 3, columns = 40, steps = 20;
   const auto on = gs::simulate<mesh>(devices);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   planned::executable<accumulation<true>> run(on, gs::dims{{'B', devices}, {'M', columns}}, store);
   std::vector<double> gradients(devices * columns), sent(devices * columns);
   std::vector<float> before(devices * columns);
@@ -165,7 +165,7 @@ TEST_CASE("gradient_wire: what devices sent and their residuals add up to their 
 
 TEST_CASE("gradient_wire: a gradient that is no sum between devices is not rounded, and its residual is empty") {
   const auto on = gs::simulate<mesh>(2);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   planned::executable<gs::program<accumulate<true>, mesh, in<"BM", P<none, none>>>> run(on, gs::dims{{'B', 1}, {'M', 2}}, store);
   run(std::vector<float>{1 + 1.0f / 1024, 2});
   run(std::vector<float>{1 + 1.0f / 1024, 2});
@@ -178,7 +178,7 @@ TEST_CASE("gradient_wire: residuals return from a checkpoint") {
   const auto on = gs::simulate<mesh>(2);
   const std::vector<float> x{1 + 1.0f / 1024, 2, 3 + 1.0f / 512, 4};
   const gs::dims sizes{{'B', 2}, {'M', 2}};
-  const gs::parameter_store whole(on), resumed(on);
+  gs::parameter_store whole(on), resumed(on);
   planned::executable<accumulation<true>> run(on, sizes, whole), again(on, sizes, resumed);
   for (int i = 0; i < 3; ++i) run(x);
   gs::save(whole, path, gs::checkpoint_options{.scope = gs::checkpoint_scope::everything});
@@ -198,7 +198,7 @@ TEST_CASE("gradient_wire: residuals return from a checkpoint") {
 
 TEST_CASE("gradient_wire: an addend that is not finite arrives, and leaves the residual as it was") {
   const auto on = gs::simulate<mesh>(2);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   planned::executable<accumulation<true>> run(on, gs::dims{{'B', 2}, {'M', 2}}, store);
   run(std::vector<float>{1 + 1.0f / 1024, 2, 3, 4});
   const gs::detail::bound_value& r = store.find("residual.w")->value;

@@ -57,7 +57,7 @@ int main() {
   if (sum != 15) return 1;
 #if defined(PARTS)
   if (gs::as_xtensor(tensor.local_shard(0))(0, 0) != 1.0f) return 1;
-  const gs::parameter_store store(gs::simulate<mesh>(2), 1);
+  gs::parameter_store store(gs::simulate<mesh>(2), 1);
   gs::save(store, "consumer.safetensors");
 #endif
 #elif !defined(PLAN_ONLY)
@@ -67,7 +67,7 @@ int main() {
 #endif
 #if defined(PARTS) && EXPECTED_MPI
   const boost::mpi::environment mpi;
-  const gs::parameter_store store(gs::on_mpi<mesh>(boost::mpi::communicator()), 1);
+  gs::parameter_store store(gs::on_mpi<mesh>(boost::mpi::communicator()), 1);
   gs::executable<program> on_ranks(store.cluster(), {{'B', 3}, {'M', 5}, {'H', 4}}, store);
   gs::save(store, "consumer.safetensors");
   const auto y = on_ranks(x);

@@ -30,7 +30,7 @@ TEST_CASE("mpi: check_replicas of different stores is told, and of one rank too"
   const int n = mpi_world::ranks();
   if (n == 1) return;
   const gs::any_cluster on = gs::on_mpi<replica_cases::mesh>(MPI_COMM_WORLD, {n, 1});
-  const gs::parameter_store first(on), second(on);
+  gs::parameter_store first(on), second(on);
   gs::executable<replica_cases::training> a(on, replica_cases::sizes, first), b(on, replica_cases::sizes, second);
   CHECK(contains(complaint([&] { gs::check_replicas(mpi_world::rank() == 0 ? first : second); }), "check_replicas of a store"));
   const std::string said = complaint([&] {

@@ -81,7 +81,7 @@ std::vector<float> content(const gs::parameter_store& store, const char* name) {
 
 TEST_CASE("mpi: an id or a label out of range on one rank is told to all, and no parameter changes") {
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
-  const gs::parameter_store store(on, 5);
+  gs::parameter_store store(on, 5);
   const auto batch = std::size_t(2 * ranks());
   gs::executable<training> run(on, {{'B', std::int64_t(batch)}, {'V', 7}, {'M', 3}}, store);
   const std::vector<float> rate{0.1f};
@@ -165,7 +165,7 @@ TEST_CASE("mpi: what one rank finds wrong when a program is bound is told to all
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   const bool last = rank() == ranks() - 1;
   const gs::dims extents{{'A', 8}, {'B', 3}};
-  const gs::parameter_store store(on, 5);
+  gs::parameter_store store(on, 5);
   check_last_failed(complaint([&] { gs::executable<reading>(on, last ? gs::dims{{'A', 8}} : extents, store); }),
                     "program: dim 'B' is given no extent");
   CHECK(store.entries().empty());

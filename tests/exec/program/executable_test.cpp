@@ -153,7 +153,7 @@ TEST_CASE("random operations draw other numbers in every step of the store, the 
   std::vector<std::vector<float>> expected;
   for (const int devices : {1, 3, 8}) {
     const auto on = gs::simulate<mesh>(devices);
-    const gs::parameter_store store(on, 9);
+    gs::parameter_store store(on, 9);
     gs::executable<dropping> run(on, {{'A', 100}}, store);
     gs::executable<counting> update(on, {{'A', 1}}, store);
     CHECK(run.seed == 9);
@@ -179,7 +179,7 @@ TEST_CASE("programs on one store count their steps together, as Adam must know t
   const std::vector<float> three{1, -2, 3}, pace{0.1f};
   const auto trained = [&](bool by_turns) {
     const auto on = gs::simulate<mesh>(2);
-    const gs::parameter_store store(on);
+    gs::parameter_store store(on);
     gs::executable<adapting> run(on, {{'A', 3}}, store), other(on, {{'A', 3}}, store);
     std::vector<float> losses;
     for (int i = 0; i < 6; ++i) losses.push_back((by_turns && i % 2 == 1 ? other : run)(three, pace).item());
@@ -191,7 +191,7 @@ TEST_CASE("programs on one store count their steps together, as Adam must know t
 
 TEST_CASE("a call that fails finishes no step and changes no parameter") {
   const auto on = gs::simulate<mesh>(2);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   gs::executable<counting> run(on, {{'A', 3}}, store);
   const std::vector<float> three{1, 2, 3};
   run(three);
@@ -204,7 +204,7 @@ TEST_CASE("a call that fails finishes no step and changes no parameter") {
 TEST_CASE("parameters live from call to call, and in the store from program to program") {
   for (const int devices : {1, 2, 5}) {
     const auto on = gs::simulate<mesh>(devices);
-    const gs::parameter_store store(on);
+    gs::parameter_store store(on);
     const std::vector<float> three{1, 2, 3};
     gs::executable<counting> run(on, {{'A', 3}}, store), other(on, {{'A', 3}}, store);
     CHECK(run(three).item() == 6);
@@ -242,7 +242,7 @@ TEST_CASE("extents that a program was planned for are those that it is run with"
 
 TEST_CASE("inputs, outputs and parameters in orders of the devices of their own") {
   const auto on = gs::simulate<gs::mesh<gs::axis<"x", 4>>>(4);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   gs::executable<reordering> run(on, {{'A', 3}, {'B', 4}}, store);
   const tensor<float, ordered> t = gs::from_global<float, ordered>(on, {3, 4}, x);
   CHECK(t.local_shard(0).offset(0) == 1);  // device 0 has index 1 in this order
@@ -269,7 +269,7 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
   const gs::dims sizes{{'A', 3}, {'B', 4}};
   const auto check = [&](auto in, const gs::any_cluster& on, const char* text) {
     using Program = typename decltype(in)::type;
-    const gs::parameter_store store(on);
+    gs::parameter_store store(on);
     CHECK_THROWS_WITH_AS(gs::executable<Program>(on, sizes, store), text, gs::error);
     CHECK(store.entries().empty());
     CHECK(store.steps() == 0);
@@ -292,7 +292,7 @@ TEST_CASE("inputs and outputs in an order of the devices need the program's mesh
   run(x);
   // Only parameters may have a device order on a mesh with more axes.
   const auto wide_on = gs::simulate<wide>({2, 4});
-  const gs::parameter_store store(wide_on);
+  gs::parameter_store store(wide_on);
   gs::executable<reordering_inside> inside(wide_on, sizes, store);
   CHECK(gs::to_global(inside(x)) == x);
   CHECK(gs::to_global<float>(store, "w") == x);

@@ -138,7 +138,7 @@ TEST_CASE("a run that fails changes no variable") {
     return symbols{gs::gather(x[0], x[1])};
   });
   const gs::any_cluster on = simulate({2});
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   const run_graph::setting s{.mesh = {2}, .dims = {{'A', 4}, {'B', 3}, {'C', 2}}, .layouts = {layout(2, {}), layout(1, {}), layout(2, {})}};
   const gs::plan_tables p = run_graph::plan(t, s);
   gs::executor run(p.view(), gs::all_kernels, on, s.dims, store);
@@ -159,7 +159,7 @@ TEST_CASE("errors are thrown when the program is bound, or by the step that find
       .mesh = {2}, .dims = {{'A', 4}, {'B', 3}, {'C', 2}}, .layouts = {layout(2, {}), layout(1, {})}};
   const gs::plan_tables p = run_graph::plan(t, s);
   const gs::any_cluster on = simulate({2});
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   CHECK_THROWS_WITH_AS(gs::executor(p.view(), gs::all_kernels, on, gs::dims{{'A', 4}, {'C', 2}}, store),
                        "program: dim 'B' is given no extent", gs::error);
   const auto refuses = [&](const gs::dims& sizes, const char* why) {

@@ -44,7 +44,7 @@ TEST_CASE("an executable has the extents of its inputs") {
   const auto stated = gs::executable<program>(cluster, {{'B', 3}, {'M', 4}, {'H', 5}})(x, bias);
   CHECK(gs::to_global(run(x, bias)) == gs::to_global(stated));
 
-  const gs::parameter_store store(cluster, 7);
+  gs::parameter_store store(cluster, 7);
   gs::executable<program> of_store(cluster, store, x, bias), with_store(cluster, {{'M', 4}}, store, x, bias);
   CHECK(of_store.seed == 7);
   CHECK(gs::to_global(with_store(x, bias)) == gs::to_global(stated));

@@ -25,14 +25,14 @@ using program = gs::program<model, mesh, gs::in<"BM">>;
 
 template <class Cluster>
 void check(const Cluster& on) {
-  const gs::parameter_store store(on, 3);
+  gs::parameter_store store(on, 3);
   const gs::dims sizes{{'B', 2}, {'M', 3}, {'H', 5}};
   CHECK_THROWS_WITH_AS(gs::to_global<float>(store, "in"), "parameter \"in\": no program on this store has made it yet", gs::error);
   gs::executable<program> run(on, sizes, store);
   CHECK(gs::to_global<float>(store, "out.w") == std::vector<float>(15, 2));
 
   // as on one device, in any sharding
-  const gs::parameter_store alone(gs::on_one_device<mesh>(), 3);
+  gs::parameter_store alone(gs::on_one_device<mesh>(), 3);
   gs::executable<program> reference(alone.cluster(), sizes, alone);
   CHECK(gs::to_global<float>(store, "in") == gs::to_global<float>(alone, "in"));
 

@@ -29,7 +29,7 @@ struct bound_program {
   gs::plan_tables tables;
   gs::executor run;
 
-  bound_program(const run_graph::model& f, const gs::any_cluster& on, const gs::parameter_store& store,
+  bound_program(const run_graph::model& f, const gs::any_cluster& on, gs::parameter_store& store,
                 std::vector<gs::sharding> layouts, const gs::dims& extents = dims)
       : program(run_graph::trace({}, f)),
         tables(run_graph::plan(program,
@@ -54,9 +54,17 @@ symbols weights(const scope& m, given) {
 
 }  // namespace
 
+// A const store has no functions that change it, and no copies that could.
+template <class Store>
+constexpr bool can_change = requires(Store& s, const gs::parameter& p, const gs::detail::bound_value& v, const gs::extents& e) {
+  s.demand(p, v, e);
+} || requires(Store& s) { s.set_steps(1); } || requires(Store& s) { s.set_number(1); } || requires(Store& s) { s.forget("w"); } ||
+  requires(Store& s) { s.find("w")->shards.clear(); } || std::is_constructible_v<gs::parameter_store, Store&>;
+static_assert(can_change<gs::parameter_store> && !can_change<const gs::parameter_store>);
+
 TEST_CASE("parameters start from the same numbers in every layout on every mesh") {
   const gs::any_cluster one = simulate({1});
-  const gs::parameter_store reference(one, 42);
+  gs::parameter_store reference(one, 42);
   const bound_program alone(weights, one, reference, {whole(2), whole(3), whole(1), whole(0)});
   std::map<std::string, run_graph::array> expected;
   for (const auto& [name, e] : reference.entries()) expected[name] = run_graph::collect(one, e.value);
@@ -68,7 +76,7 @@ TEST_CASE("parameters start from the same numbers in every layout on every mesh"
     for (const gs::sharding& l : run_graph::all_layouts(2, int(mesh.size())))
       for (const gs::sharding& m : run_graph::all_layouts(3, int(mesh.size()))) {
         const gs::any_cluster on = simulate(mesh);
-        const gs::parameter_store store(on, 42);
+        gs::parameter_store store(on, 42);
         const bound_program p(weights, on, store, {l, m, whole(1), whole(0)});
         bool same = true;
         for (const auto& [name, e] : store.entries())
@@ -81,7 +89,7 @@ TEST_CASE("initial numbers depend on the seed and the name, and have the given d
   const gs::any_cluster one = simulate({1});
   const gs::dims large{{'A', 40}, {'B', 50}, {'C', 30}};
   const auto values = [&](std::uint64_t seed, const char* name) {
-    const gs::parameter_store store(one, seed);
+    gs::parameter_store store(one, seed);
     const bound_program p(weights, one, store, {whole(2), whole(3), whole(1), whole(0)}, large);
     return run_graph::collect(one, store.find(name)->value);
   };
@@ -112,7 +120,7 @@ TEST_CASE("parameters of every element type start from their numbers, and no oth
       const gs::arithmetic_of arithmetic = gs::traits(type).arithmetic;
       CAPTURE(gs::name(type));
       CAPTURE(int(what));
-      const gs::parameter_store store(simulate({2}), 42);
+      gs::parameter_store store(simulate({2}), 42);
       wanted.type = type;
       wanted.places.assign(2, gs::detail::place(wanted, store.cluster().backend().extents(), 0));
       wanted.data.assign(2, nullptr);
@@ -149,7 +157,7 @@ TEST_CASE("parameters of every element type start from their numbers, and no oth
 
 TEST_CASE("programs on one store share the parameters that they name alike") {
   const gs::any_cluster on = simulate({2});
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   gs::sharding rows = whole(2);
   rows[0].push_back(0);
   const auto w = [](const scope& m, given) { return symbols{m.param("w", "AB", gs::init::normal(1))}; };
@@ -162,7 +170,7 @@ TEST_CASE("programs on one store share the parameters that they name alike") {
 
 TEST_CASE("conflicts between programs on one store are named") {
   const gs::any_cluster on = simulate({2});
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   gs::sharding rows = whole(2);
   rows[0].push_back(0);
   const auto w = [](const scope& m, given) {
@@ -195,7 +203,7 @@ TEST_CASE("conflicts between programs on one store are named") {
 }
 
 TEST_CASE("a store belongs to one cluster") {
-  const gs::parameter_store store(simulate({2}));
+  gs::parameter_store store(simulate({2}));
   const auto w = [](const scope& m, given) { return symbols{m.param("w", "AB", gs::init::normal(1))}; };
   CHECK_THROWS_WITH_AS(bound_program(w, simulate({2}), store, {whole(2)}),
                        "program: its parameter store belongs to another cluster", gs::error);

@@ -76,7 +76,7 @@ bool agree(const std::vector<float>& a, const std::vector<float>& b, float toler
 template <gs::fixed_string First, auto Stored, auto Full>
 void compare(const std::vector<int>& devices, float tolerance = 0) {
   const auto on = gs::simulate<mesh>(devices);
-  const gs::parameter_store in_bf16(on, 3), in_float(on, 3);
+  gs::parameter_store in_bf16(on, 3), in_float(on, 3);
   planned::executable<program<Stored, First>> stored(on, extents, in_bf16);
   planned::executable<program<Full, First>> full(on, extents, in_float);
   std::vector<std::string> weights;

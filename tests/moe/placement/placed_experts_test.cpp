@@ -26,26 +26,26 @@ const auto nothing = [](auto&&...) {};
 
 TEST_CASE("training with replicas, moved every other step, has the losses of training without, on any mesh") {
   const auto one = gs::simulate<expert_mesh>({1, 1});
-  const gs::parameter_store plain(one, 8);
+  gs::parameter_store plain(one, 8);
   const std::vector<double> expected = train<false>(one, plain, 8, nothing);
   for (const std::array mesh : {std::array{1, 1}, std::array{1, 4}, std::array{2, 2}, std::array{1, 3}, std::array{2, 1}})
     for (const bool moves : {false, true}) {
       CAPTURE(mesh[0]);
       CAPTURE(mesh[1]);
       const auto on = gs::simulate<expert_mesh>({mesh[0], mesh[1]});
-      const gs::parameter_store store(on, 8);
+      gs::parameter_store store(on, 8);
       std::vector<double> sums(E, 0);
       int moved = 0;
       const auto balance = [&](int step, auto& run, const std::vector<double>& demand) {
         for (std::size_t e = 0; e < E; ++e) sums[e] += demand[e];
         if (moves && step % 2 == 0) {
-          const gs::placed_experts experts(run.engine(), "moe");
+          gs::placed_experts experts(run.engine(), "moe");
           const double before = experts.placement().imbalance(sums);
           moved += experts.balance(sums, 1);
           CHECK(experts.placement().imbalance(sums) <= before);
         }
         if (step < 8) return;
-        const gs::placed_experts experts(run.engine(), "moe");
+        gs::placed_experts experts(run.engine(), "moe");
         CHECK(experts.tensors().size() == 6);  // two weights, two moments of each
         for (const std::string name : {"moe.wi", "moe.wo", "adam.m.moe.wi", "adam.v.moe.wo"}) {
           const std::vector<double> of_plain = gs::to_global<double>(plain, name);
@@ -67,9 +67,9 @@ TEST_CASE("optimizer state that is sharded over another axis moves with its expe
   for (const std::vector<int>& nodes : {std::vector<int>{}, {0, 0, 1, 1, 0, 0, 1, 1}}) {
     CAPTURE(nodes.size());
     const auto on = nodes.empty() ? gs::simulate<expert_mesh>({2, 4}) : gs::simulate<expert_mesh>({2, 4}, {nodes});
-    const gs::parameter_store store(on, 8);
+    gs::parameter_store store(on, 8);
     const auto rotate = [&](int, auto& run, const auto&) {
-      const gs::placed_experts experts(run.engine(), "moe");
+      gs::placed_experts experts(run.engine(), "moe");
       std::vector<int> expert = experts.placement().expert();
       std::ranges::rotate(expert, expert.begin() + 5);
       const auto to = gs::expert_placement::of(expert, int(E), experts.on());
@@ -89,10 +89,10 @@ TEST_CASE("optimizer state that is sharded over another axis moves with its expe
 
 TEST_CASE("the initial rows of replicas are those of experts without replicas") {
   const auto on = gs::simulate<expert_mesh>({1, 4});
-  const gs::parameter_store plain(on, 3), store(on, 3);
+  gs::parameter_store plain(on, 3), store(on, 3);
   const gs::executable<layer_program<false>> without(on, sizes, plain);
   const gs::executable<layer_program<true>> with(on, sizes, store);
-  const gs::placed_experts experts(with.engine(), "moe");
+  gs::placed_experts experts(with.engine(), "moe");
   CHECK(experts.placement() == gs::expert_placement::even(int(E), {4, 3}));
   const auto rows = rows_of_experts(store, "moe.wi", experts.placement().expert());
   const std::vector<double> of_plain = gs::to_global<double>(plain, "moe.wi");
@@ -142,7 +142,7 @@ TEST_CASE("demand counts choices that full experts refuse: placement, bias and m
   for (const std::array mesh : {std::array{1, 1}, std::array{1, 4}, std::array{2, 2}}) {
     CAPTURE(mesh[1]);
     const auto on = gs::simulate<expert_mesh>({mesh[0], mesh[1]});
-    const gs::parameter_store store(on, 8);
+    gs::parameter_store store(on, 8);
     gs::executable<program> run(on, few, store);
     gs::set_global<double>(store, "wg", wg);
     const auto [demand, load, overflow, busiest, refused] = run(x, std::vector<double>(G * tokens_of_group, 1));
@@ -155,7 +155,7 @@ TEST_CASE("demand counts choices that full experts refuse: placement, bias and m
     // Expert 1 has more load than the mean load, 5.5, but less demand than the mean demand, 9.
     const std::vector<double> bias = gs::to_global<double>(store, "bias");
     for (std::size_t e = 0; e < E; ++e) CHECK((e == 0 ? bias[e] < 0 : bias[e] > 0));
-    const gs::placed_experts experts(run.engine());
+    gs::placed_experts experts(run.engine());
     CHECK(experts.balance(choices) == (mesh[1] > 1));
     if (mesh[1] == 4) CHECK(experts.placement().replicas(0) == 4);
   }
@@ -169,7 +169,7 @@ TEST_CASE("errors of placed_experts") {
   gs::executable<layer_program<true>> run(on, sizes);
   CHECK(contains(complaint([&] { gs::placed_experts(run.engine()); }), "\"expert_of\""));
   CHECK(contains(complaint([&] { gs::placed_experts(run.engine(), "moe", 3); }), "on 3 nodes"));
-  const gs::placed_experts experts(run.engine(), "moe");
+  gs::placed_experts experts(run.engine(), "moe");
   const gs::expert_placement of_two(std::vector<double>(E, 1.0), {2, 6});
   const std::string unlike = "placed_experts: the placement has other devices or experts than \"moe.expert_of\"";
   CHECK(complaint([&] { experts.move(of_two); }) == unlike);

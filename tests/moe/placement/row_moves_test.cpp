@@ -16,9 +16,9 @@ using namespace experts_in_training;
 
 TEST_CASE("a move sends a row to each device that lacks it, once") {
   const auto on = gs::simulate<expert_mesh>({2, 4});
-  const gs::parameter_store store(on, 3);
+  gs::parameter_store store(on, 3);
   const gs::executable<layer_program<true>> run(on, sizes, store);
-  const gs::placed_experts experts(run.engine(), "moe");
+  gs::placed_experts experts(run.engine(), "moe");
   const gs::expert_placement before = experts.placement();
   const std::vector<double> load{50, 1, 1, 1, 1, 1, 1, 1};
   const gs::expert_placement now = gs::expert_placement(load, experts.on()).closest_to(before);
@@ -38,9 +38,9 @@ TEST_CASE("a row that several devices of a node lack crosses between nodes once,
   const std::vector<int> hot{0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 1};  // the expert of each slot: expert 0 on all 4 devices
   const auto moved = [&](const std::vector<int>& mesh, gs::node_map nodes, int expected_nodes) {
     const auto on = gs::simulate<expert_mesh>(mesh, std::move(nodes));
-    const gs::parameter_store store(on, 3);
+    gs::parameter_store store(on, 3);
     const gs::executable<layer_program<true>> run(on, sizes, store);
-    const gs::placed_experts experts(run.engine(), "moe");
+    gs::placed_experts experts(run.engine(), "moe");
     CHECK(experts.on().nodes == expected_nodes);
     gs::backend& devices = store.cluster().backend();
     devices.reset_received();

@@ -53,7 +53,7 @@ TEST_CASE("assign_readers: every pair of meshes: a device reads at most 1.1 time
                                                  {"d", gs::dtype::f32, {3, 100000}},
                                                  {"e", gs::dtype::f32, {}}};
   for (const int from : {1, 2, 3, 4, 6, 8}) {
-    const gs::parameter_store store = stores::make(stores::simulated({from}), tensors, 5);
+    gs::parameter_store store = stores::make(stores::simulated({from}), tensors, 5);
     const detail::part_plan plan = detail::plan_parts(store);
     const std::int64_t total = std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t(0));
     for (const int to : {1, 2, 3, 4, 6, 8}) {
@@ -66,7 +66,7 @@ TEST_CASE("assign_readers: every pair of meshes: a device reads at most 1.1 time
 }
 
 TEST_CASE("assign_readers: parts that only some devices can read") {
-  const gs::parameter_store store = stores::make(stores::simulated({4}), {{"a", gs::dtype::f32, {512, 300}}}, 5);
+  gs::parameter_store store = stores::make(stores::simulated({4}), {{"a", gs::dtype::f32, {512, 300}}}, 5);
   const detail::part_plan plan = detail::plan_parts(store);
   const std::int64_t total = std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t(0));
   for (const std::vector<std::vector<int>>& can_read :
@@ -83,7 +83,7 @@ TEST_CASE("block_loader: moves blocks of one mesh to the shards of another, in r
   const std::optional<detail::directory> in(detail::directory::at(dir / ""));
   for (const std::vector<int>& from : {std::vector<int>{1}, {3}, {2, 2}})
     for (const std::vector<int>& to : {std::vector<int>{1}, {2}, {5}, {2, 3}}) {
-      const gs::parameter_store saved = stores::make(stores::simulated(from), stores::usual(), 3);
+      gs::parameter_store saved = stores::make(stores::simulated(from), stores::usual(), 3);
       stores::fill(saved);
       const detail::part_plan plan = detail::plan_parts(saved);
       std::map<std::string, std::size_t, std::less<>> by_name;
@@ -102,7 +102,7 @@ TEST_CASE("block_loader: moves blocks of one mesh to the shards of another, in r
       }
       CHECK(detail::problem_of_blocks(plan.tensors, blocks) == "");
       for (const std::int64_t round : {std::int64_t(1), std::int64_t(64), std::int64_t(1) << 30}) {
-        const gs::parameter_store store = stores::make(stores::simulated(to), stores::usual(), 8);
+        gs::parameter_store store = stores::make(stores::simulated(to), stores::usual(), 8);
         stores::clear(store);
         detail::block_loader loader(store, plan.tensors, blocks);
         loader.reassign(std::vector(plan.blocks.size(), first(store.cluster().size())));

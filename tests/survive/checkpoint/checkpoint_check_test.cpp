@@ -32,7 +32,7 @@ texts faults_in(const texts& paths, const gs::signing_key* key = nullptr) {
 TEST_CASE("checkpoint check: what was saved holds, on any mesh, with its seals") {
   for (const std::vector<int>& mesh : {std::vector{1}, {3}, {2, 2}}) {
     const scratch dir;
-    const gs::parameter_store store = run_stores::make(stores::simulated(mesh), 1, 7);
+    gs::parameter_store store = run_stores::make(stores::simulated(mesh), 1, 7);
     gs::event_log log(dir / "events-00000.jsonl");
     log.write("start");
     gs::checkpointer checkpoints(store, dir / "run");
@@ -50,7 +50,7 @@ TEST_CASE("checkpoint check: what was saved holds, on any mesh, with its seals")
 
 TEST_CASE("checkpoint check: each of 1,000 random edits of its files is found, and its file is named") {
   const scratch dir;
-  const gs::parameter_store store = run_stores::make(stores::simulated({3}), 1, 7);
+  gs::parameter_store store = run_stores::make(stores::simulated({3}), 1, 7);
   gs::checkpointer checkpoints(store, dir / "run");
   CHECK(checkpoints.save());
   const std::string path = dir / "run/step-0000000007/";
@@ -88,7 +88,7 @@ TEST_CASE("checkpoint check: with a key, the manifest must be signed by it; a ma
   keys::make_pair(dir / "other.pem", dir / "other-public.pem");
   const gs::signing_key key = gs::signing_key::ed25519_public(dir / "public.pem"),
                         other = gs::signing_key::ed25519_public(dir / "other-public.pem");
-  const gs::parameter_store store = run_stores::make(stores::simulated({2}), 1, 7);
+  gs::parameter_store store = run_stores::make(stores::simulated({2}), 1, 7);
   gs::checkpointer checkpoints(store, dir / "run", {.key = gs::signing_key::ed25519(dir / "private.pem")});
   CHECK(checkpoints.save());
   const std::string path = dir / "run/step-0000000007", sealed = content_of(path + "/manifest.json");
@@ -111,7 +111,7 @@ TEST_CASE("checkpoint check: with a key, the manifest must be signed by it; a ma
 
 TEST_CASE("checkpoint check: the directories of several hosts have all parts together, and one manifest") {
   const scratch dir;
-  const gs::parameter_store store = run_stores::make(stores::simulated({3}), 1, 7);
+  gs::parameter_store store = run_stores::make(stores::simulated({3}), 1, 7);
   CHECK(gs::checkpointer(store, dir / "a").save());
   fs::copy(dir / "a", dir / "b", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   const std::string a = dir / "a/step-0000000007", b = dir / "b/step-0000000007";

@@ -13,9 +13,9 @@ namespace detail = gs::detail;
 
 TEST_CASE("checkpoint_loader: the store changes in load() alone; all bytes of the parts but the lengths of data are read once") {
   const scratch dir;
-  const gs::parameter_store saved = run_stores::make(stores::simulated({3}), 1, 7);
+  gs::parameter_store saved = run_stores::make(stores::simulated({3}), 1, 7);
   CHECK(gs::checkpointer(saved, dir / "run").save());
-  const gs::parameter_store store = run_stores::make(stores::simulated({2}));
+  gs::parameter_store store = run_stores::make(stores::simulated({2}));
   const detail::disk_table disks(store.cluster().backend());
   const detail::found_steps found = detail::find_steps(store.cluster().backend(), disks, dir / "run");
   CHECK(found.finished == std::vector<detail::step_name>{{7, 0}});

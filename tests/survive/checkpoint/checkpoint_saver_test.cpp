@@ -13,7 +13,7 @@ namespace detail = gs::detail;
 
 TEST_CASE("checkpoint_saver: what is saved is the store at the start, not what it is while it is written") {
   const scratch dir;
-  const gs::parameter_store store = run_stores::make(stores::simulated({2}), 1, 7);
+  gs::parameter_store store = run_stores::make(stores::simulated({2}), 1, 7);
   {
     const detail::disk_table disks(store.cluster().backend());
     detail::checkpoint_saver saver(store, disks, {dir / "run", false, {}, [](const std::string&) {}});

@@ -50,7 +50,7 @@ std::string complaint_of_all(F f) {
   CHECK(most == least);
   return said;
 }
-void run(const gs::parameter_store& store, gs::checkpointer& checkpoints, std::uint32_t first, std::uint32_t last) {
+void run(gs::parameter_store& store, gs::checkpointer& checkpoints, std::uint32_t first, std::uint32_t last) {
   for (std::uint32_t step = first; step <= last; ++step) {
     set_step(store, step);
     REQUIRE(checkpoints.after_step());
@@ -85,7 +85,7 @@ TEST_CASE("checkpointer, mpi: every pair of rank counts, and of simulated meshes
   for (std::size_t from = 0; from < meshes.size(); ++from) {
     const std::string path = dir / ("run" + std::to_string(from));
     if (const auto on = on_first(gs::device_count(meshes[from]), meshes[from])) {
-      const gs::parameter_store store = large(*on, from);
+      gs::parameter_store store = large(*on, from);
       set_step(store, 7);
       gs::checkpointer checkpoints(store, path);
       CHECK(checkpoints.save());
@@ -98,7 +98,7 @@ TEST_CASE("checkpointer, mpi: every pair of rank counts, and of simulated meshes
       if (const auto on = on_first(gs::device_count(meshes[to]), meshes[to])) {
         CAPTURE(gs::detail::mesh_text(meshes[from]));
         CAPTURE(gs::detail::mesh_text(meshes[to]));
-        const gs::parameter_store store = large(*on, 100 + to);
+        gs::parameter_store store = large(*on, 100 + to);
         set_step(store, 0);
         gs::checkpointer checkpoints(store, path);
         const auto back = checkpoints.resume();
@@ -108,7 +108,7 @@ TEST_CASE("checkpointer, mpi: every pair of rank counts, and of simulated meshes
       }
     if (is_leader())
       for (const int devices : {1, 3, 8}) {
-        const gs::parameter_store store = large(stores::simulated({devices}), 50);
+        gs::parameter_store store = large(stores::simulated({devices}), 50);
         set_step(store, 0);
         CHECK(gs::checkpointer(store, path).resume()->step == 7);
         CHECK(is_step(store, 7));
@@ -119,14 +119,14 @@ TEST_CASE("checkpointer, mpi: every pair of rank counts, and of simulated meshes
 TEST_CASE("checkpointer, mpi: by steps, by time, by a request of one rank") {
   const shared_scratch dir;
   {
-    const gs::parameter_store store = make(on_all());
+    gs::parameter_store store = make(on_all());
     gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 4, .keep = 2});
     CHECK_FALSE(checkpoints.resume().has_value());
     run(store, checkpoints, 1, 13);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000008", "step-0000000012"});
-  const gs::parameter_store store = make(on_all(), 9);
+  gs::parameter_store store = make(on_all(), 9);
   std::optional<gs::stop_request> stop;
   if (mpi_world::rank() == mpi_world::ranks() - 1) stop.emplace();
   gs::checkpointer checkpoints(store, dir / "run", {.every_seconds = 0.01});
@@ -144,7 +144,7 @@ TEST_CASE("checkpointer, mpi: by steps, by time, by a request of one rank") {
 
 TEST_CASE("checkpointer, mpi: the leader's state comes to all ranks; a restore that fails on one rank fails on all") {
   const shared_scratch dir;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   std::string position = "of rank " + std::to_string(mpi_world::rank());
   {
     gs::checkpointer checkpoints(store, dir / "run");
@@ -179,7 +179,7 @@ TEST_CASE("checkpointer, mpi: the leader's state comes to all ranks; a restore t
 TEST_CASE("checkpointer, mpi: ranks that disagree are told so") {
   if (mpi_world::ranks() == 1) return;
   const shared_scratch dir;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   const bool odd = mpi_world::rank() == 1;
   const auto said = [&](gs::checkpointer_options options) {
     return complaint_of_all([&] { gs::checkpointer(store, dir / "run", options); });
@@ -199,7 +199,7 @@ TEST_CASE("checkpointer, mpi: ranks that disagree are told so") {
 
 TEST_CASE("checkpointer, mpi: a rank that rounds in another way, or flushes, cannot save; all ranks are told") {
   const shared_scratch dir;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   gs::checkpointer checkpoints(store, dir / "run");
   const int odd = mpi_world::ranks() - 1;
   for (const bool flushes : {false, true}) {
@@ -216,7 +216,7 @@ TEST_CASE("checkpointer, mpi: a rank that rounds in another way, or flushes, can
 
 TEST_CASE("checkpointer, mpi: one rank cannot write: all go on, or all stop") {
   const shared_scratch dir;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
   CHECK(checkpoints.save());
@@ -234,7 +234,7 @@ TEST_CASE("checkpointer, mpi: one rank cannot write: all go on, or all stop") {
     }
     set_step(store, 7);
     MPI_Barrier(MPI_COMM_WORLD);
-    const gs::parameter_store other = make(on_all(), 5);
+    gs::parameter_store other = make(on_all(), 5);
     CHECK(gs::checkpointer(other, dir / "run").resume()->step == 7);
     CHECK(is_step(other, 7));
   }
@@ -246,7 +246,7 @@ TEST_CASE("checkpointer, mpi: one rank cannot write: all go on, or all stop") {
 
 TEST_CASE("checkpointer, mpi: a damaged part makes all ranks take the one before") {
   const shared_scratch dir;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   gs::checkpointer checkpoints(store, dir / "run");
   CHECK(checkpoints.save());
   set_step(store, 8);
@@ -264,7 +264,7 @@ TEST_CASE("checkpointer, mpi: a damaged part makes all ranks take the one before
       }
       MPI_Barrier(MPI_COMM_WORLD);
       texts said;
-      const gs::parameter_store other = make(on_all(), 5);
+      gs::parameter_store other = make(on_all(), 5);
       const auto back = gs::checkpointer(other, dir / "run", telling(said)).resume();
       REQUIRE(back.has_value());
       CHECK(back->step == 7);
@@ -279,7 +279,7 @@ TEST_CASE("checkpointer, mpi: directories that are not the same need per_host") 
   if (mpi_world::ranks() == 1) return;
   const disks own;
   texts said;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   gs::checkpointer checkpoints(store, own.mine(), telling(said));
   CHECK_FALSE(checkpoints.save());
   if (is_leader()) CHECK(contains(said.back(), "it is not in the leader's directory; checkpointer_options::per_host"));
@@ -296,7 +296,7 @@ TEST_CASE("checkpointer, mpi: the disk of any one host may be lost") {
       CAPTURE(lost);
       const gs::checkpointer_options options{.every_steps = 1, .per_host = true};
       {
-        const gs::parameter_store store = make(on_all());
+        gs::parameter_store store = make(on_all());
         gs::checkpointer checkpoints(store, own.mine(per_disk), telling(said, options));
         CHECK_FALSE(checkpoints.resume().has_value());
         run(store, checkpoints, 1, 5);
@@ -310,7 +310,7 @@ TEST_CASE("checkpointer, mpi: the disk of any one host may be lost") {
       MPI_Allreduce(MPI_IN_PLACE, &total, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
       if (lost >= 0) own.lose(lost);
       said.clear();
-      const gs::parameter_store store = make(on_all(), 77);
+      gs::parameter_store store = make(on_all(), 77);
       gs::checkpointer checkpoints(store, own.mine(per_disk), telling(said, options));
       const auto back = checkpoints.resume();
       REQUIRE(back.has_value());
@@ -326,7 +326,7 @@ TEST_CASE("checkpointer, mpi: the disk of any one host may be lost") {
 }
 
 TEST_CASE("checkpointer, mpi: a run that has one of the directories is known to all ranks") {
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   for (const bool per_host : {false, true})
     for (int rank = 0; rank < (per_host ? mpi_world::ranks() : 1); ++rank) {
       CAPTURE(per_host);
@@ -351,7 +351,7 @@ TEST_CASE("checkpointer, mpi: a run that has one of the directories is known to 
 TEST_CASE("checkpointer, mpi: a manifest that the leader cannot make fails on all hosts") {
   const disks own;
   texts said;
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   {
     gs::checkpointer checkpoints(store, own.mine(), telling(said, {.per_host = true}));
     checkpoints.keep_state("Andr\xe9", [] { return std::string(); }, [](std::string_view) {});
@@ -367,7 +367,7 @@ TEST_CASE("checkpointer, mpi: a manifest whose parts are not all there does not 
   if (mpi_world::ranks() < 2) return;
   const disks own;
   texts said;
-  const gs::parameter_store store = make(on_all(), 1, 7), away = make(on_all(), 1, 8);
+  gs::parameter_store store = make(on_all(), 1, 7), away = make(on_all(), 1, 8);
   away.set_steps(7);
   for (const bool is_away : {true, false}) {
     gs::checkpointer checkpoints(is_away ? away : store, own.mine() + (is_away ? "-away" : ""), telling(said, {.per_host = true}));
@@ -382,7 +382,7 @@ TEST_CASE("checkpointer, mpi: a manifest whose parts are not all there does not 
     fs::copy(own.mine() + (rank == mpi_world::rank() ? "-away" : "-good") + step, own.mine() + step);
     if (rank == mpi_world::rank()) fs::remove(own.mine() + step + "/" + gs::detail::part_name(std::size_t(rank)));
     MPI_Barrier(MPI_COMM_WORLD);
-    const gs::parameter_store back = make(on_all(), 77);
+    gs::parameter_store back = make(on_all(), 77);
     gs::checkpointer checkpoints(back, own.mine(), telling(said, {.per_host = true}));
     CHECK(checkpoints.resume()->refused.empty());
     CHECK(is_step(back, 7));
@@ -396,7 +396,7 @@ TEST_CASE("checkpointer, mpi: two lost disks, or a damaged block on one disk") {
   texts said;
   const gs::checkpointer_options options{.every_steps = 1, .per_host = true};
   {
-    const gs::parameter_store store = make(on_all());
+    gs::parameter_store store = make(on_all());
     gs::checkpointer checkpoints(store, own.mine(), telling(said, options));
     run(store, checkpoints, 1, 2);
   }
@@ -407,13 +407,13 @@ TEST_CASE("checkpointer, mpi: two lost disks, or a damaged block on one disk") {
   set_content(part, content);  // every rank's own part; the copies are good
   MPI_Barrier(MPI_COMM_WORLD);
   {
-    const gs::parameter_store store = make(on_all(), 77);
+    gs::parameter_store store = make(on_all(), 77);
     CHECK(gs::checkpointer(store, own.mine(), telling(said, options)).resume()->step == 2);
     CHECK(is_step(store, 2));
   }
   own.lose(0);
   own.lose(1);
-  const gs::parameter_store store = make(on_all(), 78);
+  gs::parameter_store store = make(on_all(), 78);
   CHECK(contains(complaint_of_all([&] { gs::checkpointer(store, own.mine(), telling(said, options)).resume(); }), "checkpoints is valid"));
   CHECK(is_step(store, 0));
 }
@@ -425,7 +425,7 @@ TEST_CASE("checkpointer, mpi: signatures are the leader's") {
     keys::write(dir / "key", std::string(32, 'k'));
     key = gs::signing_key::hmac(dir / "key");
   }
-  const gs::parameter_store store = make(on_all(), 1, 7);
+  gs::parameter_store store = make(on_all(), 1, 7);
   CHECK(gs::checkpointer(store, dir / "run", {.key = key}).save());
   CHECK(gs::checkpointer(store, dir / "run", {.key = key, .require_signature = true}).resume()->step == 7);
   MPI_Barrier(MPI_COMM_WORLD);

@@ -44,7 +44,7 @@ gs::parameter_store store_on(const std::vector<int>& mesh, std::uint64_t seed = 
   return make(stores::simulated(mesh), seed, step);
 }
 /// Runs steps first to last, without computing.
-void run(const gs::parameter_store& store, gs::checkpointer& checkpoints, std::uint32_t first, std::uint32_t last) {
+void run(gs::parameter_store& store, gs::checkpointer& checkpoints, std::uint32_t first, std::uint32_t last) {
   for (std::uint32_t step = first; step <= last; ++step) {
     set_step(store, step);
     REQUIRE(checkpoints.after_step());
@@ -64,14 +64,14 @@ TEST_CASE("checkpointer: saved on one mesh, loaded on another: the same bytes") 
   for (std::size_t from = 0; from < meshes.size(); ++from) {
     const scratch dir;
     {
-      const gs::parameter_store store = store_on(meshes[from], from, 7);
+      gs::parameter_store store = store_on(meshes[from], from, 7);
       gs::checkpointer checkpoints(store, dir / "run");
       CHECK(checkpoints.save());
     }
     for (std::size_t to = 0; to < meshes.size(); ++to) {
       CAPTURE(from);
       CAPTURE(to);
-      const gs::parameter_store store = store_on(meshes[to], 100 + to);
+      gs::parameter_store store = store_on(meshes[to], 100 + to);
       gs::checkpointer checkpoints(store, dir / "run");
       const auto back = checkpoints.resume();
       REQUIRE(back.has_value());
@@ -91,7 +91,7 @@ TEST_CASE("checkpointer: caches are in no checkpoint; a program that has some ma
       CAPTURE(loaded_with);
       const scratch dir;
       {
-        const gs::parameter_store store = store_on({2}, 1, 7);
+        gs::parameter_store store = store_on({2}, 1, 7);
         if (saved_with) stores::add(store, cache, gs::sharding::replicated(2));
         gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
         CHECK(checkpoints.save());
@@ -101,7 +101,7 @@ TEST_CASE("checkpointer: caches are in no checkpoint; a program that has some ma
         store.set_steps(8);
         CHECK(checkpoints.save());
       }
-      const gs::parameter_store store = store_on({3}, 2, 1);
+      gs::parameter_store store = store_on({3}, 2, 1);
       if (loaded_with) {
         const gs::parameter_store::entry& e = stores::add(store, cache, gs::sharding::replicated(2));
         for (std::byte* const shard : e.value.data) std::memset(shard, 5, 64 * 3 * 4);
@@ -123,7 +123,7 @@ TEST_CASE("checkpointer: caches are in no checkpoint; a program that has some ma
 TEST_CASE("checkpointer: files are the owner's alone, whatever the umask") {
   const scratch dir;
   const mode_t before = ::umask(0);
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   keys::write(dir / "key", std::string(32, 'k'));
   gs::checkpointer checkpoints(store, dir / "a/run", {.key = gs::signing_key::hmac(dir / "key")});
   CHECK(checkpoints.save());
@@ -139,7 +139,7 @@ TEST_CASE("checkpointer: files are the owner's alone, whatever the umask") {
 
 TEST_CASE("checkpointer: by steps; keeps the newest ones") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   {
     gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 10, .keep = 3});
     CHECK_FALSE(checkpoints.resume().has_value());
@@ -149,7 +149,7 @@ TEST_CASE("checkpointer: by steps; keeps the newest ones") {
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000030", "step-0000000040", "step-0000000050"});
   CHECK(fs::read_symlink(dir / "run/latest") == "step-0000000050");
 
-  const gs::parameter_store again = store_on({3});
+  gs::parameter_store again = store_on({3});
   gs::checkpointer checkpoints(again, dir / "run", {.every_steps = 10, .keep = 2});
   CHECK(checkpoints.resume()->step == 50);
   CHECK(is_step(again, 50));
@@ -159,7 +159,7 @@ TEST_CASE("checkpointer: by steps; keeps the newest ones") {
 
 TEST_CASE("checkpointer: a save that comes due while one is in flight follows it") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1, .keep = 100});
   std::uint32_t step = 0;
   bool overlapped = false;
@@ -175,7 +175,7 @@ TEST_CASE("checkpointer: a save that comes due while one is in flight follows it
   for (const std::string& name : names_in(dir / "run")) {
     if (!name.starts_with("step-")) continue;
     const gs::manifest m = gs::detail::parse_manifest(content_of(dir / ("run/" + name + "/manifest.json")));
-    const gs::parameter_store other = store_on({1});
+    gs::parameter_store other = store_on({1});
     const scratch alone;
     fs::copy(dir / ("run/" + name), alone / name);
     gs::checkpointer reader(other, alone / "");
@@ -186,7 +186,7 @@ TEST_CASE("checkpointer: a save that comes due while one is in flight follows it
 
 TEST_CASE("checkpointer: by time") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   gs::checkpointer checkpoints(store, dir / "run", {.every_seconds = 0.02});
   run(store, checkpoints, 1, 1);
   for (std::uint32_t step = 2; checkpoints.last().empty(); ++step) {
@@ -200,7 +200,7 @@ TEST_CASE("checkpointer: states of the program, and the event log") {
   const scratch dir;
   std::string position = std::string("17\0\xff", 4);
   {
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     gs::checkpointer checkpoints(store, dir / "run", {.settings = {{"rate", "0.1"}}});
     checkpoints.keep_state(
         "position", [&] { return position; }, [](std::string_view) {});
@@ -217,7 +217,7 @@ TEST_CASE("checkpointer: states of the program, and the event log") {
     CHECK(m.mesh == std::vector<std::pair<std::string, int>>{{"a", 2}});
     CHECK(m.settings.at("rate") == "0.1");
   }
-  const gs::parameter_store store = store_on({3});
+  gs::parameter_store store = store_on({3});
   const auto said = [&](const gs::checkpointer_options& options, const std::string& state) {
     return complaint([&] {
       gs::checkpointer checkpoints(store, dir / "run", options);
@@ -242,7 +242,7 @@ TEST_CASE("checkpointer: states of the program, and the event log") {
 
 TEST_CASE("checkpointer: a state that the program does not keep is not lost") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   {
     gs::checkpointer checkpoints(store, dir / "run");
     checkpoints.keep_state(
@@ -268,11 +268,11 @@ TEST_CASE("checkpointer: a state that the program does not keep is not lost") {
 TEST_CASE("checkpointer: another store is refused, and stays as it is") {
   const scratch dir;
   {
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     CHECK(gs::checkpointer(store, dir / "run").save());
   }
-  const auto said = [&](const gs::parameter_store& store) { return complaint([&] { gs::checkpointer(store, dir / "run").resume(); }); };
-  const gs::parameter_store seeded(stores::simulated({2}), 5);
+  const auto said = [&](gs::parameter_store& store) { return complaint([&] { gs::checkpointer(store, dir / "run").resume(); }); };
+  gs::parameter_store seeded(stores::simulated({2}), 5);
   CHECK(contains(said(seeded), "it was saved with seed 0, the store has seed 5"));
   gs::parameter_store other = store_on({2});
   other.forget("bias");
@@ -288,7 +288,7 @@ TEST_CASE("checkpointer: another store is refused, and stays as it is") {
 TEST_CASE("checkpointer: falls back to the newest valid one, and says why") {
   const scratch dir;
   {
-    const gs::parameter_store store = store_on({2});
+    gs::parameter_store store = store_on({2});
     gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1, .keep = 10});
     run(store, checkpoints, 1, 6);
   }
@@ -297,7 +297,7 @@ TEST_CASE("checkpointer: falls back to the newest valid one, and says why") {
   flip_byte(dir / "run/step-0000000004/manifest.json", 100);
   fs::remove(dir / "run/step-0000000003/part-00001.bin");
   texts said;
-  const gs::parameter_store store = store_on({3});
+  gs::parameter_store store = store_on({3});
   gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1, .keep = 2}));
   const auto back = checkpoints.resume();
   REQUIRE(back.has_value());
@@ -314,7 +314,7 @@ TEST_CASE("checkpointer: falls back to the newest valid one, and says why") {
 
   run(store, checkpoints, 3, 4);  // these names exist; damaged ones are removed when their steps are done again
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000003.1", "step-0000000004.1", "step-0000000005", "step-0000000006"});
-  const gs::parameter_store again = store_on({2});
+  gs::parameter_store again = store_on({2});
   CHECK(gs::checkpointer(again, dir / "run", telling(said)).resume()->name == "step-0000000004.1");
   run(store, checkpoints, 5, 6);
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000005.1", "step-0000000006.1"});
@@ -351,7 +351,7 @@ TEST_CASE("checkpointer: whatever is in place of a file of the newest checkpoint
       CAPTURE(kind);
       const scratch dir;
       {
-        const gs::parameter_store store = store_on({2});
+        gs::parameter_store store = store_on({2});
         gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
         run(store, checkpoints, 1, 2);
       }
@@ -361,7 +361,7 @@ TEST_CASE("checkpointer: whatever is in place of a file of the newest checkpoint
       fs::current_path(here);
       const bool empty_directory = name.empty() && std::string_view(kind).starts_with("a directory");  // of an unfinished save
       texts said;
-      const gs::parameter_store store = store_on({3});
+      gs::parameter_store store = store_on({3});
       gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
       const auto back = checkpoints.resume();
       REQUIRE(back.has_value());
@@ -371,7 +371,7 @@ TEST_CASE("checkpointer: whatever is in place of a file of the newest checkpoint
       CHECK(said.size() == (empty_directory ? 0 : 1));
       if (!empty_directory) CHECK(contains(said[0], "checkpoint " + newest + " is refused: "));
       run(store, checkpoints, 2, 3);  // the run continues, and leaves unknown files alone
-      const gs::parameter_store again = store_on({2});
+      gs::parameter_store again = store_on({2});
       CHECK(gs::checkpointer(again, dir / "run", telling(said)).resume()->step == 3);
       if (kind == std::string("a directory with a file")) CHECK(content_of(newest + name + "/mine") == "1");
     }
@@ -392,7 +392,7 @@ TEST_CASE("checkpointer: pipes and directories at its other names are told, and 
       if (is_pipe) REQUIRE(::mkfifo(at.c_str(), 0600) == 0);
       else fs::create_directory(at);
       texts said;
-      const gs::parameter_store store = store_on({2}, 1, 7);
+      gs::parameter_store store = store_on({2}, 1, 7);
       gs::checkpointer checkpoints(store, dir / "run", telling(said));
       const std::string problem = complaint([&] {
         checkpoints.resume();
@@ -408,12 +408,12 @@ TEST_CASE("checkpointer: pipes and directories at its other names are told, and 
 TEST_CASE("checkpointer: if none is valid, that is an error, not a new run") {
   const scratch dir;
   {
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     CHECK(gs::checkpointer(store, dir / "run").save());
   }
   flip_byte(dir / "run/latest/part-00001.bin", 20000);
   texts said;
-  const gs::parameter_store store = store_on({2}, 1, 3);
+  gs::parameter_store store = store_on({2}, 1, 3);
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
   CHECK(contains(complaint([&] { checkpoints.resume(); }), "none of its 1 checkpoints is valid; the newest is step-0000000007: "));
   CHECK(is_step(store, 3));
@@ -422,10 +422,10 @@ TEST_CASE("checkpointer: if none is valid, that is an error, not a new run") {
 TEST_CASE("checkpointer: a run that does not ask for older checkpoints does not mix with them") {
   const scratch dir;
   {
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     CHECK(gs::checkpointer(store, dir / "run").save());
   }
-  const gs::parameter_store store = store_on({2}, 1, 3);
+  gs::parameter_store store = store_on({2}, 1, 3);
   gs::checkpointer checkpoints(store, dir / "run");
   CHECK(complaint([&] { checkpoints.save(); }) ==
         (dir / "run") + ": has checkpoints, the last is step-0000000007; call resume(), or use another directory");
@@ -500,7 +500,7 @@ TEST_CASE("checkpointer: blocks that overlap, leave holes, or are of other tenso
 TEST_CASE("checkpointer: a checkpoint that claims another step is refused") {
   const scratch dir;
   {
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     CHECK(gs::checkpointer(store, dir / "run").save());
   }
   fs::rename(dir / "run/step-0000000007", dir / "run/step-0000000009");
@@ -521,7 +521,7 @@ TEST_CASE("checkpointer: signatures") {
         test{gs::signing_key::ed25519(dir / "private"), gs::signing_key::ed25519_public(dir / "public"),
              gs::signing_key::hmac(dir / "secret")}}) {
     fs::remove_all(dir / "run");
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     CHECK(gs::checkpointer(store, dir / "run", {.key = t.signs}).save());
     texts warnings;
     const auto said = [&](std::optional<gs::signing_key> key, bool required) {
@@ -546,14 +546,14 @@ TEST_CASE("checkpointer: signatures") {
     CHECK(contains(said(t.checks, true), "is not signed"));
     CHECK(said(t.checks, false) == "");
   }
-  const gs::parameter_store store = store_on({2}, 1, 8);
+  gs::parameter_store store = store_on({2}, 1, 8);
   gs::checkpointer reader(store, dir / "new", {.key = gs::signing_key::ed25519_public(dir / "public")});
   CHECK(contains(complaint([&] { reader.save(); }), "is a public one"));
 }
 
 TEST_CASE("checkpointer: what a failed save has copied does not count as saved") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 1);
+  gs::parameter_store store = store_on({2}, 1, 1);
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
   CHECK(checkpoints.save());
@@ -565,7 +565,7 @@ TEST_CASE("checkpointer: what a failed save has copied does not count as saved")
 
 TEST_CASE("checkpointer: the event log of a process that is gone stays sealed") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   {
     gs::checkpointer checkpoints(store, dir / "run");
     gs::event_log events(store.cluster(), dir / "run");
@@ -584,7 +584,7 @@ TEST_CASE("checkpointer: the event log of a process that is gone stays sealed") 
 
 TEST_CASE("checkpointer: resume again goes back to the newest checkpoint, also one of this object") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 1);
+  gs::parameter_store store = store_on({2}, 1, 1);
   gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1, .keep = 10});
   CHECK_FALSE(checkpoints.resume().has_value());
   run(store, checkpoints, 2, 6);
@@ -599,7 +599,7 @@ TEST_CASE("checkpointer: resume again goes back to the newest checkpoint, also o
 
 TEST_CASE("checkpointer: what another run has made is not removed") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 5), other = store_on({2}, 2, 5);
+  gs::parameter_store store = store_on({2}, 1, 5), other = store_on({2}, 2, 5);
   texts said;
   gs::checkpointer first(store, dir / "run", {.lock_seconds = -1}), second(other, dir / "run", telling(said, {.lock_seconds = -1}));
   CHECK(first.save());
@@ -608,7 +608,7 @@ TEST_CASE("checkpointer: what another run has made is not removed") {
   set_step(other, 6);
   CHECK(second.save());
   CHECK(names_in(dir / "run") == texts{"latest", "step-0000000005", "step-0000000006"});
-  const gs::parameter_store again = store_on({3});
+  gs::parameter_store again = store_on({3});
   fs::remove_all(dir / "run/step-0000000006");
   CHECK(gs::checkpointer(again, dir / "run", {.lock_seconds = -1}).resume()->step == 5);
 }
@@ -616,7 +616,7 @@ TEST_CASE("checkpointer: what another run has made is not removed") {
 TEST_CASE("checkpointer: a relative path keeps its meaning, and a directory that was removed is locked again") {
   const scratch dir;
   const auto before = fs::current_path();
-  const gs::parameter_store store = store_on({2}, 1, 1);
+  gs::parameter_store store = store_on({2}, 1, 1);
   texts said;
   fs::current_path(std::string(dir / "."));
   gs::checkpointer checkpoints(store, "run", telling(said));
@@ -634,7 +634,7 @@ TEST_CASE("checkpointer: a relative path keeps its meaning, and a directory that
 
 TEST_CASE("checkpointer: an event log that is not the sealed one is reported") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 1);
+  gs::parameter_store store = store_on({2}, 1, 1);
   for (const bool cut : {false, true}) {
     texts said;
     gs::event_log events(store.cluster(), dir / "run");
@@ -654,7 +654,7 @@ TEST_CASE("checkpointer: an event log that is not the sealed one is reported") {
 
 TEST_CASE("checkpointer: an element that is not finite") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 1);
+  gs::parameter_store store = store_on({2}, 1, 1);
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
   CHECK(checkpoints.save());
@@ -685,7 +685,7 @@ TEST_CASE("checkpointer: an element that is not finite") {
 TEST_CASE("checkpointer: a save in another floating-point environment than that of the cluster is refused; a load in one is told") {
   const scratch dir;
   {
-    const gs::parameter_store store = store_on({2}, 1, 7);
+    gs::parameter_store store = store_on({2}, 1, 7);
     gs::checkpointer checkpoints(store, dir / "run");
     {
       const float_modes::mode now(FE_UPWARD);
@@ -703,7 +703,7 @@ TEST_CASE("checkpointer: a save in another floating-point environment than that 
   }
   const float_modes::mode now(FE_DOWNWARD);  // set before the cluster is made, so it is intended
   texts said;
-  const gs::parameter_store store = store_on({2}, 1, 8);
+  gs::parameter_store store = store_on({2}, 1, 8);
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
   CHECK(checkpoints.resume()->step == 7);
   REQUIRE(said.size() == 1);
@@ -714,14 +714,14 @@ TEST_CASE("checkpointer: a save in another floating-point environment than that 
 
 TEST_CASE("checkpointer: a full disk, and a directory that cannot be made: training goes on, or stops, as wanted") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said, {.every_steps = 1}));
   run(store, checkpoints, 1, 1);
   {
     const small_disk full(30000);
     run(store, checkpoints, 2, 3);
-    const gs::parameter_store other = store_on({2}, 1, 5);
+    gs::parameter_store other = store_on({2}, 1, 5);
     gs::checkpointer strict(other, dir / "strict", {.on_failure = gs::checkpointer_options::failure::stop});
     CHECK(contains(complaint([&] { strict.save(); }), "File too large"));
   }
@@ -745,7 +745,7 @@ TEST_CASE("checkpointer: a full disk, and a directory that cannot be made: train
 
 TEST_CASE("checkpointer: a request to stop saves and ends the loop") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   const gs::stop_request stop;
   gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 10});
   run(store, checkpoints, 1, 13);
@@ -759,7 +759,7 @@ TEST_CASE("checkpointer: a request to stop saves and ends the loop") {
 
 TEST_CASE("checkpointer: the end marker") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   {
     gs::checkpointer checkpoints(store, dir / "run");
     int calls = 0;
@@ -797,7 +797,7 @@ TEST_CASE("checkpointer: a step that is saved again replaces its checkpoint: tho
   for (const int keep : {1, 2, 3}) {
     CAPTURE(keep);
     const std::string path = dir / ("run" + std::to_string(keep));
-    const gs::parameter_store store = store_on({2});
+    gs::parameter_store store = store_on({2});
     int clock = 0, restored = -1;
     const auto count = [&](gs::checkpointer& checkpoints) {
       checkpoints.keep_state(
@@ -818,7 +818,7 @@ TEST_CASE("checkpointer: a step that is saved again replaces its checkpoint: tho
 
     // Older versions of the library left directories with several checkpoints of one step.
     fs::copy(path + "/step-0000000004.2", path + "/step-0000000004.1", fs::copy_options::recursive);
-    const gs::parameter_store again = store_on({3});
+    gs::parameter_store again = store_on({3});
     gs::checkpointer checkpoints(again, path, {.keep = keep});
     count(checkpoints);
     CHECK(checkpoints.resume()->name == "step-0000000004.2");
@@ -835,7 +835,7 @@ TEST_CASE("checkpointer: a step that is saved again replaces its checkpoint: tho
 
 TEST_CASE("checkpointer: removes what killed runs have left, and nothing else") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   CHECK(gs::checkpointer(store, dir / "run").save());
   for (const char* name : {"step-0000000005", "step-0000000006", "step-000000004", "step-0000000004.0", "other"})
     fs::create_directory(dir / ("run/") + name);
@@ -850,7 +850,7 @@ TEST_CASE("checkpointer: removes what killed runs have left, and nothing else") 
   fs::create_directory(dir / "elsewhere");
   fs::copy(dir / "run/latest/part-00000.bin", dir / "elsewhere/part-00000.bin");
   fs::create_symlink(dir / "elsewhere", dir / "run/step-0000000003");
-  const gs::parameter_store again = store_on({2});
+  gs::parameter_store again = store_on({2});
   gs::checkpointer checkpoints(again, dir / "run", {.keep = 1});
   CHECK(checkpoints.resume()->step == 7);
   set_step(again, 8);
@@ -864,7 +864,7 @@ TEST_CASE("checkpointer: removes what killed runs have left, and nothing else") 
 
 TEST_CASE("checkpointer: symbolic links that wait for it are not followed") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   texts said;
   fs::create_directory(dir / "run");
   fs::create_directory(dir / "elsewhere");
@@ -888,10 +888,10 @@ TEST_CASE("checkpointer: symbolic links that wait for it are not followed") {
 
 TEST_CASE("checkpointer: a second run in the directory is refused while the first one lives") {
   const scratch dir;
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   CHECK(gs::checkpointer(store, dir / "run").save());
   set_content(dir / "run/finished", "finished at step 7\n");
-  const gs::parameter_store again = store_on({3});
+  gs::parameter_store again = store_on({3});
   {
     other_run other(dir / "run");
     REQUIRE(other.locked());
@@ -918,7 +918,7 @@ TEST_CASE("checkpointer: where nothing can be locked, it warns and goes on") {
   const scratch dir;
   fs::create_directory(dir / "run");
   set_content(dir / "run/.lock", "mine");
-  const gs::parameter_store store = store_on({2}, 1, 7);
+  gs::parameter_store store = store_on({2}, 1, 7);
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
   CHECK(said == texts{"gshard: the directory " + (dir / "run") + " is not locked: " + (dir / "run/.lock") +
@@ -928,7 +928,7 @@ TEST_CASE("checkpointer: where nothing can be locked, it warns and goes on") {
 }
 
 TEST_CASE("checkpointer: options that are wrong") {
-  const gs::parameter_store store = store_on({2});
+  gs::parameter_store store = store_on({2});
   CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.keep = 0}); }), "keep is 0"));
   CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.every_seconds = -1}); }), "every_seconds is negative"));
   CHECK(contains(complaint([&] { gs::checkpointer(store, "x", {.lock_seconds = NAN}); }), "lock_seconds is not a number"));
@@ -944,7 +944,7 @@ TEST_CASE("checkpointer: a process that is killed at any moment leaves a valid c
     const std::string before = latest();
     const pid_t child = ::fork();
     if (child == 0) {
-      const gs::parameter_store store = store_on({2});
+      gs::parameter_store store = store_on({2});
       gs::checkpointer checkpoints(store, dir / "run", {.every_steps = 1});
       checkpoints.resume();
       for (std::uint32_t step = store.steps() + 1;; ++step) {
@@ -959,7 +959,7 @@ TEST_CASE("checkpointer: a process that is killed at any moment leaves a valid c
     ::waitpid(child, &status, 0);
     REQUIRE(WIFSIGNALED(status));
     texts said;
-    const gs::parameter_store store = store_on({3});
+    gs::parameter_store store = store_on({3});
     const auto back = gs::checkpointer(store, dir / "run", telling(said)).resume();
     CHECK(said.empty());
     if (back) CHECK(is_step(store, back->step));

@@ -47,7 +47,7 @@ TEST_CASE("plan_parts: every element is written once, from the shard of a device
       std::vector<stores::tensor_case> tensors = stores::usual();
       tensors.push_back({"large", gs::dtype::f32, {300, 7, 31}});
       tensors.push_back({"more", gs::dtype::f64, {40, 50}});
-      const gs::parameter_store store = stores::make(stores::simulated(mesh), tensors, seed);
+      gs::parameter_store store = stores::make(stores::simulated(mesh), tensors, seed);
       stores::fill(store);
       const gs::detail::part_plan plan = gs::detail::plan_parts(store);
       std::vector<std::vector<gs::detail::owned_block>> by_tensor(plan.tensors.size());

@@ -106,7 +106,7 @@ TEST_CASE("power cut: saves of a checkpointer, which remove older ones, with and
   for (const bool links : {true, false}) {
     CAPTURE(links);
     const scratch dir;
-    const gs::parameter_store store = store_of(2);
+    gs::parameter_store store = store_of(2);
     texts said;
     disk d;
     std::string all;
@@ -136,7 +136,7 @@ TEST_CASE("power cut: saves of a checkpointer, which remove older ones, with and
 
 TEST_CASE("power cut: a safetensors file is replaced by another") {
   const scratch dir;
-  const gs::parameter_store store = store_of(2);
+  gs::parameter_store store = store_of(2);
   disk d;
   for (std::uint32_t step = 1; step <= 2; ++step) {
     set_step(store, step);

@@ -30,7 +30,7 @@ gs::parameter_store small_store(int devices, std::uint32_t step) {
 
 TEST_CASE("faults: every call of a save by a checkpointer fails in turn") {
   const scratch dir;
-  const gs::parameter_store store = small_store(2, 1);
+  gs::parameter_store store = small_store(2, 1);
   texts said;
   gs::checkpointer checkpoints(store, dir / "run", telling(said));
   REQUIRE(checkpoints.save());
@@ -51,7 +51,7 @@ TEST_CASE("faults: every call of a save by a checkpointer fails in turn") {
       if (is_harmless(how)) CHECK(saved);
       if (!saved) CHECK(said.size() == 1);
       texts refused;
-      const gs::parameter_store other = small_store(3, 0);
+      gs::parameter_store other = small_store(3, 0);
       const auto back = gs::checkpointer(other, dir / "run", telling(refused)).resume();
       REQUIRE(back.has_value());
       CHECK(refused.empty());
@@ -74,7 +74,7 @@ TEST_CASE("faults: every call of a save by a checkpointer fails in turn") {
 TEST_CASE("faults: every call of a resume fails in turn") {
   const scratch dir;
   {
-    const gs::parameter_store store = small_store(2, 1);
+    gs::parameter_store store = small_store(2, 1);
     gs::checkpointer checkpoints(store, dir / "run");
     REQUIRE(checkpoints.save());
     set_step(store, 2);
@@ -86,7 +86,7 @@ TEST_CASE("faults: every call of a resume fails in turn") {
       CAPTURE(nth);
       texts said;
       bool found = false;
-      const gs::parameter_store store = small_store(3, 9);
+      gs::parameter_store store = small_store(3, 9);
       fault f(nth, how, later);
       const std::string problem = complaint([&] { found = gs::checkpointer(store, dir / "run", telling(said)).resume().has_value(); });
       if (!f.end()) break;
@@ -100,7 +100,7 @@ TEST_CASE("faults: every call of a resume fails in turn") {
 
 TEST_CASE("faults: every call of a save to one safetensors file fails in turn") {
   const scratch dir;
-  const gs::parameter_store store = small_store(2, 1);
+  gs::parameter_store store = small_store(2, 1);
   const gs::checkpoint_options everything{.scope = gs::checkpoint_scope::everything};
   gs::save(store, dir / "f", everything);
   std::uint32_t step = 1, last = 1;
@@ -113,7 +113,7 @@ TEST_CASE("faults: every call of a save to one safetensors file fails in turn") 
       const std::string problem = complaint([&] { gs::save(store, dir / "f", everything); });
       if (!f.end()) break;
       if (is_harmless(how)) CHECK(problem == "");
-      const gs::parameter_store other = small_store(3, 0);
+      gs::parameter_store other = small_store(3, 0);
       gs::load(other, dir / "f", everything);
       CHECK((other.steps() == step || (!problem.empty() && other.steps() == last)));
       CHECK(is_step(other, other.steps()));

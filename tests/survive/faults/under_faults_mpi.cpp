@@ -72,7 +72,7 @@ gs::checkpointer_options quietly(bool per_host) {
 }
 /// The step of a directory's newest valid checkpoint. Checks its content.
 std::uint32_t step_in(const gs::any_cluster& on, const std::string& path, bool per_host) {
-  const gs::parameter_store store = small_store(on, 0);
+  gs::parameter_store store = small_store(on, 0);
   gs::checkpointer checkpoints(store, path, quietly(per_host));
   const auto back = checkpoints.resume();
   REQUIRE(back.has_value());
@@ -90,7 +90,7 @@ counts fail_saves(const gs::any_cluster& on, bool per_host, int failing) {
   counts n;
   std::uint32_t step = 1, safe = 1;
   {
-    const gs::parameter_store store = small_store(on, step);
+    gs::parameter_store store = small_store(on, step);
     REQUIRE(on_all_ranks(gs::checkpointer(store, at.mine(), quietly(per_host)).save()));
   }
   int round = 0;
@@ -102,7 +102,7 @@ counts fail_saves(const gs::any_cluster& on, bool per_host, int failing) {
       CAPTURE(how);
       CAPTURE(later);
       CAPTURE(nth);
-      const gs::parameter_store store = small_store(on, 0);
+      gs::parameter_store store = small_store(on, 0);
       std::optional<gs::checkpointer> checkpoints(std::in_place, store, at.mine(), quietly(per_host));
       const auto back = checkpoints->resume();
       REQUIRE(back.has_value());
@@ -140,7 +140,7 @@ counts fail_resumes(const gs::any_cluster& on, bool per_host, int failing) {
   const directories at{.dir = {}, .per_host = per_host};
   counts n;
   {
-    const gs::parameter_store store = small_store(on, 1);
+    gs::parameter_store store = small_store(on, 1);
     gs::checkpointer checkpoints(store, at.mine(), quietly(per_host));
     REQUIRE(checkpoints.save());
     set_step(store, 2);
@@ -156,7 +156,7 @@ counts fail_resumes(const gs::any_cluster& on, bool per_host, int failing) {
       CAPTURE(later);
       CAPTURE(nth);
       MPI_Barrier(MPI_COMM_WORLD);
-      const gs::parameter_store store = small_store(on, 9);
+      gs::parameter_store store = small_store(on, 9);
       std::optional<gs::resumed> back;
       const bool is_here = failing == all_ranks || failing == mpi_world::rank();
       fault f(is_here ? nth : 0, how, later);

@@ -124,7 +124,7 @@ TEST_CASE("telemetry and event log on ranks: what one process cannot open, all r
 
 TEST_CASE("telemetry on ranks: a skipped batch has a mark on every rank, and an event on the leader") {
   const shared_scratch folder;
-  const gs::parameter_store store(gs::on_mpi<mesh>(MPI_COMM_WORLD));
+  gs::parameter_store store(gs::on_mpi<mesh>(MPI_COMM_WORLD));
   gs::executable<careful> train(store.cluster(), {{'B', 12}, {'M', 2}}, store);
   {
     gs::event_log log(store.cluster(), folder / "run");

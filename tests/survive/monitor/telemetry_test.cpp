@@ -89,7 +89,7 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
 }
 
 TEST_CASE("telemetry: a batch that the optimizer skipped leaves a line and an event") {
-  const gs::parameter_store store(gs::simulate<two>(2));
+  gs::parameter_store store(gs::simulate<two>(2));
   gs::executable<careful> train(store.cluster(), {{'B', 2}, {'M', 2}}, store);
   const scratch folder;
   {

@@ -97,7 +97,7 @@ class engine {
 
   const plan_view& plan() const { return plan_; }
   const any_cluster& cluster() const { return on_; }
-  const parameter_store& store() const { return store_; }
+  parameter_store& store() { return store_; }
   const extents& sizes() const { return bound_.sizes; }
   std::int64_t arena_bytes() const { return arena_.empty() ? 0 : arena_.front().size(); }
 
@@ -474,6 +474,7 @@ GSHARD_INLINE executor::~executor() = default;
 GSHARD_INLINE const plan_view& executor::plan() const { return engine_->plan(); }
 GSHARD_INLINE const any_cluster& executor::cluster() const { return engine_->cluster(); }
 GSHARD_INLINE const parameter_store& executor::store() const { return engine_->store(); }
+GSHARD_INLINE parameter_store& executor::store() { return engine_->store(); }
 GSHARD_INLINE const extents& executor::sizes() const { return engine_->sizes(); }
 GSHARD_INLINE std::int64_t executor::arena_bytes() const { return engine_->arena_bytes(); }
 GSHARD_INLINE const detail::bound_value& executor::value(std::int32_t v) const { return engine_->value(v); }

@@ -65,6 +65,7 @@ class executor {
   const plan_view& plan() const;
   const any_cluster& cluster() const;
   const parameter_store& store() const;
+  parameter_store& store();
   /// Extents of the plan's dims and mesh axes.
   const extents& sizes() const;
   /// Bytes per device for the values of a run. Parameters and packing buffers are not included.

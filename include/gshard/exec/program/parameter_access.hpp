@@ -32,7 +32,7 @@ bound_value replicate(const any_cluster& on, const bound_value& from, std::vecto
 /// Begins a call of `to_global`. Returns the parameter. Collective.
 const bound_value& parameter_for_all(const parameter_store& store, std::string_view name, dtype type);
 /// `set_global` for any element type.
-void set_parameter(const parameter_store& store, std::string_view name, const untyped_array& given);
+void set_parameter(parameter_store& store, std::string_view name, const untyped_array& given);
 }  // namespace detail
 
 /// The complete parameter `name` in row-major order, on every process. Collective.
@@ -52,7 +52,7 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
 /// Throws `gshard::error`, on every process: if the store has no parameter of this name and element type; if the array has another size or
 /// other extents; if the processes' calls or data differ. Nothing is written in these cases.
 template <class T, class Whole = std::span<const T>>
-void set_global(const parameter_store& store, std::string_view name, const Whole& whole) {
+void set_global(parameter_store& store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();
   if constexpr (detail::is_whole_array<Whole, T>) {
     detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) { detail::set_parameter(store, name, given); });
@@ -73,8 +73,8 @@ inline std::vector<fact> facts_of(const char* verb, const parameter_store& store
   return facts;
 }
 
-inline bound_value& parameter_of(const parameter_store& store, std::string_view name, dtype type) {
-  parameter_store::entry* const e = store.find(name);
+inline const bound_value& parameter_of(const parameter_store& store, std::string_view name, dtype type) {
+  const parameter_store::entry* const e = store.find(name);
   if (e == nullptr) throw error("parameter \"" + std::string(name) + "\": no program on this store has made it yet");
   if (e->value.type != type)
     throw error("parameter \"" + std::string(name) + "\": its elements are " + std::string(cpp_name(e->value.type)) + ", not " +
@@ -87,7 +87,7 @@ GSHARD_INLINE const bound_value& parameter_for_all(const parameter_store& store,
   return parameter_of(store, name, type);
 }
 
-GSHARD_INLINE void set_parameter(const parameter_store& store, std::string_view name, const untyped_array& given) {
+GSHARD_INLINE void set_parameter(parameter_store& store, std::string_view name, const untyped_array& given) {
   const thread_rule::use in_use = store.cluster().backend().enter();
   buffer room;
   std::span<const std::byte> elements;  // in row-major order
@@ -105,7 +105,7 @@ GSHARD_INLINE void set_parameter(const parameter_store& store, std::string_view 
   fnv1a<std::uint64_t> h;
   h.add(hash_of(facts_of("set_global", store, name, given.type))).add(hash_of_bytes(elements));
   store.cluster().backend().begin({h.value(), facts}, problem);
-  bound_value& to = parameter_of(store, name, given.type);
+  const bound_value& to = parameter_of(store, name, given.type);
   kernel::index_array extent{};
   std::copy(to.extents.begin(), to.extents.end(), extent.begin());
   const kernel::index_array stride = kernel::row_major_strides(int(to.extents.size()), extent);

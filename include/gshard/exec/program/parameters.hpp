@@ -36,7 +36,8 @@ std::string store_text(std::uint64_t number);
 }  // namespace detail
 
 /// Parameters and optimizer state by name, each with one sharding. Programs on one store share them: a decoding step reads the parameters
-/// that a training step updates. Copies of a store share its tensors.
+/// that a training step updates. Copies of a store share its tensors. A const store cannot change them: it has no copies, and programs do not
+/// take it.
 class parameter_store {
  public:
   struct entry {
@@ -54,6 +55,12 @@ class parameter_store {
 
   /// `seed` determines the initial values. They are the same on every mesh.
   explicit parameter_store(any_cluster on, std::uint64_t seed = 0);
+  parameter_store(parameter_store&) = default;
+  parameter_store(parameter_store&&) = default;
+  parameter_store(const parameter_store&) = delete;
+  parameter_store& operator=(parameter_store&) = default;
+  parameter_store& operator=(parameter_store&&) = default;
+  parameter_store& operator=(const parameter_store&) = delete;
 
   const any_cluster& cluster() const { return state_->on; }
   std::uint64_t seed() const { return state_->seed; }
@@ -61,24 +68,25 @@ class parameter_store {
   /// The number of finished steps: runs of programs that update parameters. Random operations of all programs on the store depend on it.
   /// Optimizers use it as their step count. The same on all processes.
   std::uint32_t steps() const { return state_->steps; }
-  void set_steps(std::uint32_t n) const { state_->steps = n; }
+  void set_steps(std::uint32_t n) { state_->steps = n; }
 
   /// Identifies the store between processes: the number of the collective call that bound the first program to it, 0 before.
   std::uint64_t number() const { return state_->number; }
-  void set_number(std::uint64_t n) const;
+  void set_number(std::uint64_t n);
 
   /// All tensors, by name. References to names and tensors are valid until `forget`.
   std::vector<named_entry> entries() const;
   /// The tensors that checkpoints contain, by name: all but caches.
   std::vector<named_entry> saved() const;
-  entry* find(std::string_view name) const;
+  const entry* find(std::string_view name) const;
+  entry* find(std::string_view name);
 
   /// The tensor of a program's parameter. The first request creates and initializes it. Throws if another program created it with other
   /// extents, another element type or another sharding; if only one of the programs declares it a cache; if the element type cannot hold
   /// the initial values; if there are fewer replicas than experts.
-  entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes) const;
+  entry& demand(const parameter& p, const detail::bound_value& wanted, const extents& sizes);
   /// Removes a tensor. No program may be bound to it.
-  void forget(const std::string& name) const;
+  void forget(const std::string& name);
 
  private:
   struct entry_map;  // <map> takes 5 % of the compile time of gshard.hpp
@@ -111,7 +119,7 @@ GSHARD_INLINE std::string detail::store_text(std::uint64_t number) {
 GSHARD_INLINE parameter_store::parameter_store(any_cluster on, std::uint64_t seed)
     : state_(std::make_shared<state>(state{std::move(on), seed, 0, 0, std::make_shared<entry_map>()})) {}
 
-GSHARD_INLINE void parameter_store::set_number(std::uint64_t n) const {
+GSHARD_INLINE void parameter_store::set_number(std::uint64_t n) {
   if (state_->number == 0) state_->number = n;
 }
 
@@ -128,13 +136,17 @@ GSHARD_INLINE std::vector<parameter_store::named_entry> parameter_store::saved()
   return list;
 }
 
-GSHARD_INLINE parameter_store::entry* parameter_store::find(std::string_view name) const {
+GSHARD_INLINE const parameter_store::entry* parameter_store::find(std::string_view name) const {
+  const auto it = state_->entries->find(name);
+  return it == state_->entries->end() ? nullptr : &it->second;
+}
+GSHARD_INLINE parameter_store::entry* parameter_store::find(std::string_view name) {
   const auto it = state_->entries->find(name);
   return it == state_->entries->end() ? nullptr : &it->second;
 }
 
 GSHARD_INLINE parameter_store::entry& parameter_store::demand(const parameter& p, const detail::bound_value& wanted,
-                                                              const extents& sizes) const {
+                                                              const extents& sizes) {
   const std::string name(p.name.view());
   if (p.copies_of >= 0 && wanted.extents[0] < sizes.dim(p.copies_of))
     throw error("parameter \"" + name + "\": " + std::to_string(wanted.extents[0]) + " replicas of " +
@@ -163,7 +175,7 @@ GSHARD_INLINE parameter_store::entry& parameter_store::demand(const parameter& p
   return e;
 }
 
-GSHARD_INLINE void parameter_store::forget(const std::string& name) const { state_->entries->erase(name); }
+GSHARD_INLINE void parameter_store::forget(const std::string& name) { state_->entries->erase(name); }
 
 GSHARD_INLINE void parameter_store::check_initial_values(const initializer& how, dtype type, const std::string& name) {
   using enum initializer::kind;

@@ -225,7 +225,7 @@ GSHARD_INLINE std::string untyped_executable::prepare() {
 }
 
 GSHARD_INLINE void untyped_executable::step(std::string problem, const collective_call& inputs) {
-  const parameter_store& store = run_->store();
+  parameter_store& store = run_->store();
   run_->run({seed, store.steps()}, std::move(problem), inputs);
   compared_ = true;
   if (updates_) {

@@ -46,7 +46,7 @@ class placed_experts {
   /// are successive within a node; 0: from the cluster, or 1 if nodes have different numbers of devices.
   /// Throws `gshard::error` if the program has no replicas of experts in this scope; if the devices have different numbers of replicas; if
   /// `nodes` does not divide the devices.
-  placed_experts(const executor& run, std::string_view scope = {}, int nodes = 0);
+  placed_experts(executor& run, std::string_view scope = {}, int nodes = 0);
 
   const expert_devices& on() const { return on_; }
   int experts() const { return experts_; }
@@ -63,12 +63,12 @@ class placed_experts {
   /// Moves weights and optimizer state to another placement. Returns the bytes that the devices of this process received: those of the
   /// replicas that they lacked. Collective.
   /// Throws `gshard::error`, on every process, if the placement has other devices or experts, or the processes' calls differ.
-  std::int64_t move(const expert_placement& to) const;
+  std::int64_t move(const expert_placement& to);
 
   /// Places the experts by their demand, if that lowers the load of the busiest device by the factor `least_gain`. Returns true if experts
   /// moved. All processes give the same demand: `nn::moe_result::demand`, or its sum over steps. Collective.
   /// Throws `gshard::error` as `move` and expert_placement do.
-  bool balance(std::span<const double> demand, double least_gain = 1.05) const;
+  bool balance(std::span<const double> demand, double least_gain = 1.05);
 
  private:
   parameter_store store_;
@@ -107,7 +107,7 @@ inline int nodes_of_rows(const any_cluster& on, const bound_value& tensor, std::
 
 }  // namespace detail
 
-GSHARD_INLINE placed_experts::placed_experts(const executor& run, std::string_view scope, int nodes)
+GSHARD_INLINE placed_experts::placed_experts(executor& run, std::string_view scope, int nodes)
     : store_(run.store()), variable_(scope) {
   if (!variable_.empty()) variable_ += '.';
   variable_ += "expert_of";
@@ -154,7 +154,7 @@ GSHARD_INLINE std::vector<traffic> placed_experts::planned_traffic(const expert_
   return all;
 }
 
-GSHARD_INLINE std::int64_t placed_experts::move(const expert_placement& to) const {
+GSHARD_INLINE std::int64_t placed_experts::move(const expert_placement& to) {
   const any_cluster& on = store_.cluster();
   const detail::thread_rule::use in_use = on.backend().enter();
   std::string text;
@@ -171,7 +171,7 @@ GSHARD_INLINE std::int64_t placed_experts::move(const expert_placement& to) cons
   return bytes;
 }
 
-GSHARD_INLINE bool placed_experts::balance(std::span<const double> demand, double least_gain) const {
+GSHARD_INLINE bool placed_experts::balance(std::span<const double> demand, double least_gain) {
   const expert_placement before = placement();
   const expert_placement now = expert_placement(demand, on_).closest_to(before);
   const bool moves = before.imbalance(demand) > least_gain * now.imbalance(demand);

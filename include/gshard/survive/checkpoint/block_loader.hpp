@@ -102,9 +102,9 @@ inline void assign_readers(std::vector<loaded_block>& blocks, const std::vector<
 /// Reads and verifies the blocks of this process, then moves all blocks to the shards of a store.
 class block_loader {
  public:
-  block_loader(const parameter_store& store, const std::vector<saved_tensor>& tensors, std::vector<loaded_block> blocks)
-      : store_(store), on_(store.cluster().backend()), blocks_(std::move(blocks)), data_(blocks_.size()) {
-    for (const saved_tensor& t : tensors) values_.push_back(&store.find(t.name)->value);
+  block_loader(parameter_store store, const std::vector<saved_tensor>& tensors, std::vector<loaded_block> blocks)
+      : store_(std::move(store)), on_(store_.cluster().backend()), blocks_(std::move(blocks)), data_(blocks_.size()) {
+    for (const saved_tensor& t : tensors) values_.push_back(&store_.find(t.name)->value);
   }
 
   /// Reads the blocks of this process that it has not read. Returns unreadable parts with reasons. Local.

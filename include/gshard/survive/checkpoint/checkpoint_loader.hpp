@@ -58,8 +58,8 @@ inline found_steps find_steps(backend& on, const disk_table& disks, const std::s
 /// everything is verified.
 class checkpoint_loader {
  public:
-  checkpoint_loader(const parameter_store& store, const disk_table& disks, std::string path)
-      : store_(store), on_(store.cluster().backend()), disks_(disks), path_(std::move(path)) {}
+  checkpoint_loader(parameter_store store, const disk_table& disks, std::string path)
+      : store_(std::move(store)), on_(store_.cluster().backend()), disks_(disks), path_(std::move(path)) {}
 
   /// Reads the manifest, and the headers of the parts. If disks have different manifests, takes the most frequent one whose parts are all
   /// present. A disk may have missed a part of the run. Throws if there is no valid one.

@@ -52,8 +52,8 @@ class checkpoint_saver {
     std::function<void(const std::string&)> warn;  // may be called by the thread
   };
 
-  checkpoint_saver(const parameter_store& store, disk_table disks, settings how)
-      : store_(store), on_(store.cluster().backend()), disks_(std::move(disks)), settings_(std::move(how)) {}
+  checkpoint_saver(parameter_store store, disk_table disks, settings how)
+      : store_(std::move(store)), on_(store_.cluster().backend()), disks_(std::move(disks)), settings_(std::move(how)) {}
   /// Waits for the thread. A save that is not committed is lost.
   ~checkpoint_saver() {
     problem_of([&] { travelling_.finish(); });

@@ -66,8 +66,8 @@ class checkpointer {
   /// Programs must be bound to the store before the first save or resume(). Makes the directory, and locks it. Collective. Throws
   /// `gshard::error`, on every process: if options are wrong or differ; if another process has the lock; if a directory exists and cannot
   /// be listed.
-  checkpointer(const parameter_store& store, std::string directory, checkpointer_options options = {})
-      : store_(store), on_(store.cluster().backend()), path_(std::move(directory)), options_(std::move(options)) {
+  checkpointer(parameter_store store, std::string directory, checkpointer_options options = {})
+      : store_(std::move(store)), on_(store_.cluster().backend()), path_(std::move(directory)), options_(std::move(options)) {
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
     std::error_code unknown;  // a relative path keeps its meaning if the program changes its working directory
     if (const auto absolute = std::filesystem::absolute(path_, unknown); !path_.empty() && !unknown) path_ = absolute.string();
