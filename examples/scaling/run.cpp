@@ -39,7 +39,7 @@ double scalar(const gs::executor& e, std::size_t output) { return double(e.outpu
 
 /// The executor of a plan for batches of one shape.
 gs::executor& executor_for(std::map<std::size_t, std::unique_ptr<gs::executor>>& bound, std::size_t shape, const gs::plan_tables& plan,
-                   const gs::any_cluster& on, const gs::dims& dims, gs::parameter_store& store) {
+                   const gs::any_cluster& on, const gs::dims& dims, gs::parameter_store store) {
   std::unique_ptr<gs::executor>& e = bound[shape];
   if (!e) {
     e = std::make_unique<gs::executor>(plan.view(), gs::all_kernels, on, dims, store);

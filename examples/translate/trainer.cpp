@@ -16,7 +16,7 @@ struct trainer::programs {
 };
 
 trainer::trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary,
-                 gs::parameter_store& store)
+                 gs::parameter_store store)
     : programs_(std::make_unique<programs>()), store_(store), rate_{s.peak_rate, s.warmup}, seed_(s.seed) {
   for (const bucket& b : buckets)
     programs_->by_bucket.push_back(std::make_unique<gs::executable<training_program>>(on, s.dims(b, vocabulary), store));

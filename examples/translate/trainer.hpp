@@ -38,7 +38,7 @@ struct step_report {
 class trainer {
  public:
   trainer(const gs::any_cluster& on, const settings& s, const std::vector<bucket>& buckets, std::int64_t vocabulary,
-          gs::parameter_store& store);
+          gs::parameter_store store);
   ~trainer();
   trainer(const trainer&) = delete;
   trainer& operator=(const trainer&) = delete;

@@ -23,7 +23,7 @@ struct translator::programs {
 };
 
 translator::translator(const gs::any_cluster& on, const settings& s, const bucket& shape, std::int64_t beam, const vocabulary& words,
-                       gs::parameter_store& store)
+                       gs::parameter_store store)
     : shape_(shape),
       groups_(s.groups),
       beam_(beam),

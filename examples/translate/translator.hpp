@@ -22,7 +22,7 @@ class translator {
  public:
   /// shape: of a batch; each text uses `beam` rows of it. `words` must outlive the translator.
   translator(const gs::any_cluster& on, const settings& s, const bucket& shape, std::int64_t beam, const vocabulary& words,
-             gs::parameter_store& store);
+             gs::parameter_store store);
   ~translator();
   translator(const translator&) = delete;
   translator& operator=(const translator&) = delete;

@@ -92,7 +92,7 @@ TEST_CASE("mpi: operations that are used again tell all what is wrong on one ran
 
   // One rank has to make a program that the others have kept.
   if (last)
-    for (std::size_t i = 0; i < gs::detail::lru_cache::most; ++i) on.kept().put_back(std::make_unique<filler>());
+    for (std::size_t i = 0; i < gs::detail::lru_cache::most; ++i) gs::detail::cluster_access::kept(on).put_back(std::make_unique<filler>());
   check_again();
   check_again();
 }

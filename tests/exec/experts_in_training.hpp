@@ -60,7 +60,7 @@ inline std::vector<double> mask_of_tokens() {
 
 /// Returns the losses of a training. after_step(step, run, demand) is called between steps.
 template <bool Replicas, bool ShardedState = false, class Mesh, class AfterStep>
-std::vector<double> train(const gs::cluster<Mesh>& on, gs::parameter_store& store, int steps, AfterStep after_step) {
+std::vector<double> train(const gs::cluster<Mesh>& on, gs::parameter_store store, int steps, AfterStep after_step) {
   gs::executable<layer_program<Replicas, ShardedState>> run(on, sizes, store);
   run.check_replicas_every = 1;
   std::vector<double> losses;

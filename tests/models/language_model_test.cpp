@@ -81,7 +81,7 @@ struct batch {
 };
 
 template <bool Tied>
-std::vector<double> train(const gs::cluster<mesh>& on, gs::parameter_store& store, int steps) {
+std::vector<double> train(const gs::cluster<mesh>& on, gs::parameter_store store, int steps) {
   planned::executable<training<Tied>> run(on, extents, store);
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) {
@@ -237,7 +237,7 @@ const gs::dims beam_extents{{'G', G},  {'B', beam_rows}, {'T', T},  {'M', 16}, {
 /// Log probabilities [G,B,V] of a step, computed from all tokens so far of every row.
 class whole_prefixes {
  public:
-  whole_prefixes(const gs::cluster<mesh>& on, gs::parameter_store& store) : run_(on, beam_extents, store), rows_(G * beam_rows * T) {}
+  whole_prefixes(const gs::cluster<mesh>& on, gs::parameter_store store) : run_(on, beam_extents, store), rows_(G * beam_rows * T) {}
 
   std::vector<float> operator()(const gs::beam_search& search) {
     const std::vector<std::int32_t> before = rows_;

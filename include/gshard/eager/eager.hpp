@@ -82,7 +82,7 @@ struct operand {
 };
 template <class Tensor>
 operand operand_of(std::string_view letters, const Tensor& t) {
-  return {letters, &t.cluster(), t.extents(), &t.origin()};
+  return {letters, &t.cluster(), t.extents(), &tensor_access::origin(t)};
 }
 
 /// Binds the letters of the operands to their extents; one letter must have one extent.
@@ -140,7 +140,7 @@ class eager_call {
 template <class Program, std::size_t I>
 auto eager_output(const eager_call& call) {
   using output_type = output_tensor<Program, I>;
-  return output_type(call.output(I, output_type::layout_type::named));
+  return tensor_access::typed<output_type>(call.output(I, output_type::layout_type::named));
 }
 template <class Program, std::size_t... I>
 auto eager_outputs(const eager_call& call, std::index_sequence<I...>) {
@@ -281,7 +281,7 @@ GSHARD_INLINE std::vector<fact> operand_facts::operator()() const {
 
 GSHARD_INLINE binding bind_operands(const mesh_shape& mesh, std::string_view operation, std::span<const operand> operands) {
   const any_cluster& on = *operands[0].on;
-  binding to{on.unowned(), {}, {}, {}};
+  binding to{cluster_access::unowned(on), {}, {}, {}};
   to.problem = problem_of([&] {
     if (!are_on(on, operands)) throw error(std::string(operation) + ": the operands belong to different clusters");
     for (int a = 0; a < mesh.rank(); ++a)
@@ -308,7 +308,7 @@ GSHARD_INLINE eager_call::eager_call(const plan_view& plan, const kernel_table& 
       in_use_(on_->backend().enter()),
       keeps_(!on_->backend().shares_memory()) {  // with shared memory, binding needs several agreements: all must bind together
   if (keeps_ && are_on(*on_, operands))
-    program_ = on_->kept().take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
+    program_ = cluster_access::kept(*on_).take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
   const operand_facts facts{operands};
   const collective_call the_same{facts.hash(), facts};
   if (program_) program_->engine().use_again(the_same);
@@ -325,7 +325,7 @@ GSHARD_INLINE untyped_result eager_call::output(std::size_t i, const named_shard
 }
 
 GSHARD_INLINE void eager_call::keep() {
-  if (keeps_) on_->kept().put_back(std::move(program_));
+  if (keeps_) cluster_access::kept(*on_).put_back(std::move(program_));
 }
 
 GSHARD_INLINE bool have_extents(std::span<const operand> operands, std::span<const std::int64_t> extents) {

@@ -221,7 +221,7 @@ inline void save(const parameter_store& store, const std::string& path, const ch
 /// Throws `gshard::error`, the same on every process: if the processes make different calls, or hold different tensors or layouts; if the
 /// file is damaged in any way, or does not fit the store (the text names the tensors). The store is then unchanged. Only a disk that fails
 /// after the file was checked leaves the store half loaded.
-inline checkpoint_notes load(parameter_store& store, const std::string& path,
+inline checkpoint_notes load(parameter_store store, const std::string& path,
                              const checkpoint_options& options = {}) {
   backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();

@@ -211,7 +211,7 @@ inline void write_rows(hugging_face_writer& file, const hugging_face_parameter& 
 /// other elements, or belongs to no parameter (the text has tensor, parameter and file). The store is then unchanged. Only a disk that
 /// fails, or a number out of the range of the parameter's elements, leaves it half loaded.
 /// @see hugging_face_place_of, save_hugging_face, load
-inline void load_hugging_face(parameter_store& store, const std::string& path) {
+inline void load_hugging_face(parameter_store store, const std::string& path) {
   backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
   const std::string call = "load_hugging_face of " + path;

@@ -90,8 +90,8 @@ TEST_CASE("optimizer state that is sharded over another axis moves with its expe
 TEST_CASE("the initial rows of replicas are those of experts without replicas") {
   const auto on = gs::simulate<expert_mesh>({1, 4});
   gs::parameter_store plain(on, 3), store(on, 3);
-  const gs::executable<layer_program<false>> without(on, sizes, plain);
-  const gs::executable<layer_program<true>> with(on, sizes, store);
+  gs::executable<layer_program<false>> without(on, sizes, plain);
+  gs::executable<layer_program<true>> with(on, sizes, store);
   gs::placed_experts experts(with.engine(), "moe");
   CHECK(experts.placement() == gs::expert_placement::even(int(E), {4, 3}));
   const auto rows = rows_of_experts(store, "moe.wi", experts.placement().expert());
@@ -163,7 +163,7 @@ TEST_CASE("demand counts choices that full experts refuse: placement, bias and m
 
 TEST_CASE("errors of placed_experts") {
   const auto on = gs::simulate<expert_mesh>({1, 4});
-  const gs::executable<layer_program<false>> without(on, sizes);
+  gs::executable<layer_program<false>> without(on, sizes);
   CHECK(complaint([&] { gs::placed_experts(without.engine(), "moe"); }) ==
         "placed_experts: the program has no variable \"moe.expert_of\"; nn::moe makes one with .replicas = true");
   gs::executable<layer_program<true>> run(on, sizes);

@@ -64,7 +64,7 @@ GSHARD_INLINE bound_port bind_tensor(const any_cluster& on, const bound_value& v
                 extents_text(value.extents));
   bound_port made{true, {}};
   for (std::size_t d = 0; d < memory.local_shards(); ++d) made.shards.push_back(writable(memory.shard(d)));
-  made.origin = memory.origin();
+  made.origin = tensor_access::origin(memory);
   return made;
 }
 

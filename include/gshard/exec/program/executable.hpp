@@ -265,7 +265,7 @@ class executable : public untyped_executable {
   template <std::size_t I>
   auto read() const {
     using output_type = detail::output_tensor<Program, I>;
-    return output_type(read_output(I, output_type::layout_type::named, cluster()));
+    return detail::tensor_access::typed<output_type>(read_output(I, output_type::layout_type::named, cluster()));
   }
 };
 

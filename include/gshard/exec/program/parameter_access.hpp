@@ -32,7 +32,7 @@ bound_value replicate(const any_cluster& on, const bound_value& from, std::vecto
 /// Begins a call of `to_global`. Returns the parameter. Collective.
 const bound_value& parameter_for_all(const parameter_store& store, std::string_view name, dtype type);
 /// `set_global` for any element type.
-void set_parameter(parameter_store& store, std::string_view name, const untyped_array& given);
+void set_parameter(parameter_store store, std::string_view name, const untyped_array& given);
 }  // namespace detail
 
 /// The complete parameter `name` in row-major order, on every process. Collective.
@@ -52,7 +52,7 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
 /// Throws `gshard::error`, on every process: if the store has no parameter of this name and element type; if the array has another size or
 /// other extents; if the processes' calls or data differ. Nothing is written in these cases.
 template <class T, class Whole = std::span<const T>>
-void set_global(parameter_store& store, std::string_view name, const Whole& whole) {
+void set_global(parameter_store store, std::string_view name, const Whole& whole) {
   detail::check_whole_array<T, Whole>();
   if constexpr (detail::is_whole_array<Whole, T>) {
     detail::read_whole<T>(whole, [&](const detail::whole_array<T>& given) { detail::set_parameter(store, name, given); });
@@ -87,7 +87,7 @@ GSHARD_INLINE const bound_value& parameter_for_all(const parameter_store& store,
   return parameter_of(store, name, type);
 }
 
-GSHARD_INLINE void set_parameter(parameter_store& store, std::string_view name, const untyped_array& given) {
+GSHARD_INLINE void set_parameter(parameter_store store, std::string_view name, const untyped_array& given) {
   const thread_rule::use in_use = store.cluster().backend().enter();
   buffer room;
   std::span<const std::byte> elements;  // in row-major order

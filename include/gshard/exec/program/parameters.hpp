@@ -5,6 +5,7 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/plan/plan.hpp>
+#include <gshard/core/trace/call.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/tensor/buffer.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,11 @@ class parameter_store {
   template <class F>
   static void for_each_original(const kernel::placement& shard, std::int64_t rows, F f);
 };
+
+namespace detail {
+template <class G>
+inline constexpr bool takes<parameter_store, G> = std::is_same_v<G, parameter_store>;
+}  // namespace detail
 
 #if GSHARD_HAS_BODIES
 

@@ -281,7 +281,7 @@ GSHARD_INLINE void untyped_executable::write_tensor(input_name at, const untyped
                 ", its dims make " + detail::extents_text(to.extents));
   for (std::size_t d = 0; d < to.data.size(); ++d)
     if (to.bytes(d) > 0) std::memcpy(to.data[d], given.shard(d), std::size_t(to.bytes(d)));
-  if (given.origin().number != 0) inputs_.add(given.origin().hash());
+  if (const detail::tensor_origin& from = detail::tensor_access::origin(given); from.number != 0) inputs_.add(from.hash());
 }
 
 GSHARD_INLINE void untyped_executable::write_array(input_name at, const detail::untyped_array& given, bool column_major) {
@@ -301,7 +301,7 @@ GSHARD_INLINE void untyped_executable::add_facts_of_bound(std::vector<fact>& fac
 }
 
 GSHARD_INLINE void untyped_executable::add_facts_of_tensor(std::vector<fact>& facts, input_name at, const untyped_tensor& given) const {
-  given.origin().add_to(facts, at.text());
+  detail::tensor_access::origin(given).add_to(facts, at.text());
 }
 
 GSHARD_INLINE void untyped_executable::add_facts_of_array(std::vector<fact>& facts, input_name at, const detail::untyped_array& given,

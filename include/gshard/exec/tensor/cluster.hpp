@@ -33,6 +33,7 @@ std::vector<int> all_extents(const mesh_shape& mesh, const std::vector<int>& giv
 /// The extents of a mesh on `devices` devices. The error names the axes whose static extents do not fit.
 std::vector<int> extents_on(const mesh_shape& mesh, int devices);
 class lru_cache;
+struct cluster_access;
 }  // namespace detail
 
 /// A mesh with bound extents on a backend. A handle: copies share the backend.
@@ -57,18 +58,26 @@ class any_cluster {
 
   bool same_as(const any_cluster& other) const { return backend_ == other.backend_; }
 
-  /// The cache that all handles of this cluster share, until the last of them is destroyed.
-  detail::lru_cache& kept() const { return *kept_; }
-  /// A handle that does not keep the cluster alive, for objects in its cache.
-  any_cluster unowned() const;
-
  private:
+  friend detail::cluster_access;
   struct owned;
   mesh_shape mesh_;
   std::shared_ptr<gshard::backend> backend_;
   detail::lru_cache* kept_ = nullptr;
 
   void check_extents() const;
+};
+
+/// The parts of a cluster that operations on tensors use.
+struct detail::cluster_access {
+  /// The cache that all handles of a cluster share, until the last of them is destroyed.
+  static lru_cache& kept(const any_cluster& on) { return *on.kept_; }
+  /// A handle that does not keep the cluster alive, for objects in its cache.
+  static any_cluster unowned(const any_cluster& on) {
+    any_cluster here = on;
+    here.backend_ = std::shared_ptr<gshard::backend>(std::shared_ptr<void>(), on.backend_.get());
+    return here;
+  }
 };
 
 #if GSHARD_HAS_BODIES
@@ -120,12 +129,6 @@ GSHARD_INLINE any_cluster::any_cluster(const mesh_shape& mesh, std::shared_ptr<g
   for (int a = 0; a < mesh_.rank(); ++a) axes.append(a ? " x " : "").append(mesh_.name(a));
   backend_->begin(std::vector<fact>{{"the call", "making a cluster"}, {"the axes of the mesh", axes}},
                   detail::problem_of([&] { check_extents(); }));
-}
-
-GSHARD_INLINE any_cluster any_cluster::unowned() const {
-  any_cluster here = *this;
-  here.backend_ = std::shared_ptr<gshard::backend>(std::shared_ptr<void>(), backend_.get());
-  return here;
 }
 
 GSHARD_INLINE void any_cluster::check_extents() const {

@@ -70,9 +70,6 @@ class tensor : public untyped_tensor {
   tensor(any_cluster on, std::vector<std::int64_t> extents, std::span<T* const> memory)
       : untyped_tensor(std::move(on), std::move(extents), Spec::named, dtype_of<T>, detail::as_addresses<T>(memory)) {}
 
-  /// The result of a program, which has this element type and sharding.
-  explicit tensor(detail::untyped_result&& t) : untyped_tensor(std::move(t)) {}
-
   shard_view<T> local_shard(std::size_t i) { return {reinterpret_cast<T*>(shard(i)), place(i)}; }
   shard_view<const T> local_shard(std::size_t i) const { return {reinterpret_cast<const T*>(shard(i)), place(i)}; }
 
@@ -89,6 +86,11 @@ class tensor : public untyped_tensor {
     return false;
   }();
   static_assert(!is_partial || has_sums(dtype_of<T>), "gshard: a partial sum of masks or half precision, which are not added");
+
+ private:
+  friend detail::tensor_access;
+  /// The result of a program, which has this element type and sharding.
+  explicit tensor(detail::untyped_result&& t) : untyped_tensor(std::move(t)) {}
 };
 
 namespace detail {
@@ -146,9 +148,9 @@ GSHARD_INLINE void detail::fill_from_global(untyped_tensor& t, const untyped_arr
   const auto stride = given.layout.strides_in(t.extents());
   if (!stride) throw error(text_of_misfit(given.layout, t.extents(), "from_global: ", " for a tensor of "));
   for (std::size_t i = 0; i < t.local_shards(); ++i) copy_shard_of(given.data, *stride, t.shard(i), t.place(i), size_of(given.type));
-  if (tensor_origin origin = t.origin(); origin.number != 0) {
+  if (tensor_origin origin = tensor_access::origin(t); origin.number != 0) {
     origin.array = hash_of_samples(given, *stride, t.extents());
-    t.set_origin(origin);
+    tensor_access::set_origin(t, origin);
   }
 }
 #endif

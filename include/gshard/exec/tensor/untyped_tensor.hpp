@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #if GSHARD_HAS_BODIES
@@ -22,10 +23,13 @@
 #include <gshard/exec/tensor/placement.hpp>
 
 #include <string>
-#include <utility>
 #endif
 
 namespace gshard { inline namespace v0 {
+
+namespace detail {
+struct tensor_access;
+}  // namespace detail
 
 /// The base of all tensors. Its element type and sharding are run-time values.
 /// @see tensor
@@ -52,10 +56,6 @@ class untyped_tensor {
   const std::byte* shard(std::size_t i) const { return memory_[i].data(); }
   const kernel::placement& place(std::size_t i) const { return places_[i]; }
 
-  /// Processes compare the origin to check that all pass the same tensor to a collective call.
-  const detail::tensor_origin& origin() const { return origin_; }
-  void set_origin(const detail::tensor_origin& origin) { origin_ = origin; }
-
  protected:
   /// `spec`: the sharding by names of axes. `lent`: see the constructors of `tensor`, which throw the same.
   untyped_tensor(any_cluster on, std::vector<std::int64_t> extents, const named_sharding& spec, dtype type,
@@ -65,6 +65,7 @@ class untyped_tensor {
   ~untyped_tensor() = default;
 
  private:
+  friend detail::tensor_access;
   any_cluster cluster_;
   std::vector<std::int64_t> extents_;
   dtype type_;
@@ -81,6 +82,17 @@ class untyped_result : public untyped_tensor {
   untyped_result(any_cluster on, std::vector<std::int64_t> extents, const named_sharding& spec, dtype type,
                  std::optional<std::span<std::byte* const>> lent = {})
       : untyped_tensor(std::move(on), std::move(extents), spec, type, lent) {}
+};
+
+/// The parts of a tensor that operations and programs use.
+struct tensor_access {
+  /// Processes compare the origin to check that all pass the same tensor to a collective call.
+  static const tensor_origin& origin(const untyped_tensor& t) { return t.origin_; }
+  static void set_origin(untyped_tensor& t, const tensor_origin& origin) { t.origin_ = origin; }
+  template <class Tensor>
+  static Tensor typed(untyped_result&& t) {
+    return Tensor(std::move(t));
+  }
 };
 }  // namespace detail
 
