@@ -46,7 +46,7 @@ double largest_eigenvalue(MPI_Comm comm, int n) {
   double length = 0;
   for (int step = 0; step < 20; ++step) {  // the application's loop
     x_blocks.copy_to(x_shards);
-    run.execute();
+    run.run_bound();
     y_blocks.copy_from(y_shards);
     double square = y.squaredNorm();
     MPI_Allreduce(MPI_IN_PLACE, &square, 1, MPI_DOUBLE, MPI_SUM, comm);  // the application's own communication

@@ -124,12 +124,12 @@ TEST_CASE("runs on memory of the caller allocate nothing once they have run, wha
   run.bind_input<0>(a);
   run.bind_input<1>(a);
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   CHECK(run.engine().arena_bytes() == 0);
-  CHECK(allocations::during([&] { run.execute(); }) == 0);
+  CHECK(allocations::during([&] { run.run_bound(); }) == 0);
   run.bind_input<1>(b);  // column-major: copied in every run
-  run.execute();
-  CHECK(allocations::during([&] { run.execute(); }) == 0);
+  run.run_bound();
+  CHECK(allocations::during([&] { run.run_bound(); }) == 0);
   CHECK(y[7] == 3);
 }
 

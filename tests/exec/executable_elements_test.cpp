@@ -118,7 +118,7 @@ TEST_CASE("memory of complex numbers that is aligned to their parts alone is mov
   gs::executable<moving<std::complex<float>>> run(gs::simulate<mesh>(1), {{'A', 2}, {'B', 3}});
   run.bind_input<0>(given);
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   CHECK(y[0] == given[2]);
   CHECK(y[4] == given[3]);
 }

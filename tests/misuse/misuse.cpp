@@ -233,8 +233,8 @@ const std::vector<misuse> cases{
        floats r = rate;
        step.bind_input<0>(x);
        step.bind_input<1>(r);
-       for (int i = 0; i < 2; ++i) step.start(), step.wait();
-       if (odd) step.start();
+       for (int i = 0; i < 2; ++i) step.start_bound(), step.wait();
+       if (odd) step.start_bound();
        made<twice>(on);
      }, {"the processes make different calls", "making a program", "a run of the program made in call"}},
     {"left the loop", [] {

@@ -27,7 +27,7 @@ static_assert(program::plan.count(gs::op::all_reduce) == 1 && program::plan.coll
 std::string train(const gs::cluster<mesh>& on, const std::vector<float>& x, const gs::tensor<float, P<>>& rate) {
   gs::executable<program> step(on, {{'A', 6}, {'B', 4}});
   step.bind_input<0>(x);
-  step.start();
+  step.start_bound();
   step.wait();
   float loss = step(x, rate).item();
   const gs::tensor<float, P<>> last = step(x, rate);

@@ -307,8 +307,9 @@ GSHARD_INLINE eager_call::eager_call(const plan_view& plan, const kernel_table& 
     : on_(operands[0].on),
       in_use_(on_->backend().enter()),
       keeps_(!on_->backend().shares_memory()) {  // with shared memory, binding needs several agreements: all must bind together
+  lru_cache& kept = cluster_access::kept(*on_);
   if (keeps_ && are_on(*on_, operands))
-    program_ = cluster_access::kept(*on_).take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
+    program_ = kept.take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
   const operand_facts facts{operands};
   const collective_call the_same{facts.hash(), facts};
   if (program_) program_->engine().use_again(the_same);

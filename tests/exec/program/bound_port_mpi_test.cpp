@@ -53,14 +53,14 @@ TEST_CASE("mpi: inputs and outputs in memory of the ranks") {
     run.bind_input<0>(mine.memory);
     run.bind_output<0>(y);
     for (int step = 0; step < 3; ++step) {
-      run.execute();
+      run.run_bound();
       for (int i = 0; i < 6; ++i) CHECK(y[std::size_t(i)] == float(49 * i + 21));
     }
     gs::executable<turn> rows(on, {{'A', 6}, {'B', 7}});
     gs::tensor<float, P<"x", none>> out(on, {6, 7});
     rows.bind_input<0>(mine.memory);
     rows.bind_output<0>(out);
-    rows.execute();
+    rows.run_bound();
     const auto shard = out.local_shard(0);
     for (std::int64_t i = 0; i < shard.size(); ++i) CHECK(shard.data[i] == float(shard.offset(0) * 7 + i));
   }
@@ -74,14 +74,14 @@ TEST_CASE("mpi: ranks that bind other memory are told so") {
   gs::executable<sums> run(on, {{'A', 6}, {'B', 7}});
   run.bind_input<0>(mine.memory);
   if (rank() == 0) run.bind_output<0>(y);
-  CHECK(contains(complaint([&] { run.execute(); }), "the processes disagree"));
+  CHECK(contains(complaint([&] { run.run_bound(); }), "the processes disagree"));
   if (rank() != 0) run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   CHECK(y[1] == 49 + 21);
   if (rank() == 0) run.bind_output<0>(y);  // this rank binds again, the others run
-  CHECK(contains(complaint([&] { run.execute(); }), "the processes make different calls"));
+  CHECK(contains(complaint([&] { run.run_bound(); }), "the processes make different calls"));
   if (rank() != 0) run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
 }
 
 TEST_CASE("mpi: a matrix that is contiguous on some ranks only; a replicated array must be equal on all") {
@@ -93,18 +93,18 @@ TEST_CASE("mpi: a matrix that is contiguous on some ranks only; a replicated arr
   run.bind_input<0>(a);
   run.bind_input<1>(v);
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   CHECK((y.array() == 30).all());
   if (ranks() == 1) return;
   v[1] = float(rank());
   for (const bool starts : {false, true})
     CHECK(contains(complaint([&] {
-                     if (starts) run.start(), run.wait();
-                     else run.execute();
+                     if (starts) run.start_bound(), run.wait();
+                     else run.run_bound();
                    }),
                    "the processes disagree on element 1 of input 1: rank 0 has 0"));
   v[1] = 5;
-  run.execute();
+  run.run_bound();
 }
 
 TEST_CASE("mpi: a rank that starts a run twice, or runs before it waits, is told so with all others") {
@@ -116,11 +116,11 @@ TEST_CASE("mpi: a rank that starts a run twice, or runs before it waits, is told
   run.bind_input<0>(mine.memory);
   run.bind_output<0>(y);
   for (const bool starts : {false, true}) {
-    run.start();
+    run.start_bound();
     if (rank() != 0) run.wait();
     CHECK(contains(complaint([&] {
-                     if (starts) run.start();
-                     else run.execute();
+                     if (starts) run.start_bound();
+                     else run.run_bound();
                      if (starts) run.wait();
                    }),
                    "program: a run of it was started; call wait() first"));
@@ -142,8 +142,8 @@ TEST_CASE("mpi: started runs, together with the ranks' own messages") {
   rows.bind_output<0>(out);
   for (int step = 0; step < 50; ++step) {
     std::fill(y.begin(), y.end(), -1.0f);
-    run.start();
-    rows.start();
+    run.start_bound();
+    rows.start_bound();
     int one = 1, all = 0;
     MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);  // communication of the application
     CHECK(all == ranks());
@@ -159,7 +159,7 @@ TEST_CASE("mpi: started runs, together with the ranks' own messages") {
   }
   gs::executable<sums> unbound(on, {{'A', 6}, {'B', 7}});
   const auto start_and_wait = [&] {
-    unbound.start();
+    unbound.start_bound();
     unbound.wait();
   };
   CHECK(complaint(start_and_wait) == "program: input 0 is bound to no memory; bind_input<0> binds it");

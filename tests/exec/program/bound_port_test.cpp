@@ -49,10 +49,10 @@ TEST_CASE("bound memory: a run reads and writes it directly, and copies nothing"
   run.bind_input<0>(a);
   run.bind_input<1>(std::span(b).subspan(1));  // not aligned to a cache line
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   CHECK(y[5] == 6);
   a[5] = 100;
-  run.execute();
+  run.run_bound();
   CHECK(y[5] == 101);
   CHECK(run.engine().input(0).data[0] == reinterpret_cast<std::byte*>(a.data()));
   CHECK(run.engine().output(0).data[0] == reinterpret_cast<std::byte*>(y.data()));
@@ -70,7 +70,7 @@ TEST_CASE("bound memory: four kinds of views are the same addresses") {
   const auto check = [&](auto&& view) {
     run.bind_input<0>(view);
     std::ranges::fill(y, 0.0f);
-    run.execute();
+    run.run_bound();
     CHECK(run.engine().input(0).data[0] == address);
     CHECK(std::ranges::count(y, 5.0f) == 12);
   };
@@ -88,10 +88,10 @@ TEST_CASE("bound memory: other memory orders are copied in every run") {
   run.bind_input<0>(a);
   run.bind_input<1>(b);
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   CHECK(y(2, 1) == a(2, 1) * 2 + 1);
   a(2, 1) = 7;
-  run.execute();
+  run.run_bound();
   CHECK(y(2, 1) == 15);
   auto part = large.block(1, 2, 3, 4);
   run.bind_output<0>(part);
@@ -117,7 +117,7 @@ TEST_CASE("bound memory: column-major inputs of einsums are not copied") {
   run.bind_input<1>(b);
   Eigen::Map<Eigen::Matrix<float, 4, 3, Eigen::RowMajor>> transposed(y.data());
   run.bind_output<0>(transposed);
-  run.execute();
+  run.run_bound();
   CHECK(run.engine().input(0).data[0] == reinterpret_cast<const std::byte*>(a.data()));
   CHECK(run.engine().output(0).data[0] == reinterpret_cast<const std::byte*>(y.data()));
   CHECK((y - a * b).norm() < 1e-5f);
@@ -155,7 +155,7 @@ TEST_CASE("bound memory: tensors of several devices; outputs that are inputs, pa
     for (int step = 0; step < 2; ++step) {
       for (gs::tensor<float, P<"x", none>>* t : {&same, &y, &again})
         gs::for_each_local_shard(*t, [](const auto& s) { std::ranges::fill(s.span(), -1.0f); });
-      run.execute();
+      run.run_bound();
       const auto expected = plain(x);
       CHECK(gs::to_global(same) == gs::to_global(std::get<0>(expected)));
       CHECK(gs::to_global(y) == gs::to_global(std::get<1>(expected)));
@@ -169,18 +169,18 @@ TEST_CASE("bound memory: tensors of several devices; outputs that are inputs, pa
 TEST_CASE("bound memory: what is refused") {
   gs::executable<scale> run(gs::on_one_device<mesh>(), {{'A', 3}, {'B', 4}});
   std::vector<float> a(12), b(12), y(12), small(11);
-  CHECK(complaint([&] { run.execute(); }) == "program: input 0 is bound to no memory; bind_input<0> binds it");
+  CHECK(complaint([&] { run.run_bound(); }) == "program: input 0 is bound to no memory; bind_input<0> binds it");
   CHECK(complaint([&] { run.bind_input<0>(small); }) == "program: the memory of input 0 has 11 elements, its shard has 12");
   run.bind_input<0>(a);
   run.bind_input<1>(b);
   CHECK(complaint([&] { run(a, gs::bound); }) == "program: input 0 is bound to memory; pass gshard::bound");
   run.bind_output<0>(a);
-  CHECK(complaint([&] { run.execute(); }) == "program: the memory of output 0 overlaps that of an input or output");
+  CHECK(complaint([&] { run.run_bound(); }) == "program: the memory of output 0 overlaps that of an input or output");
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
 #ifndef NDEBUG
   a.resize(100000);
-  CHECK(complaint([&] { run.execute(); }) == "program: the std::vector that input 0 is bound to has moved its elements");
+  CHECK(complaint([&] { run.run_bound(); }) == "program: the std::vector that input 0 is bound to has moved its elements");
 #endif
   gs::executable<scale> on_two(gs::simulate<mesh>(2), {{'A', 3}, {'B', 4}});
   CHECK(complaint([&] { on_two.bind_input<0>(b); }) ==
@@ -192,9 +192,9 @@ TEST_CASE("bound memory: what is refused") {
   on_two.bind_input<0>(lower);
   on_two.bind_input<1>(lower);  // inputs may overlap
   on_two.bind_output<0>(upper);
-  CHECK(complaint([&] { on_two.execute(); }) == "program: the memory of output 0 overlaps that of an input or output");
+  CHECK(complaint([&] { on_two.run_bound(); }) == "program: the memory of output 0 overlaps that of an input or output");
   on_two.bind_output<0>(other);
-  on_two.execute();
+  on_two.run_bound();
   gs::tensor<float, P<"x", none>> foreign(gs::simulate<mesh>(2), {3, 4});
   CHECK(complaint([&] { on_two.bind_input<0>(foreign); }) == "program: the memory of input 0 belongs to another cluster");
 }
@@ -226,8 +226,8 @@ TEST_CASE("started runs: in their order, before later calls; errors are thrown b
   next.bind_input<1>(b);
   next.bind_output<0>(z);
   for (int i = 0; i < 100; ++i) {
-    twice.start();
-    next.start();
+    twice.start_bound();
+    next.start_bound();
     if (i % 2 == 0) {
       next.wait();
       twice.wait();
@@ -239,17 +239,17 @@ TEST_CASE("started runs: in their order, before later calls; errors are thrown b
     CHECK(z.local_shard(0).data[0] == 13);
     fill(z, 0);
   }
-  CHECK(complaint([&] { twice.wait(); }) == "program: wait() without start()");
-  twice.start();
-  CHECK(complaint([&] { twice.execute(); }) == "program: a run of it was started; call wait() first");
+  CHECK(complaint([&] { twice.wait(); }) == "program: wait() without start_bound()");
+  twice.start_bound();
+  CHECK(complaint([&] { twice.run_bound(); }) == "program: a run of it was started; call wait() first");
   twice.wait();
   gs::executable<scale> unbound(on, {{'A', 3}, {'B', 4}});
-  unbound.start();
+  unbound.start_bound();
   CHECK(complaint([&] { unbound.wait(); }) == "program: input 0 is bound to no memory; bind_input<0> binds it");
-  twice.start();
+  twice.start_bound();
   gs::executable<scale> moved = std::move(twice);
   moved.wait();
-  moved.start();  // the destructor waits
+  moved.start_bound();  // the destructor waits
 }
 
 TEST_CASE("started runs: the caller goes on while they run") {
@@ -259,16 +259,16 @@ TEST_CASE("started runs: the caller goes on while they run") {
   run.bind_input<0>(a);
   run.bind_input<1>(a);
   run.bind_output<0>(y);
-  run.execute();
+  run.run_bound();
   std::atomic<bool> caller_went_on = false, ran_alone = false;
   run.engine().hook = [&](const gs::node&, bool) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!caller_went_on && !ran_alone) {
-      if (std::chrono::steady_clock::now() > until) ran_alone = true;  // start() waits for the run
+      if (std::chrono::steady_clock::now() > until) ran_alone = true;  // start_bound() waits for the run
       std::this_thread::yield();
     }
   };
-  run.start();
+  run.start_bound();
   caller_went_on = true;
   run.wait();
   CHECK_FALSE(ran_alone);

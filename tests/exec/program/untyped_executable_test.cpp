@@ -35,13 +35,13 @@ TEST_CASE("untyped_executable: a bound program runs by a reference that does not
   run.bind_input<0>(x);
   run.bind_output<0>(y);
   gs::untyped_executable& any = run;
-  any.execute();
+  any.run_bound();
   CHECK(*y.local_shard(1).data == 6);
   *x.local_shard(1).data = 5;
-  any.start();
+  any.start_bound();
   any.wait();
   CHECK(*y.local_shard(1).data == 10);
-  CHECK(complaint([&] { any.wait(); }) == "program: wait() without start()");
+  CHECK(complaint([&] { any.wait(); }) == "program: wait() without start_bound()");
 }
 
 TEST_CASE("untyped_executable: what updates parameters counts as a step of the store") {

@@ -47,12 +47,14 @@ using output_tensor = tensor<element_of<Program::plan.at(Program::plan.outputs[I
 struct bound_memory {};
 inline constexpr bound_memory bound{};
 
-/// A compiled program with its extents bound, on a cluster that has its mesh axes. Call it with the inputs to get the outputs.
+/// A compiled program with its extents bound, on a cluster that has its mesh axes. `run(x, ...)`, the call operator, runs it once and
+/// returns its outputs. With all inputs bound to memory of the caller, run_bound() runs it and returns nothing, and start_bound() begins
+/// that, until wait().
 /// An input is a tensor with the program's sharding, or a complete array on every process. Arrays are contiguous ranges in row-major order,
 /// Eigen matrices or xtensor arrays, as for `from_global`. The type of an output includes its sharding. Parameters are kept in a store
 /// that several programs may share.
 /// A call allocates its outputs. After the first call, running the steps allocates nothing except in backends and libraries. Inputs and
-/// outputs may be bound to memory of the caller. If that memory is contiguous, nothing is copied, and execute() allocates nothing.
+/// outputs may be bound to memory of the caller. If that memory is contiguous, nothing is copied, and run_bound() allocates nothing.
 /// Communicates: the collectives of `Program::plan`, and one small message per call in which the processes agree on the call.
 /// Compile time: number, element types, ranks and shardings of the inputs.
 /// Throws `gshard::error`, on every process: as `executor`; if the extents of an input differ from the program's dims; if the processes

@@ -38,8 +38,8 @@ std::string store_text(std::uint64_t number);
 }  // namespace detail
 
 /// Parameters and optimizer state by name, each with one sharding. Programs on one store share them: a decoding step reads the parameters
-/// that a training step updates. Copies of a store share its tensors. A const store cannot change them: it has no copies, and programs do not
-/// take it.
+/// that a training step updates. Copies of a store share its tensors. A const store cannot change them: it has no copies, and programs do
+/// not take it.
 class parameter_store {
  public:
   struct entry {

@@ -38,15 +38,15 @@ namespace gshard { inline namespace v0 {
 /// @see executable
 class untyped_executable {
  public:
-  /// Runs the program once. All inputs must be bound. Outputs are written to the memory to which they are bound. Allocates nothing after
-  /// the first run. Communicates and throws as a call does.
-  void execute();
-  /// Starts execute() and returns; wait() returns when it is done, and throws its errors. In between, the caller must not use the inputs,
+  /// Runs the program once, with inputs that are all bound. Outputs are written to the memory to which they are bound. Allocates nothing
+  /// after the first run. Communicates and throws as a call does.
+  void run_bound();
+  /// Starts run_bound() and returns; wait() returns when it is done, and throws its errors. In between, the caller must not use the inputs,
   /// the outputs or the executable. Runs that are started on one cluster run one after another, in the order in which they were started,
   /// and before any later call on the cluster. Therefore all processes must start them in the same order. A thread of the library runs them
   /// while the caller works. On MPI ranks it needs MPI_THREAD_MULTIPLE. With a lower level of thread support, the run happens in wait(), or
   /// in the next call on the cluster. All processes must then also wait in the same order.
-  void start();
+  void start_bound();
   void wait();
 
   /// Seed of the random operations, by default the store's; the same on all processes. Every step of the store draws different numbers.
@@ -140,7 +140,7 @@ class untyped_executable {
   bool compared_ = false;  // if a call that did not throw has compared the copies of input tensors
   std::int64_t skipped_steps_ = 0;
 
-  void execute_here(std::string problem);
+  void run_bound_here(std::string problem);
   void check_not_started() const;
   void check_not_bound(std::size_t input) const;
   static std::string name_of_port(bool is_input, std::size_t i);  // "input 0"
@@ -188,20 +188,20 @@ GSHARD_INLINE std::string untyped_executable::input_name::text() const {
   return "input " + std::to_string(number) + (letters.empty() ? "" : " (" + std::string(letters) + ")");
 }
 
-GSHARD_INLINE void untyped_executable::execute() {
+GSHARD_INLINE void untyped_executable::run_bound() {
   const detail::thread_rule::use in_use = run_->enter();
-  execute_here(prepare());
+  run_bound_here(prepare());
 }
 
-GSHARD_INLINE void untyped_executable::start() {
+GSHARD_INLINE void untyped_executable::start_bound() {
   std::string problem = prepare();
-  if (started_) return execute_here(std::move(problem));  // throws on all processes
+  if (started_) return run_bound_here(std::move(problem));  // throws on all processes
   backend& b = cluster().backend();
-  started_.start(b.started(), [this, problem = std::move(problem)] { execute_here(problem); }, b.any_thread());
+  started_.start(b.started(), [this, problem = std::move(problem)] { run_bound_here(problem); }, b.any_thread());
 }
 
 GSHARD_INLINE void untyped_executable::wait() {
-  if (!started_) throw error("program: wait() without start()");
+  if (!started_) throw error("program: wait() without start_bound()");
   started_.wait();
 }
 
@@ -245,7 +245,7 @@ GSHARD_INLINE void untyped_executable::run_on_tensors(std::span<const untyped_te
   step(std::move(problem));
 }
 
-GSHARD_INLINE void untyped_executable::execute_here(std::string problem) {
+GSHARD_INLINE void untyped_executable::run_bound_here(std::string problem) {
   const detail::thread_rule::use in_use = run_->enter();
   begin_inputs();
   if (problem.empty())
