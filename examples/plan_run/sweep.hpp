@@ -89,7 +89,7 @@ class mesh_sweep {
     gs::sweep_row row;
     row.mesh = axes.text();
     row.mapping = on.name + how;
-    row.capacity = on.memory;
+    row.limit = on.memory;
     for (const gs::sweep_row& r : rows_)
       if (r.mesh == row.mesh && r.mapping == row.mapping) return;
     try {

@@ -59,7 +59,10 @@ struct translation_model {
 /// A training step of the model: loss, gradients and the update by Adafactor. Inputs: ids of source, target and next words.
 constexpr gs::symbol training_step(const gs::parameter_scope& m, gs::symbol source, gs::symbol target, gs::symbol next,
                                    const translation_model& model) {
-  const gs::nn::transformer_options o{model.encoder_layers(), model.decoder_layers(), model.dropout, {gs::capacity{model.capacity_factor}}};
+  const gs::nn::transformer_options o{.encoder_layers = model.encoder_layers(),
+                                      .decoder_layers = model.decoder_layers(),
+                                      .dropout = model.dropout,
+                                      .moe = {.routing = {.slots = {model.capacity_factor}}}};
   gs::nn::routing_summary routing;
   const gs::symbol from = m.param("source", "VM", gs::init::fan_in("M")), to = m.param("target", "WM", gs::init::fan_in("M"));
   const gs::symbol source_mask = gs::nn::real_tokens(m, source), target_mask = gs::nn::real_tokens(m, target);

@@ -32,7 +32,7 @@ int main(int, char** argument) {
   run.assumptions = {"</script><script>alert(2)</script>", "\xff is not UTF-8, \xe2\x80\xa8 ends a line", ""};
   run.chips.clear();
   run.links.clear();
-  run.memory.capacity = run.memory.peak / 2;
+  run.memory.limit = run.memory.peak / 2;
   run.tracks.resize(1);
   run.tracks[0].spans.clear();
   run.tracks[0].memory.clear();

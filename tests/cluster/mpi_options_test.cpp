@@ -18,7 +18,7 @@ TEST_CASE("mpi_options: every option is a fact of the backend") {
   CHECK(!add({}));
   CHECK(add({.message_limit = 7}));
   CHECK(add({.node_piece = 7}));
-  CHECK(add({.window = 7}));
+  CHECK(add({.in_flight = 7}));
   CHECK(add({.small_block = 7}));
   CHECK(add({.by_node = gs::node_routing::always}));
   CHECK(add({.node_block = 7}));

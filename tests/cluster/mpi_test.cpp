@@ -219,7 +219,7 @@ TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank")
   CHECK(wrong.text == "mpi_backend: a mesh of " + std::to_string(n) + "x2 needs " + std::to_string(2 * n) +
                           " processes, but the communicator has " + std::to_string(n));
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n, 0}); }).n_throws == n);
-  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.window = 0}); }).n_throws == n);
+  CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.in_flight = 0}); }).n_throws == n);
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.node_piece = 0}); }).n_throws == n);
   CHECK(on_all_ranks([&] { gs::mpi_backend(MPI_COMM_NULL, {n}); }).n_throws == n);
   if (n < 2) return;
@@ -229,9 +229,9 @@ TEST_CASE("mpi: a mesh that does not fit the communicator throws on every rank")
   CHECK(differ.n_throws == n);
   CHECK(differ.text == "making a cluster of MPI processes: the processes disagree on the mesh: rank 0 has " + std::to_string(n) + ", rank" +
                            (n == 2 ? " 1 has " : n == 3 ? "s 1 and 2 have " : "s 1 to 3 have ") + std::to_string(n) + "x0");
-  const outcome options = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.window = rank == 0 ? 3 : 4}); });
+  const outcome options = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {.in_flight = rank == 0 ? 3 : 4}); });
   CHECK(options.n_throws == n);
-  CHECK(options.text.find("disagree on mpi_options::window: rank 0 has 3, rank") != std::string::npos);
+  CHECK(options.text.find("disagree on mpi_options::in_flight: rank 0 has 3, rank") != std::string::npos);
   const outcome problem = on_all_ranks([&] { gs::mpi_backend(MPI_COMM_WORLD, {n}, {}, {.problem = rank == n - 1 ? "no such mesh" : ""}); });
   CHECK(problem.n_throws == n);
   CHECK(problem.text == (rank == n - 1 ? "" : "rank " + std::to_string(n - 1) + " failed: ") + std::string("no such mesh"));
@@ -361,7 +361,7 @@ TEST_CASE(
 TEST_CASE("mpi: several exchanges under way, each rank finishes them in its own order") {
   const int rank = rank_of(MPI_COMM_WORLD);
   for (const std::vector<int>& extents : meshes(size_of(MPI_COMM_WORLD)))
-    for (const gs::mpi_options& options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .window = 1},
+    for (const gs::mpi_options& options : {gs::mpi_options{}, gs::mpi_options{.message_limit = 7, .in_flight = 1},
                                            gs::mpi_options{.node_size = 1, .node_piece = 7}}) {
       if (gs::device_count(extents) == 1) continue;
       gs::mpi_backend b(MPI_COMM_WORLD, extents, options);

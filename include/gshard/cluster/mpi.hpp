@@ -158,7 +158,7 @@ GSHARD_INLINE mpi_backend::mpi_backend(detail::mpi_connection&& made, const std:
     : backend(extents, {made.world.rank()}, std::move(made.nodes), detail::allowed_threads()),
       limit_(options.message_limit),
       node_piece_(options.node_piece),
-      window_(options.window),
+      window_(options.in_flight),
       small_block_(options.small_block),
       overlap_(options.overlap),
       advances_(std::ranges::adjacent_find(nodes().node, std::ranges::not_equal_to()) != nodes().node.end()),

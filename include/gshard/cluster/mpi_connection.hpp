@@ -80,10 +80,10 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
   if (!are_valid(options.deadlines))
     throw error("mpi_backend: deadlines of " + number_text(options.deadlines.warn) + " s and " +
                 number_text(options.deadlines.fail) + " s must be at least 0");
-  if (std::min({options.message_limit, options.node_piece, options.window}) < 1 ||
+  if (std::min({options.message_limit, options.node_piece, options.in_flight}) < 1 ||
       std::min({options.small_block, options.node_block, options.node_size}) < 0)
     throw error("mpi_backend: message limit " + std::to_string(options.message_limit) + ", pieces between nodes of " +
-                std::to_string(options.node_piece) + " bytes, and window " + std::to_string(options.window) +
+                std::to_string(options.node_piece) + " bytes, and in_flight " + std::to_string(options.in_flight) +
                 " must be at least 1, and small blocks of " + std::to_string(options.small_block) + " bytes, or of " +
                 std::to_string(options.node_block) + " bytes between nodes of " + std::to_string(options.node_size) +
                 " processes, at least 0");

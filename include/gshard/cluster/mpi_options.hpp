@@ -35,7 +35,7 @@ enum class overlap_mode { automatic, on, off };
 /// Deadlines of waits, shared memory, and limits that suit most networks. They must be the same on all processes.
 struct mpi_options {
   int message_limit = 1 << 30;  ///< The largest message in bytes; longer ones are split.
-  int window = 32;              ///< The number of members with which messages of one collective are in flight at a time.
+  int in_flight = 32;           ///< The number of members with which messages of one collective are in flight at a time.
   int small_block = 4096;       ///< Blocks of at most this average size in bytes are gathered by MPI_Allgatherv, through one buffer.
   /// When small exchanges are hierarchical. `where_it_saves`: if blocks are known to have at most `node_block` bytes, and a process then
   /// sends at most half as many messages to other nodes. `always`: if the blocks of a group are known to fit into one message.
@@ -86,7 +86,7 @@ GSHARD_INLINE std::vector<fact> backend_facts(std::span<const int> extents, cons
           {"the mesh", mesh_text(extents)},
           option("message_limit", options.message_limit),
           option("node_piece", options.node_piece),
-          option("window", options.window),
+          option("in_flight", options.in_flight),
           option("small_block", options.small_block),
           option("by_node", options.by_node),
           option("node_block", options.node_block),

@@ -26,7 +26,7 @@ TEST_CASE("plan a run: other meshes, the cheapest that fit first") {
     CHECK(rows[i - 1].fits >= rows[i].fits);
     if (rows[i - 1].fits == rows[i].fits) CHECK(rows[i - 1].core_years <= rows[i].core_years);
   }
-  for (const gs::sweep_row& r : rows) CHECK(r.fits == (r.peak <= r.capacity));
+  for (const gs::sweep_row& r : rows) CHECK(r.fits == (r.peak <= r.limit));
   const auto has = [&](const char* mesh, const char* hardware) {
     return std::any_of(rows.begin(), rows.end(), [&](const gs::sweep_row& r) { return r.mesh == mesh && r.mapping == hardware; });
   };

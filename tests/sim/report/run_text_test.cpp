@@ -45,8 +45,8 @@ TEST_CASE("a run with numbers prints the predicted and the measured seconds of e
 
 TEST_CASE("a run that needs more memory than there is prints that") {
   gs::run_record run = sample::small().record;
-  run.memory.capacity = run.memory.peak - 1;
-  CHECK(contains(gs::describe(run, sample::plan), ": exceeds the capacity"));
+  run.memory.limit = run.memory.peak - 1;
+  CHECK(contains(gs::describe(run, sample::plan), ": exceeds the limit"));
 }
 
 TEST_CASE("a run whose parts overlap says what they add up to") {

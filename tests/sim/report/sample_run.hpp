@@ -148,7 +148,7 @@ inline run make(int data, int expert, std::vector<int> chips) {
   run.tracks = {steady, slow};
 
   gs::memory_record& m = run.memory;
-  m.capacity = std::int64_t(16) << 30;
+  m.limit = std::int64_t(16) << 30;
   m.padding = 12'345;
   const auto hold = [&](std::int32_t v, gs::memory_kind kind) {
     const std::int64_t bytes = gs::detail::shard_bytes(plan, v, r.sizes);

@@ -123,16 +123,16 @@ TEST_CASE("dry run: a span is of the row that ran then, also of a step that runs
 TEST_CASE("dry run: what a device holds does not fit, and the error says what it is") {
   gs::dry_run_options small;
   const gs::run_record fits = run(8);
-  small.capacity = fits.memory.peak;
+  small.memory = fits.memory.peak;
   CHECK_NOTHROW(run(8, small));
-  small.capacity = fits.memory.bytes[std::size_t(gs::memory_kind::sharded_weight)];
+  small.memory = fits.memory.bytes[std::size_t(gs::memory_kind::sharded_weight)];
   const std::string said = complaint([&] { run(8, small); });
   CAPTURE(said);
   CHECK(said.starts_with("device 0 runs out of memory in step "));
   CHECK(said.find("The largest live tensors: ") != said.npos);
   CHECK(said.find(".wi (") != said.npos);
   small.report_only = true;
-  CHECK(run(8, small).memory.peak > small.capacity);
+  CHECK(run(8, small).memory.peak > small.memory);
 }
 
 TEST_CASE("dry run: the price does not grow with the devices, and neither does what it says of one") {
@@ -218,7 +218,7 @@ TEST_CASE("dry run: a piece of hardware says what it is and what was assumed, an
   CHECK(r.network == "tpu-v3:8x4");
   CHECK(r.chips == std::vector<int>{8, 4});
   CHECK(r.cores_per_chip == 2);
-  CHECK(r.memory.capacity == std::int64_t(16) << 30);
+  CHECK(r.memory.limit == std::int64_t(16) << 30);
   CHECK(r.links.size() == 4 * 32);
   const auto says = [&](const char* words) {
     return std::any_of(r.assumptions.begin(), r.assumptions.end(), [&](const std::string& s) { return s.find(words) != s.npos; });

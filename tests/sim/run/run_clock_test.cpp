@@ -215,8 +215,8 @@ TEST_CASE("run clock: a scan takes the time and the memory of its dry run") {
   CHECK(clock.record().seconds == doctest::Approx(dry.seconds));
   CHECK(clock.record().memory.peak == dry.memory.peak);
   gs::dry_run_options enough, little;
-  enough.capacity = dry.memory.peak;
-  little.capacity = dry.memory.peak - 1;
+  enough.memory = dry.memory.peak;
+  little.memory = dry.memory.peak - 1;
   CHECK_NOTHROW(gs::run_clock(b.run, eight, enough));
   CHECK_THROWS_AS(gs::run_clock(b.run, eight, little), gs::error);
   CHECK_THROWS_AS(gs::dry_run(b.run.plan(), b.run.sizes(), eight, little), gs::error);
@@ -338,7 +338,7 @@ TEST_CASE("run clock: devices receive the bytes that the plan says, each of them
 TEST_CASE("run clock: what does not fit, and faults that cannot be, are told before anything runs") {
   bound b(learning(), two_by_four);
   gs::dry_run_options small;
-  small.capacity = 1000;
+  small.memory = 1000;
   CHECK(complaint([&] { gs::run_clock(b.run, eight, small); }).starts_with("device 0 runs out of memory in step "));
   small.report_only = true;
   CHECK(complaint([&] { gs::run_clock(b.run, eight, small); }).empty());

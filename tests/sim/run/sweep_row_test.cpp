@@ -6,7 +6,7 @@
 TEST_CASE("a default row fits, without a memory limit") {
   const gshard::sweep_row row;
   CHECK(row.fits);
-  CHECK(row.capacity == 0);
+  CHECK(row.limit == 0);
   CHECK(row.seconds == 0);
   CHECK(row.core_years == 0);
 }

@@ -31,7 +31,7 @@ TEST_CASE("straggler: over 1.3 times the median in 5 of 10 steps, and no other p
     for (std::size_t one = 0; one < n; ++one)
       for (std::size_t steps = 0; steps <= 10; ++steps)
         for (const double slow : {1.29, 1.31, 20.0}) {
-          const auto rows = gs::judge_window(windows(n, one, slow, steps), {});
+          const auto rows = gs::judge_last_steps(windows(n, one, slow, steps), {});
           REQUIRE(rows.size() == n);
           for (std::size_t p = 0; p < n; ++p) {
             CHECK(rows[p].process == int(p));
@@ -42,8 +42,8 @@ TEST_CASE("straggler: over 1.3 times the median in 5 of 10 steps, and no other p
         }
   gs::straggler_rule patient;
   patient.excess = 0.5;
-  CHECK(gs::judge_window(windows(3, 1, 1.4, 10), patient)[1].slow_steps == 0);
-  CHECK(gs::judge_window(windows(3, 1, 1.6, 10), patient)[1].slow_steps == 10);
-  CHECK(gs::judge_window({}, {}).empty());
-  CHECK(gs::judge_window(std::vector<std::vector<double>>{{1, 2}}, {})[0].slow_steps == 0);
+  CHECK(gs::judge_last_steps(windows(3, 1, 1.4, 10), patient)[1].slow_steps == 0);
+  CHECK(gs::judge_last_steps(windows(3, 1, 1.6, 10), patient)[1].slow_steps == 10);
+  CHECK(gs::judge_last_steps({}, {}).empty());
+  CHECK(gs::judge_last_steps(std::vector<std::vector<double>>{{1, 2}}, {})[0].slow_steps == 0);
 }

@@ -51,7 +51,7 @@ TEST_CASE("telemetry on ranks: waiting, and a straggler that comes and goes") {
   {
     gs::event_log log(on, folder / "run");
     gs::telemetry watch(on, {.directory = folder / "run",
-                             .stragglers = {.ratio = 3, .least = 5, .window = 6},
+                             .stragglers = {.ratio = 3, .least = 5, .last_steps = 6},
                              .on_straggler = [&](const gs::slow_process& s) { told.push_back(s); },
                              .events = &log});
     watch.add(run);
@@ -90,7 +90,7 @@ TEST_CASE("telemetry on ranks: waiting, and a straggler that comes and goes") {
   REQUIRE(!told.empty());
   CHECK(told[0].step == 6);
   CHECK(told[0].slow_steps >= 5);
-  CHECK(told[0].window == 6);
+  CHECK(told[0].last_steps == 6);
   CHECK(!told[0].host.empty());
   CHECK_FALSE(told[0].ended);
   REQUIRE(told.size() >= 2);
@@ -112,8 +112,8 @@ TEST_CASE("telemetry and event log on ranks: what one process cannot open, all r
   CHECK(contains(complaint([&] { gs::event_log log(on, mine); }), "/no"));
   if (ranks() > 1) {
     gs::telemetry_options other;
-    other.stragglers.window = rank() == 0 ? 10 : 5;
-    CHECK(contains(complaint([&] { gs::telemetry watch(on, other); }), "the processes disagree on the window for stragglers"));
+    other.stragglers.last_steps = rank() == 0 ? 10 : 5;
+    CHECK(contains(complaint([&] { gs::telemetry watch(on, other); }), "the processes disagree on the last steps of the rule for stragglers"));
     other = {};
     other.stragglers.ratio = rank() == 0 ? 1.3 : 1.5;
     CHECK(contains(complaint([&] { gs::telemetry watch(on, other); }), "the processes disagree on the ratio of stragglers"));
@@ -152,7 +152,7 @@ TEST_CASE("telemetry on ranks: a skipped batch has a mark on every rank, and an 
 TEST_CASE("telemetry on ranks: a rank in another call is told so") {
   if (ranks() == 1) return;
   const gs::any_cluster on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
-  gs::telemetry watch(on, {.stragglers = {.window = 1}});
+  gs::telemetry watch(on, {.stragglers = {.last_steps = 1}});
   { const auto first = watch.step(0); }
   const std::string text = complaint([&] {
     if (rank() == 0) gs::telemetry other(on);

@@ -122,7 +122,7 @@ TEST_CASE("telemetry: the predicted time of a piece of hardware, and nothing but
   const scratch folder;
   const gs::hardware chips = gs::parse_hardware("slingshot-11:2");
   {
-    gs::telemetry watch(on, {.directory = folder / ""}), no_files(on, {.stragglers = {.window = 2}});
+    gs::telemetry watch(on, {.directory = folder / ""}), no_files(on, {.stragglers = {.last_steps = 2}});
     watch.add(run, chips);
     watch.add(run.engine());
     for (std::uint32_t n = 0; n < 20; ++n) {

@@ -88,7 +88,7 @@ struct memory_record {
   std::array<std::int64_t, std::size_t(memory_kind::count_)> bytes{};  // by kind
   std::int64_t peak = 0;
   std::int64_t padding = 0;   // part of the peak: the padding of uneven shards
-  std::int64_t capacity = 0;  // 0: no limit
+  std::int64_t limit = 0;  // 0: none
   std::int32_t step = 0;      // of the plan, at the peak
   std::vector<live_tensor> largest;  // at the peak, the largest first
 };

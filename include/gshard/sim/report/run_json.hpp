@@ -138,7 +138,7 @@ inline ordered_json json_of(const plan_view& plan, const memory_record& m) {
                        {"kind", name(t.kind)},
                        {"bytes", t.bytes}});
   return {{"peak", m.peak},
-          {"capacity", m.capacity},
+          {"capacity", m.limit},
           {"padding", m.padding},
           {"step", m.step},
           {"kinds", named_amounts<memory_kind>("kind", "bytes", m.bytes)},
@@ -176,7 +176,7 @@ inline nlohmann::ordered_json run_json(const run_record& run, const plan_view& p
                     {"mapping", r.mapping},
                     {"seconds", r.seconds},
                     {"peak", r.peak},
-                    {"capacity", r.capacity},
+                    {"capacity", r.limit},
                     {"fits", r.fits},
                     {"core_years", r.core_years},
                     {"problem", r.problem}});

@@ -166,8 +166,8 @@ GSHARD_INLINE void put_measured(std::string& s, const run_record& run, const pla
 GSHARD_INLINE void put_memory(std::string& s, const run_record& run, const plan_view& plan) {
   const memory_record& m = run.memory;
   s.append("memory of the fullest device: ").append(describe_bytes(m.peak));
-  if (m.capacity > 0)
-    s.append(" of ").append(describe_bytes(m.capacity)).append(m.peak > m.capacity ? ": exceeds the capacity" : "");
+  if (m.limit > 0)
+    s.append(" of ").append(describe_bytes(m.limit)).append(m.peak > m.limit ? ": exceeds the limit" : "");
   if (std::size_t(m.step) < plan.steps.size())
     s.append(", at step ").append(std::to_string(m.step)).append(" (").append(kind_text(step_of(plan, m.step))).append(")");
   s += "\n";

@@ -48,15 +48,15 @@ class device_memory {
     return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
   }
   /// The memory by kind and tensor, at the first step that reaches the peak.
-  memory_record record(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
+  memory_record record(const step_schedule& order, const extents& e, std::int64_t limit, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
-    return record_at(order, e, bytes, std::max_element(bytes.begin(), bytes.end()), capacity, largest);
+    return record_at(order, e, bytes, std::max_element(bytes.begin(), bytes.end()), limit, largest);
   }
-  /// The memory at the first step that needs more than `capacity`; empty if there is none.
-  memory_record overrun(const step_schedule& order, const extents& e, std::int64_t capacity, std::size_t largest) const {
+  /// The memory at the first step that needs more than `limit`; empty if there is none.
+  memory_record overrun(const step_schedule& order, const extents& e, std::int64_t limit, std::size_t largest) const {
     const std::vector<std::int64_t> bytes = after(order);
-    const auto at = std::find_if(bytes.begin(), bytes.end(), [&](std::int64_t b) { return b > capacity; });
-    return record_at(order, e, bytes, at, capacity, largest);
+    const auto at = std::find_if(bytes.begin(), bytes.end(), [&](std::int64_t b) { return b > limit; });
+    return record_at(order, e, bytes, at, limit, largest);
   }
   memory_kind kind(std::int32_t v) const { return kinds_[root(v)]; }
   /// Bytes of the storage of a value.
@@ -73,9 +73,9 @@ class device_memory {
   std::vector<memory_kind> kinds_;
 
   memory_record record_at(const step_schedule& order, const extents& e, const std::vector<std::int64_t>& bytes,
-                          std::vector<std::int64_t>::const_iterator at, std::int64_t capacity, std::size_t largest) const {
+                          std::vector<std::int64_t>::const_iterator at, std::int64_t limit, std::size_t largest) const {
     memory_record r;
-    r.capacity = capacity;
+    r.limit = limit;
     if (at == bytes.end()) return r;
     r.peak = *std::max_element(bytes.begin(), bytes.end());
     const auto position = std::int32_t(at - bytes.begin());

@@ -41,7 +41,7 @@ enum class recompute : std::uint8_t {
 
 struct dry_run_options {
   efficiency share;
-  std::int64_t capacity = 0;  ///< bytes of memory of a device; 0: those of the hardware, or no limit
+  std::int64_t memory = 0;  ///< bytes of a device; 0: those of the hardware, or no limit
   recompute activations = recompute::when_needed;
   /// Collectives overlap with steps that do not need their results, as in executors. @see async_schedule
   bool overlap = false;
@@ -98,11 +98,11 @@ inline step_schedule with_iterations(const plan_view& plan, const extents& e, co
 
 /// `peak`: the bytes that an order needs.
 template <class Peak>
-step_schedule schedule_for(const recomputation& layers, Peak peak, recompute how, std::int64_t capacity) {
+step_schedule schedule_for(const recomputation& layers, Peak peak, recompute how, std::int64_t limit) {
   if (how == recompute::always) return layers.schedule(layers.layers());
   step_schedule all = layers.schedule(0);
-  const auto fits = [&](const step_schedule& order) { return peak(order) <= capacity; };
-  if (how == recompute::never || capacity == 0 || layers.layers() == 0 || fits(all)) return all;
+  const auto fits = [&](const step_schedule& order) { return peak(order) <= limit; };
+  if (how == recompute::never || limit == 0 || layers.layers() == 0 || fits(all)) return all;
   std::int32_t few = 0, enough = layers.layers();  // dropping the first few does not suffice
   while (enough - few > 1) {
     const std::int32_t middle = few + (enough - few) / 2;
@@ -115,7 +115,7 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
   std::string s = "device 0 runs out of memory in step " + step_text(plan, m.step) + ": ";
   std::int64_t asked = 0;
   for (const std::int64_t b : m.bytes) asked += b;
-  s += "it holds " + amount_text(m.capacity) + " and needs " + amount_text(asked) + " there, at most " + amount_text(m.peak);
+  s += "it holds " + amount_text(m.limit) + " and needs " + amount_text(asked) + " there, at most " + amount_text(m.peak);
   s += ". The largest live tensors: ";
   for (std::size_t i = 0; i < m.largest.size(); ++i)
     s += (i ? ", " : "") + tensor_text(plan, m.largest[i].value) + " (" + amount_text(m.largest[i].bytes) + ")";
@@ -161,15 +161,15 @@ class priced_plan {
   /// The order of the steps, with the recomputation that the options ask for.
   step_schedule schedule() const {
     const auto peak = [&](const step_schedule& order) { return memory_.peak(with_iterations(plan_, e_, order, iterations_of_peak)); };
-    return schedule_for(recomputation(plan_), peak, options_.activations, options_.capacity);
+    return schedule_for(recomputation(plan_), peak, options_.activations, options_.memory);
   }
   /// No iteration after these needs more memory.
   static constexpr std::int64_t iterations_of_peak = 2;
   /// Throws if the memory of a device is too small, unless the options ask for a report only.
   memory_record memory(const step_schedule& order) const {
-    memory_record m = memory_.record(order, e_, options_.capacity, options_.largest_tensors);
-    if (m.capacity > 0 && m.peak > m.capacity && !options_.report_only)
-      throw error(overrun_text(plan_, memory_.overrun(order, e_, options_.capacity, options_.largest_tensors)));
+    memory_record m = memory_.record(order, e_, options_.memory, options_.largest_tensors);
+    if (m.limit > 0 && m.peak > m.limit && !options_.report_only)
+      throw error(overrun_text(plan_, memory_.overrun(order, e_, options_.memory, options_.largest_tensors)));
     return m;
   }
   run_record run(const step_schedule& order, const faults& broken) const {
@@ -217,7 +217,7 @@ class priced_plan {
   void take(const hardware& on) {
     on_ = on;
     on_->topology.all_to_all_efficiency *= options_.share.all_to_all;
-    if (options_.capacity == 0) options_.capacity = on.memory;
+    if (options_.memory == 0) options_.memory = on.memory;
   }
   void place(const machine& on, const torus_mesh& mesh) {
     std::vector<int> laid;

@@ -15,12 +15,12 @@
 namespace gshard { inline namespace v0 {
 
 /// The rule for stragglers. A step of a process is slow if it computes longer than `ratio` times the median, and by more than `excess`. The
-/// process is a straggler if at least `least` of the last `window` steps are slow.
+/// process is a straggler if at least `least` of the last `last_steps` steps are slow.
 struct straggler_rule {
   double ratio = 1.3;
   double excess = 1e-3;       ///< seconds; shorter delays are noise of the machine
   std::uint32_t least = 5;
-  std::uint32_t window = 10;  ///< 0: stragglers are not searched
+  std::uint32_t last_steps = 10;  ///< 0: stragglers are not searched
   friend bool operator==(const straggler_rule&, const straggler_rule&) = default;
 };
 
@@ -28,11 +28,11 @@ struct straggler_rule {
 struct slow_process {
   int process = 0;
   std::string host;
-  std::uint32_t step = 0;        ///< after the window
-  std::uint32_t slow_steps = 0;  ///< of the window
-  std::uint32_t window = 0;
-  double seconds = 0;  ///< of computation of the process per step: mean over the window
-  double median = 0;   ///< the median of all processes: mean over the window
+  std::uint32_t step = 0;        ///< after the last one
+  std::uint32_t slow_steps = 0;  ///< of the last steps
+  std::uint32_t last_steps = 0;
+  double seconds = 0;  ///< of computation of the process per step: mean over the last steps
+  double median = 0;   ///< the median of all processes: mean over the last steps
   bool ended = false;  ///< it stopped being a straggler
 };
 
@@ -44,9 +44,9 @@ inline double lower_median(std::vector<double> of) {
   return *middle;
 }
 
-/// Judges a window. `seconds[p][i]`: the computing time of process p in step i, without waiting. All processes have the same number of
+/// Judges the last steps. `seconds[p][i]`: the computing time of process p in step i, without waiting. All processes have the same number of
 /// steps. Returns one row per process; `host`, `step` and `ended` are left to the caller.
-inline std::vector<slow_process> judge_window(std::span<const std::vector<double>> seconds, const straggler_rule& rule) {
+inline std::vector<slow_process> judge_last_steps(std::span<const std::vector<double>> seconds, const straggler_rule& rule) {
   std::vector<slow_process> rows(seconds.size());
   const std::size_t steps = seconds.empty() ? 0 : seconds[0].size();
   double medians = 0;
@@ -62,7 +62,7 @@ inline std::vector<slow_process> judge_window(std::span<const std::vector<double
   }
   for (std::size_t p = 0; p < rows.size(); ++p) {
     rows[p].process = int(p);
-    rows[p].window = std::uint32_t(steps);
+    rows[p].last_steps = std::uint32_t(steps);
     rows[p].seconds /= double(std::max<std::size_t>(steps, 1));
     rows[p].median = medians / double(std::max<std::size_t>(steps, 1));
   }

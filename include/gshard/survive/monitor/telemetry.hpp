@@ -79,7 +79,7 @@ class telemetry {
     const straggler_rule& rule = options_.stragglers;
     if (!options_.prometheus.empty()) detail::remove_old_states(options_.prometheus);
     on_.backend().begin(std::vector<fact>{{"the call", "making telemetry"},
-                                          {"the window for stragglers", std::to_string(rule.window) + " steps"},
+                                          {"the last steps of the rule for stragglers", std::to_string(rule.last_steps) + " steps"},
                                           {"the least number of slow steps of stragglers", std::to_string(rule.least)},
                                           {"the ratio of stragglers", detail::number_text(rule.ratio)},
                                           {"the excess of stragglers", detail::number_text(rule.excess) + " s"}});
@@ -116,11 +116,11 @@ class telemetry {
     add(run, dry_run(e.plan(), e.sizes(), on, how).seconds);
   }
 
-  /// Begins a step. After every `stragglers.window` steps it is a collective call.
-  /// Communicates: nothing, or one small message per process and the times of the window's steps to the leader.
+  /// Begins a step. After every `stragglers.last_steps` steps it is a collective call.
+  /// Communicates: nothing, or one small message per process and the times of these steps to the leader.
   /// Throws `gshard::error`, on every process, if the processes make different calls.
   void begin_step(std::uint32_t number) {
-    if (options_.stragglers.window > 0 && window_.size() == options_.stragglers.window) find_stragglers(number);
+    if (options_.stragglers.last_steps > 0 && window_.size() == options_.stragglers.last_steps) find_stragglers(number);
     now_ = {};
     now_.step = number;
     for (program& p : programs_) snapshot(p);
@@ -266,7 +266,7 @@ class telemetry {
       seconds.emplace_back(steps);
       std::memcpy(seconds.back().data(), bytes.data(), std::min(bytes.size(), steps * sizeof(double)));
     }
-    for (slow_process& s : judge_window(seconds, options_.stragglers)) {
+    for (slow_process& s : judge_last_steps(seconds, options_.stragglers)) {
       const auto p = std::size_t(s.process);
       const bool is_one = s.slow_steps >= options_.stragglers.least;
       if (bool(is_straggler_[p]) == is_one) continue;
@@ -278,7 +278,7 @@ class telemetry {
       if (options_.events)
         options_.events->write(s.ended ? "straggler_ended" : "straggler",
                                {{"process", s.process}, {"host", s.host}, {"step", s.step}, {"slow_steps", s.slow_steps},
-                                {"window", s.window}, {"seconds", s.seconds}, {"median", s.median}});
+                                {"window", s.last_steps}, {"seconds", s.seconds}, {"median", s.median}});
       // An exception of the callback must not leave the other processes alone.
       if (options_.on_straggler)
         if (const std::string problem = detail::problem_of([&] { options_.on_straggler(s); }); !problem.empty())
