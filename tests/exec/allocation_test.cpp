@@ -2,10 +2,7 @@
 #include <gshard/exec/program/executor.hpp>
 
 #include <gshard/core/grad/differentiate.hpp>
-#include <gshard/core/schedule/async_schedule.hpp>
 #include <gshard/eager/reshard.hpp>
-#include <gshard/exec/tensor/buffer.hpp>
-#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/attention/attention.hpp>
@@ -13,6 +10,9 @@
 #include <gshard/ops/reduce/reduce.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/reverse.hpp>
+#include <gshard/core/schedule/async_schedule.hpp>
+#include <gshard/exec/tensor/buffer.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
 
 #include "../allocations.hpp"
 #include "training_step.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Parameters that are stored in bf16: initial values, products, gradients, and training with master values.
-#include <gshard/core/trace/einsum.hpp>
-#include <gshard/core/trace/map.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/accumulate.hpp>
 #include <gshard/train/adafactor.hpp>
 #include <gshard/train/adam.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <Eigen/Core>
 

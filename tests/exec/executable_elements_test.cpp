@@ -3,15 +3,15 @@
 #include <gshard/exec/program/executable.hpp>
 
 #include <gshard/core/grad/differentiate.hpp>
-#include <gshard/core/trace/complex.hpp>
-#include <gshard/core/trace/einsum.hpp>
-#include <gshard/core/trace/map.hpp>
 #include <gshard/eager/einsum.hpp>
 #include <gshard/eager/map.hpp>
 #include <gshard/eager/reshard.hpp>
 #include <gshard/ops/user/custom.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/roll.hpp>
+#include <gshard/core/trace/complex.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
 
 #include <Eigen/Core>
 #include <doctest/doctest.h>

@@ -3,11 +3,11 @@
 
 // A training step of a mixture of experts, with and without replicas, and its inputs.
 
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
-#include <gshard/moe/layer/moe.hpp>
 #include <gshard/moe/placement/placed_experts.hpp>
+#include <gshard/moe/layer/moe.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
 
 #include <doctest/doctest.h>

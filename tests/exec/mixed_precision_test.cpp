@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Programs with `bf16_products`.
 #include <gshard/core/base/bf16.hpp>
+#include <gshard/exec/program/executable.hpp>
 #include <gshard/core/grad/differentiate.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,13 +3,13 @@
 #include <gshard/io/checkpoint.hpp>
 
 #include <gshard/cluster/mpi.hpp>
-#include <gshard/cluster/mpi_cluster.hpp>
-#include <gshard/core/trace/einsum.hpp>
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
 #include <gshard/eager/einsum.hpp>
 #include <gshard/eager/map.hpp>
 #include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
-#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
+#include <gshard/core/trace/einsum.hpp>
 
 #include "../mpi_world.hpp"
 #include "scratch.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/io/hugging_face.hpp>
 
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/io/checkpoint.hpp>
 #include <gshard/models/language_model.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
 
 #include "mixtral.hpp"

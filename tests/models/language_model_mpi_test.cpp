@@ -2,12 +2,12 @@
 // A language model that decodes beams on MPI ranks: the same sequences and bits as on simulated devices.
 #include "../mpi_world.hpp"
 
-#include <gshard/cluster/mpi_cluster.hpp>
-#include <gshard/core/program/program.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
 #include <gshard/models/decode/beam_search.hpp>
+#include <gshard/exec/program/executable.hpp>
 #include <gshard/models/language_model.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
 
 #include <doctest/doctest.h>
 

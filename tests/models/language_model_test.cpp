@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/models/language_model.hpp>
 
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/parameter_access.hpp>
 #include <gshard/models/decode/beam_search.hpp>
+#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
 
 #include <Eigen/Core>

@@ -2,11 +2,11 @@
 #pragma once
 
 // Ring attention and its gradients, compared with attention on one device.
-#include <gshard/core/grad/differentiate.hpp>
-#include <gshard/core/program/program.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
+#include <gshard/core/grad/differentiate.hpp>
 #include <gshard/models/ring_attention.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/core/program/program.hpp>
 
 #include <doctest/doctest.h>
 

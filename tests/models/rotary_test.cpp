@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/models/rotary.hpp>
 
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/ops/attention/attention.hpp>
 #include <gshard/testing/check_shardings.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/train/adam.hpp>
 
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,11 +3,11 @@
 
 #include "../exec/planned_program.hpp"
 
-#include <gshard/core/trace/einsum.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
+#include <gshard/core/trace/einsum.hpp>
 
 #include <doctest/doctest.h>
 

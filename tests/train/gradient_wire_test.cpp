@@ -3,14 +3,14 @@
 
 #include "../exec/planned_program.hpp"
 
+#include <gshard/exec/program/parameter_access.hpp>
+#include <gshard/io.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/train/adafactor.hpp>
+#include <gshard/train/adam.hpp>
 #include <gshard/core/cost/step_time.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/parameter_access.hpp>
-#include <gshard/io.hpp>
-#include <gshard/train/adafactor.hpp>
-#include <gshard/train/adam.hpp>
 
 #include <doctest/doctest.h>
 

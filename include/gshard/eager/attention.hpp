@@ -3,7 +3,7 @@
 
 // Attention on tensors outside of programs.
 
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 #include <gshard/ops/attention/attention.hpp>
 
 #if GSHARD_HEADER_ONLY

@@ -6,7 +6,7 @@
 #include <gshard/core/program/check.hpp>
 #include <gshard/core/trace/broadcast.hpp>
 #include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 
 #include <array>
 #include <cstddef>

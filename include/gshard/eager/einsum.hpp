@@ -5,7 +5,7 @@
 
 #include <gshard/core/program/check.hpp>
 #include <gshard/core/trace/einsum.hpp>
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 
 #include <cstddef>
 #include <utility>

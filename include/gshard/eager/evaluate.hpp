@@ -4,7 +4,7 @@
 // Runs a function of the verbs of programs on tensors outside of programs: evaluate.
 
 #include <gshard/core/trace/call.hpp>
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 
 #include <string_view>
 #include <type_traits>

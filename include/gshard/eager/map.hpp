@@ -5,7 +5,7 @@
 
 #include <gshard/core/trace/complex.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 #include <gshard/core/trace/iota.hpp>
 #include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 #include <gshard/ops/random/random.hpp>
 
 #if GSHARD_HEADER_ONLY

@@ -3,10 +3,10 @@
 
 // Resharding of tensors outside of programs: reshard, all_to_all and to_global.
 
+#include <gshard/exec/program/spec_of.hpp>
+#include <gshard/eager/eager_call.hpp>
 #include <gshard/core/reshard/reshard.hpp>
 #include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/eager.hpp>
-#include <gshard/exec/program/spec_of.hpp>
 
 #include <algorithm>
 #include <cstddef>

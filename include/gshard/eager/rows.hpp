@@ -3,7 +3,7 @@
 
 // Operations along one dim on tensors outside of programs: softmax, layer_norm, cross_entropy, cumsum, sort and top_k.
 
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 #include <gshard/eager/reshard.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>

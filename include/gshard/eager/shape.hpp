@@ -4,7 +4,7 @@
 // Slices, padding, rotation, concatenation and reshapes on tensors outside of programs. A transpose is einsum<"AB->BA">.
 
 #include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/pad.hpp>
 #include <gshard/ops/window/reverse.hpp>

@@ -3,7 +3,7 @@
 
 // Error messages for wrong calls of the verbs on tensors outside of programs. @see core/trace/call.hpp
 
-#include <gshard/core/trace/refused_operators.hpp>
+#include <gshard/exec/program/parameters.hpp>
 #include <gshard/eager/compare.hpp>
 #include <gshard/eager/evaluate.hpp>
 #include <gshard/eager/lookup.hpp>
@@ -11,8 +11,8 @@
 #include <gshard/eager/reshard.hpp>
 #include <gshard/eager/rows.hpp>
 #include <gshard/eager/shape.hpp>
-#include <gshard/exec/program/parameters.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
+#include <gshard/core/trace/refused_operators.hpp>
 
 #include <concepts>
 #include <cstdint>

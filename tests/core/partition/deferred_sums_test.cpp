@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/core/partition/partitioner.hpp>
 
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/ops/loop/loop.hpp>
 
 #include <doctest/doctest.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/bind/step_errors.hpp>
 
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/ops/index/gather.hpp>
 #include <gshard/core/trace/named_scope.hpp>
 #include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
-#include <gshard/ops/index/gather.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,14 +2,14 @@
 // Only used rows are sent: the same bits as on one device, and as many bytes as counted by hand, on any mesh and with any routing.
 #include <gshard/exec/collective/ragged_exchange.hpp>
 
-#include <gshard/core/program/program.hpp>
-#include <gshard/core/trace/map.hpp>
-#include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
-#include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/kernel_headers.hpp>
 #include <gshard/moe/routing/dropless.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/exec/tensor/tensor.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include "../backend/random_cases.hpp"
 

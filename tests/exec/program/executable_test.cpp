@@ -2,16 +2,16 @@
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/kernel_headers.hpp>
 
-#include <gshard/core/trace/einsum.hpp>
-#include <gshard/core/trace/map.hpp>
-#include <gshard/core/trace/shape.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
-#include <gshard/exec/tensor/eigen.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/random/dropout.hpp>
 #include <gshard/ops/random/random.hpp>
 #include <gshard/train/adam.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
+#include <gshard/core/trace/einsum.hpp>
+#include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,11 +2,11 @@
 // Extents from inputs that the ranks see differently, or that one rank cannot read: an error on every rank.
 #include <gshard/exec/program/inferred_extents.hpp>
 
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/cluster/mpi_cluster.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
-#include <gshard/exec/tensor/eigen.hpp>
 
 #include "../../complaint.hpp"
 #include "../../mpi_world.hpp"

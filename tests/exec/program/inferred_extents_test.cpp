@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/program/inferred_extents.hpp>
 
+#include <gshard/exec/program/executable.hpp>
+#include <gshard/eager/reshard.hpp>
+#include <gshard/exec/tensor/eigen.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/reshard.hpp>
-#include <gshard/exec/program/executable.hpp>
-#include <gshard/exec/tensor/eigen.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,13 +2,13 @@
 // Layers that train on MPI ranks: the same bits as on simulated devices. Dropless, with groups that refuse choices; in groups, in chunks.
 #include "../../mpi_world.hpp"
 
-#include <gshard/cluster/mpi_cluster.hpp>
-#include <gshard/core/program/program.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
 #include <gshard/moe/layer/moe.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
+#include <gshard/core/program/program.hpp>
+#include <gshard/cluster/mpi_cluster.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,10 +3,10 @@
 
 #include "../../exec/planned_program.hpp"
 
-#include <gshard/eager/reshard.hpp>
 #include <gshard/moe/routing/routing.hpp>
-#include <gshard/testing/check_shardings.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
+#include <gshard/testing/check_shardings.hpp>
 
 #include <doctest/doctest.h>
 

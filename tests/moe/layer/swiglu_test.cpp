@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/moe/layer/swiglu.hpp>
 
-#include <gshard/core/grad/differentiate.hpp>
-#include <gshard/core/trace/einsum.hpp>
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/executable.hpp>
+#include <gshard/core/grad/differentiate.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/testing/check_shardings.hpp>
+#include <gshard/core/trace/einsum.hpp>
 
 #include <doctest/doctest.h>
 

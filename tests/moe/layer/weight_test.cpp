@@ -2,9 +2,9 @@
 // Models with weights in bf16, compared with float weights of equal values: the same bits in results and in training.
 #include <gshard/moe/layer/weight.hpp>
 
-#include <gshard/eager/reshard.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
 #include <gshard/models/language_model.hpp>
+#include <gshard/eager/reshard.hpp>
 #include <gshard/train/adam.hpp>
 
 #include <Eigen/Core>

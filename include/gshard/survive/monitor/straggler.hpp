@@ -44,8 +44,8 @@ inline double lower_median(std::vector<double> of) {
   return *middle;
 }
 
-/// Judges the last steps. `seconds[p][i]`: the computing time of process p in step i, without waiting. All processes have the same number of
-/// steps. Returns one row per process; `host`, `step` and `ended` are left to the caller.
+/// Judges the last steps. `seconds[p][i]`: the computing time of process p in step i, without waiting. All processes have the same number
+/// of steps. Returns one row per process; `host`, `step` and `ended` are left to the caller.
 inline std::vector<slow_process> judge_last_steps(std::span<const std::vector<double>> seconds, const straggler_rule& rule) {
   std::vector<slow_process> rows(seconds.size());
   const std::size_t steps = seconds.empty() ? 0 : seconds[0].size();

@@ -80,8 +80,7 @@ struct operand {
   std::span<const std::int64_t> extents;
   const tensor_origin* origin;
 };
-template <class Tensor>
-operand operand_of(std::string_view letters, const Tensor& t) {
+inline operand operand_of(std::string_view letters, const untyped_tensor& t) {
   return {letters, &t.cluster(), t.extents(), &tensor_access::origin(t)};
 }
 
@@ -217,7 +216,7 @@ class added_extents {
   std::span<const std::int64_t> extents() const { return extents_; }
   std::int64_t extent(int d) const { return extents_[std::size_t(d)]; }
   std::uint64_t seed() const { return seed_; }
-  const tensor_origin& origin() const { return origin_; }
+  friend operand operand_of(std::string_view letters, const added_extents& a) { return {letters, &a.on_, a.extents_, &a.origin_}; }
 
  private:
   any_cluster on_;

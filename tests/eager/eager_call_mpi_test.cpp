@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/eager/eager.hpp>
+#include <gshard/eager/eager_call.hpp>
 
 #include <gshard/cluster/mpi_cluster.hpp>
 #include <gshard/eager/compare.hpp>
