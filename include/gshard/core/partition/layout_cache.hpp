@@ -28,7 +28,8 @@ struct sharded_form {
 class layout_cache {
  public:
   constexpr layout_cache(const graph& g, const extents& e)
-      : g_(g), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), of_smaller_(tensors_of_smaller_operands(g)) {}
+      : g_(g), e_(e), first_(g.values.size(), -1), overwritten_(g.values.size(), 0), of_smaller_(tensors_of_smaller_operands(g)),
+        counts_rows_(tensors_of_counted_rows(g)) {}
 
   /// The values of the plan.
   list<value> values;
@@ -38,6 +39,10 @@ class layout_cache {
   constexpr std::int32_t first(std::int32_t tensor) const { return first_.data()[tensor]; }
   constexpr std::int32_t next(std::int32_t v) const { return next_.data()[v]; }
   constexpr const sharding& first_layout(std::int32_t tensor) const { return at(first(tensor)).layout; }
+  /// True if the node of a tensor may run again instead of a move. @see tensors_of_smaller_operands
+  constexpr bool is_of_smaller(std::int32_t tensor) const { return of_smaller_.data()[tensor] != 0; }
+  /// True if moves of a tensor may leave out rows that are not in use. @see row_counts
+  constexpr bool may_count_rows(std::int32_t tensor) const { return counts_rows_.data()[tensor] != 0; }
 
   /// Adds a form of a tensor, made by step `producer` of the plan (-1: by none). Returns its value in the plan.
   constexpr std::int32_t add(std::int32_t tensor, const sharded_form& form, std::int32_t producer) {
@@ -93,7 +98,7 @@ class layout_cache {
   constexpr move_list moves_between(std::int32_t tensor, const value& form, const sharding& from, const sharding& to) const {
     const value v = sent(form);
     move_list all = plan_reshard(v, from, to, e_);
-    for (std::size_t i = 0; i < all.count && v.rank() == 4; ++i) {
+    for (std::size_t i = 0; may_count_rows(tensor) && i < all.count; ++i) {
       move& m = all.moves[i];
       const sharding& before = i == 0 ? from : all.moves[i - 1].to;
       if (!moves_whole_rows(m.axes, v, before, m.to)) continue;
@@ -186,6 +191,7 @@ class layout_cache {
   list<std::int32_t> next_;   // by value of the plan: the next form of the same tensor
   list<char> overwritten_;    // by tensor
   list<char> of_smaller_;     // by tensor @see tensors_of_smaller_operands
+  list<char> counts_rows_;    // by tensor @see tensors_of_counted_rows
 
   /// The cost of the operands if the node of a tensor runs again to make this sharding; -1: it cannot. Forms in `counted` are free. Forms
   /// that the cost includes are added to `counted`. `left`: the number of nodes that may still be visited.

@@ -7,6 +7,7 @@
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/core/ir/mesh.hpp>
 #include <gshard/core/partition/choose_strategy.hpp>
+#include <gshard/core/partition/chosen_strategies.hpp>
 #include <gshard/core/partition/looped_einsum.hpp>
 #include <gshard/core/partition/merged_rows.hpp>
 #include <gshard/core/partition/plan_writer.hpp>
@@ -139,6 +140,7 @@ class partitioner {
   plan_writer plan_;
   planning planning_;
   shared_sums shared_;
+  chosen_strategies strategies_;
 
   /// The form of an output: as it was computed, and complete unless it may stay partial.
   constexpr std::int32_t output(std::int32_t tensor) {
@@ -172,8 +174,9 @@ class partitioner {
       defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
-    partitioning chosen = choose_strategy(planning_, n, plan_.combines());
-    if (completes_shared_sum(n, chosen)) chosen = choose_strategy(planning_, n, plan_.combines());
+    const partitioning* found = &strategies_.choose(planning_, n, plan_.combines());
+    if (completes_shared_sum(n, *found)) found = &strategies_.choose(planning_, n, plan_.combines());
+    const partitioning& chosen = *found;
     if (reshapes && place_merge_of_rows(n, chosen)) return;
     const einsum_loop loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
     node step = n;

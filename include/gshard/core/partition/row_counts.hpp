@@ -3,6 +3,7 @@
 
 // Finds tensors whose unused rows are zero, so that collectives move only the rows in use.
 
+#include <gshard/core/base/list.hpp>
 #include <gshard/core/ir/graph.hpp>
 
 #include <cstddef>
@@ -28,6 +29,24 @@ constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   for (int i = 1; counts >= 0 && i < n.inputs; ++i)
     if (n.in[i] != n.in[0] && row_counts(g, n.in[i]) != counts) return -1;
   return counts;
+}
+
+/// By tensor: 1 if `row_counts` may find the counts of its rows. This takes one pass over the nodes, where each call of `row_counts` takes a
+/// walk to the operation that counts.
+constexpr list<char> tensors_of_counted_rows(const graph& g) {
+  list<char> found_list(g.values.size(), 0);
+  bool counts = false;
+  for (const operation_rules* r : g.rules) counts = counts || r->row_counts;
+  char* const found = found_list.data();
+  const value* const values = g.values.data();
+  for (std::size_t i = 0; counts && i < g.nodes.size(); ++i) {
+    const node& n = g.nodes.data()[i];
+    if (n.outputs == 0 || values[n.out[0]].dims.count != 4) continue;
+    bool may = g.rules_of(n.kind).row_counts ? true : false;
+    for (int k = 0; k < n.inputs; ++k) may = may || found[n.in[k]];
+    for (int o = 0; may && o < n.outputs; ++o) found[n.out[o]] = 1;
+  }
+  return found_list;
 }
 
 /// True if an exchange over these axes moves whole rows, each to one device, so that it may omit unused rows.
