@@ -1,104 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Chooses the strategy of every node once for all nodes of its kind, because the layers of a model repeat.
+// Chooses one strategy for all nodes that differ in nothing that matters, because the layers of a model repeat.
 
 #include <gshard/core/base/list.hpp>
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/core/partition/choose_strategy.hpp>
+#include <gshard/core/partition/operands.hpp>
+#include <gshard/core/partition/repeated_nodes.hpp>
+#include <gshard/core/partition/row_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-/// The strategies that were chosen so far. A node that agrees with an earlier one in all that `choose_strategy` reads gets its strategy:
-/// they have the same rule, and tensors of the same dims, element types, wanted shardings and forms.
+/// How a node is partitioned, and where its operands are.
+struct placement {
+  partitioning chosen;
+  list<sharding> operands;  ///< The shardings in which the node takes its operands; empty if it reads one through windows.
+  list<sharding> results;   ///< The shardings in which it makes its results.
+  /// By operand: the number of the form in this sharding, in the order in which the plan made them; -1: it must be made.
+  std::int32_t forms[sharding_rule::most_in]{};
+
+  constexpr placement(const planning& p, const node& n, const partitioning& how) : chosen(how) {
+    for (int o = 0; o < n.outputs; ++o) results.push_back(result_sharding(n, o, how.how, how.partial));
+    for (int i = 0; i < n.inputs && n.rule.windows.empty(); ++i) {
+      operands.push_back(sharding_of(n.rule.in[i], how.how, how.partial.of_operand(i)));
+      std::int32_t form = p.cache.first(n.in[i]), number = 0;
+      for (; form >= 0 && (p.cache.at(form).windows.count > 0 || !p.cache.at(form).layout.same_layout(operands.back())); ++number)
+        form = p.cache.next(form);
+      forms[i] = form < 0 ? -1 : number;
+    }
+  }
+};
+
+/// The placements of nodes so far. A node gets the placement of an earlier one if they agree in all that `choose_strategy` reads: their
+/// rules, and the dims, element types, wanted shardings and forms of their tensors.
 // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
 class chosen_strategies {
  public:
-  constexpr chosen_strategies() : newest_(rows, -1), key_(most_words, 0) { keys_.reserve(rows * most_words); }
+  constexpr chosen_strategies() : newest_(rows, -1), key_(most_words, 0) {
+    entries_.reserve(rows);
+    keys_.reserve(rows * 32);
+  }
 
-  /// The strategy of a node. The reference is valid until the next call. @see choose_strategy
-  constexpr const partitioning& choose(const planning& p, const node& n, bool combines) {
+  /// The placement of a node. The reference is valid until the next call. @see choose_strategy
+  constexpr const placement& choose(const planning& p, const node& n, bool combines) {
     const std::size_t words = write_key(p, n, combines);
     const std::uint64_t* const key = key_.data();
-    if (words == 0) return own_ = choose_strategy(p, n, combines);
     std::uint64_t hash = words;
     for (std::size_t i = 0; i < words; ++i) hash = (hash ^ key[i] ^ hash >> 32) * 0x9e3779b97f4a7c15;
-    std::int32_t& newest = newest_.data()[hash >> 56];
+    std::int32_t& newest = newest_.data()[hash % rows];
     const std::uint64_t* const keys = keys_.data();
-    for (std::int32_t i = newest; i >= 0;) {
+    for (std::int32_t i = newest; i >= 0 && words > 0;) {
       const entry& e = entries_.data()[i];
       std::size_t same = e.words == words ? 0 : words + 1;
       while (same < words && keys[e.begin + same] == key[same]) ++same;
-      if (same == words) return e.chosen;
+      if (same == words) return e.found;
       i = e.next;
     }
-    entries_.push_back({choose_strategy(p, n, combines), keys_.size(), words, newest});
+    entries_.push_back({{p, n, choose_strategy(p, n, combines)}, keys_.size(), words, newest});
     keys_.append(key, words);
-    newest = std::int32_t(entries_.size()) - 1;
-    return entries_.back().chosen;
+    if (words > 0) newest = std::int32_t(entries_.size()) - 1;
+    return entries_.back().found;
   }
 
  private:
   struct entry {
-    partitioning chosen;
+    placement found;
     std::size_t begin, words;  // its key in keys_
     std::int32_t next;         // the entry before it with the same hash, or -1
   };
-  static constexpr std::size_t rows = 256, most_words = 96;
+  static constexpr std::size_t rows = 256, most_words = 256, most_tensors = 24;
 
   list<entry> entries_;
   list<std::uint64_t> keys_;
   list<std::int32_t> newest_;  // by hash
   list<std::uint64_t> key_;    // of the node
-  partitioning own_{strategy(0), {}};
+  std::size_t at_ = 0;         // the words of key_ so far
+  std::int32_t tensors_[most_tensors]{};  // those in key_
+  std::size_t count_ = 0;                 // of tensors_
+  bool fits_ = true;
 
-  /// Writes all that `choose_strategy` reads to `key_`, and returns the number of words. 0: it reads more than the node and the forms of its
-  /// tensors, or there are too many forms.
+  /// Writes all that `choose_strategy` reads to `key_`, and returns the number of words. 0: it reads too much, or other nodes.
   constexpr std::size_t write_key(const planning& p, const node& n, bool combines) {
-    const operation& t = traits(n.kind);
-    if (n.rule.windows.count > 0 || t.taps || t.ids_of_result || follows_result(n)) return 0;
+    if (traits(n.kind).taps || traits(n.kind).ids_of_result || follows_result(n)) return 0;
+    count_ = 0;
+    key_.data()[0] = combines;
+    at_ = 1;
+    fits_ = true;
+    write_node(p, n);
     const value* const values = p.g.values.data();
-    std::uint64_t* const key = key_.data();
-    std::size_t at = 0;
-    const attributes& a = n.attr;
-    key[at++] = std::uint64_t(t.id) | std::uint64_t(n.inputs) << 16 | std::uint64_t(n.outputs) << 24 | std::uint64_t(a.combine) << 32 |
-                std::uint64_t(a.change) << 36 | std::uint64_t(combines) << 40 | std::uint64_t(a.fill != 0) << 41 |
-                std::uint64_t(n.inputs == 2 && n.in[0] == n.in[1]) << 42 | std::uint64_t(n.rule.blocked) << 48;
-    key[at++] = std::uint32_t(a.dim) | std::uint64_t(a.window) << 32;
-    if (a.function) key[at++] = std::uint64_t(a.function->linear) | std::uint64_t(a.function->linear_operands) << 8;
-    for (int i = 0; i < n.inputs + n.outputs; ++i) {
-      const bool is_operand = i < n.inputs;
-      const std::int32_t tensor = is_operand ? n.in[i] : n.out[i - n.inputs];
-      const value& v = values[tensor];
-      if ((is_operand && p.cache.is_of_smaller(tensor)) || p.cache.may_count_rows(tensor)) return 0;
-      const short_list& factors = is_operand ? n.rule.in[i] : n.rule.out[i - n.inputs];
-      const char may = is_operand ? p.needs_complete.data()[tensor] : p.may_stay_partial.data()[tensor];
-      key[at++] = factors.bits | std::uint64_t(factors.count) << 32 | std::uint64_t(v.type) << 40 | std::uint64_t(v.bf16_on_wire) << 48 |
-                  std::uint64_t(v.fits_bf16) << 49 | std::uint64_t(may) << 50;
-      key[at++] = v.dims.bits;
-      if (!is_operand) {
-        at = write(v.layout, v.layout.open, at);
-        continue;
-      }
-      for (std::int32_t form = p.cache.first(tensor); form >= 0; form = p.cache.next(form)) {
-        if (at + 3 * (max_rank + 2) > most_words) return 0;
-        const value& held = p.cache.at(form);
-        at = write(held.layout, held.windows.count, at);
-      }
+    for (int o = 0; o < n.outputs && fits_; ++o) {
+      const value& v = values[n.out[o]];
+      key_.data()[at_++] = std::uint64_t(p.may_stay_partial.data()[n.out[o]]);
+      write_value(v);
+      write_sharding(v.layout, v.layout.open);
+      write_counts(p, n.out[o]);
     }
-    return at;
+    return fits_ ? at_ : 0;
   }
-  /// Writes a sharding after `at` words. The first word of a sharding has its highest bit set.
-  constexpr std::size_t write(const sharding& s, std::uint8_t more, std::size_t at) {
+  constexpr void write_node(const planning& p, const node& n) {
     std::uint64_t* const key = key_.data();
+    const attributes& a = n.attr;
+    std::size_t at = at_;
+    key[at++] = std::uint64_t(n.kind->id) | std::uint64_t(n.inputs) << 16 | std::uint64_t(n.outputs) << 24 |
+                std::uint64_t(a.combine) << 32 | std::uint64_t(a.change) << 36 | std::uint64_t(a.fill != 0) << 41 |
+                std::uint64_t(n.rule.blocked) << 48;
+    key[at++] = std::uint32_t(a.dim) | std::uint64_t(std::uint32_t(a.window)) << 32;
+    key[at++] = n.rule.windows.bits;
+    if (a.function) key[at++] = std::uint64_t(a.function->linear) | std::uint64_t(a.function->linear_operands) << 8;
+    for (int o = 0; o < n.outputs; ++o) key[at++] = n.rule.out[o].bits | std::uint64_t(n.rule.out[o].count) << 32;
+    for (int i = 0; i < n.inputs; ++i) key[at++] = n.rule.in[i].bits | std::uint64_t(n.rule.in[i].count) << 32;
+    at_ = at;
+    for (int i = 0; i < n.inputs && fits_; ++i) write_operand(p, n.in[i]);
+  }
+  /// A tensor that is in the key already is written as its number there: the price of a repetition counts it once.
+  constexpr void write_operand(const planning& p, std::int32_t tensor) {
+    std::uint64_t* const key = key_.data();
+    std::size_t number = 0;
+    while (number < count_ && tensors_[number] != tensor) ++number;
+    key[at_++] = number;
+    if (number < count_) return;
+    fits_ = count_ < most_tensors && at_ + 64 < most_words;
+    if (!fits_) return;
+    tensors_[count_++] = tensor;
+    key[at_++] = std::uint64_t(p.needs_complete.data()[tensor]);
+    write_value(p.g.values.data()[tensor]);
+    write_forms(p, tensor);
+    write_counts(p, tensor);
+    if (!p.cache.is_of_smaller(tensor)) return;
+    const node& maker = p.g.nodes.data()[p.g.values.data()[tensor].producer];
+    for (int i = 0; i < maker.inputs; ++i) key[at_++] = std::uint64_t(p.cache.is_overwritten(maker.in[i]));
+    write_node(p, maker);
+  }
+  constexpr void write_value(const value& v) {
+    std::uint64_t* const key = key_.data();
+    key[at_++] = std::uint64_t(v.type) | std::uint64_t(v.bf16_on_wire) << 8 | std::uint64_t(v.fits_bf16) << 9;
+    key[at_++] = v.dims.bits;
+  }
+  constexpr void write_forms(const planning& p, std::int32_t tensor) {
+    for (std::int32_t form = p.cache.first(tensor); form >= 0; form = p.cache.next(form)) {
+      fits_ = fits_ && at_ + 32 < most_words;
+      if (!fits_) return;
+      const value& held = p.cache.at(form);
+      write_sharding(held.layout, held.windows.count);
+      if (held.windows.count > 0) key_.data()[at_++] = held.windows.bits;
+    }
+  }
+  /// The first word of a sharding has its highest bit set.
+  constexpr void write_sharding(const sharding& s, std::uint8_t more) {
+    std::uint64_t* const key = key_.data();
+    std::size_t at = at_;
     key[at++] = std::uint64_t(1) << 63 | std::uint64_t(s.rank) << 40 | std::uint64_t(more) << 32 | std::uint64_t(s.partial) << 16 |
                 std::uint64_t(s.pending) << 8 | std::uint64_t(s.order);
     for (int d = 0; d < s.rank; ++d)
       if (s.axes[d].count > 0) key[at++] = s.axes[d].bits | std::uint64_t(s.axes[d].count) << 32 | std::uint64_t(d) << 40;
-    return at;
+    at_ = at;
+  }
+  /// The counts of a tensor's rows, and the choices that are counted. @see layout_cache::moves_between
+  constexpr void write_counts(const planning& p, std::int32_t tensor) {
+    if (!p.cache.may_count_rows(tensor)) return;
+    const std::int32_t counts = row_counts(p.g, tensor);
+    key_.data()[at_++] = std::uint64_t(counts >= 0);
+    if (counts < 0) return;
+    fits_ = fits_ && !p.cache.is_of_smaller(counts) && at_ + 32 < most_words;
+    write_value(p.g.at(p.g.nodes.data()[p.g.at(counts).producer].in[0]));
+    write_forms(p, counts);
   }
 };
 

@@ -44,18 +44,25 @@ class layout_cache {
   /// True if moves of a tensor may leave out rows that are not in use. @see row_counts
   constexpr bool may_count_rows(std::int32_t tensor) const { return counts_rows_.data()[tensor] != 0; }
 
+  /// The form of a tensor with this number, in the order in which forms were added.
+  constexpr std::int32_t form(std::int32_t tensor, std::int32_t number) const {
+    std::int32_t v = first_.data()[tensor];
+    for (const std::int32_t* const next = next_.data(); number > 0; --number) v = next[v];
+    return v;
+  }
+
   /// Adds a form of a tensor, made by step `producer` of the plan (-1: by none). Returns its value in the plan.
   constexpr std::int32_t add(std::int32_t tensor, const sharded_form& form, std::int32_t producer) {
-    value v = g_.at(tensor);
+    const auto id = std::int32_t(values.size());
+    values.push_back(g_.values.data()[tensor]);
+    value& v = values.data()[id];  // in place, because copies are slow in constexpr
     v.layout = form.layout;
     v.layout.open = 0;
     v.windows = form.windows;
     v.producer = producer;
-    const auto id = std::int32_t(values.size());
-    values.push_back(v);
     next_.push_back(-1);
-    std::int32_t* last = &first_[std::size_t(tensor)];
-    while (*last >= 0) last = &next_[std::size_t(*last)];
+    std::int32_t* last = first_.data() + tensor;
+    while (*last >= 0) last = next_.data() + *last;
     *last = id;
     return id;
   }

@@ -174,9 +174,9 @@ class partitioner {
       defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
-    const partitioning* found = &strategies_.choose(planning_, n, plan_.combines());
-    if (completes_shared_sum(n, *found)) found = &strategies_.choose(planning_, n, plan_.combines());
-    const partitioning& chosen = *found;
+    const placement* found = &strategies_.choose(planning_, n, plan_.combines());
+    if (completes_shared_sum(n, found->chosen)) found = &strategies_.choose(planning_, n, plan_.combines());
+    const partitioning& chosen = found->chosen;
     if (reshapes && place_merge_of_rows(n, chosen)) return;
     const einsum_loop loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
     node step = n;
@@ -184,12 +184,17 @@ class partitioner {
       if (i == loop.ring_operand) {
         plan_.check_not_overwritten(n.input(i));
         step.in[i] = loop.from;
-      } else {
+      } else if (found->operands.empty()) {
         step.in[i] = plan_.get_or_reshard(n.input(i), operand_form(planning_, n, i, chosen.how, chosen.partial), reader_of(n, i));
+      } else if (found->forms[i] >= 0) {
+        plan_.check_not_overwritten(n.in[i]);
+        step.in[i] = plan_.cache.form(n.in[i], found->forms[i]);
+      } else {
+        step.in[i] = plan_.get_or_reshard(n.in[i], found->operands.data()[i], reader_of(n, i));
       }
     }
     if (reshapes) {
-      const sharding made = result_sharding(n, 0, chosen.how, chosen.partial);
+      const sharding& made = found->results[0];
       if (const dim_list windows = windows_of_result(planning_, n, made); !windows.empty())
         return place_uneven_merge(step, made, windows, reader_of(n, 0));
     }
@@ -200,7 +205,7 @@ class partitioner {
       step.attr.ring_operand = loop.ring_operand;
     }
     for (int o = 0; o < n.outputs; ++o)
-      step.out[o] = plan_.add_result(n.output(o), loops ? loop.to : result_sharding(n, o, chosen.how, chosen.partial));
+      step.out[o] = plan_.add_result(n.output(o), loops ? loop.to : found->results.data()[o]);
     for (int o = 0; o < n.in_place; ++o) plan_.cache.overwrite(n.input(o));
     plan_.add(step);
     for (int o = 0; o < n.outputs; ++o) round_early(n, o);

@@ -307,7 +307,6 @@ union maybe_row {
   char nothing;
   Row row;
   constexpr maybe_row() : nothing(0) {}
-  constexpr explicit maybe_row(const Row& r) : row(r) {}
 };
 
 template <class Row>
@@ -319,7 +318,7 @@ constexpr void copy_rows(Row* to, const Row* from, std::size_t count) {
 }
 template <class Row>
 constexpr void copy_rows(maybe_row<Row>* to, const Row* from, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = maybe_row<Row>(from[i]);
+  for (std::size_t i = 0; i < count; ++i) std::construct_at(&to[i].row, from[i]);
 }
 template <class Row>
 constexpr void copy_rows(Row* to, const maybe_row<Row>* from, std::size_t count) {
