@@ -204,7 +204,7 @@ static_assert(most_moves <= sharding_rule::most_in && most_moves <= sharding_rul
 
 /// True if a step performs an operation, perhaps among others.
 constexpr bool performs(const node& n, op_ref kind) {
-  if (n.inputs == 0) return n.kind == kind;
+  if (n.inputs == 0 || n.attr.moves == 0) return n.kind == kind;
   for (int i = 0; i < n.inputs; ++i)
     if (kind_of_move(n, i) == kind) return true;
   return false;

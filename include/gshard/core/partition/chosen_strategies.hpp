@@ -6,32 +6,52 @@
 #include <gshard/core/base/list.hpp>
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/core/partition/choose_strategy.hpp>
+#include <gshard/core/partition/looped_einsum.hpp>
 #include <gshard/core/partition/operands.hpp>
-#include <gshard/core/partition/repeated_nodes.hpp>
 #include <gshard/core/partition/row_counts.hpp>
+#include <gshard/core/partition/strategy.hpp>
+#include <gshard/core/reshard/reshard.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// How a node gets an operand.
+struct operand_place {
+  sharding layout;  ///< The sharding in which it takes the operand.
+  /// The number of the form that the operand has now, in the order in which the plan made them. -1: `get_or_reshard` decides.
+  std::int32_t form = -1;
+  list<move_list> moves;  ///< The reshard from that form. Empty: the operand is in the sharding already.
+
+  constexpr operand_place(const planning& p, const node& n, int i, const partitioning& how)
+      : layout(sharding_of(n.rule.in[i], how.how, how.partial.of_operand(i))) {
+    std::int32_t from = -1;
+    const bool exists = p.cache.cost_of_move(n.in[i], layout, &from) == 0;
+    bool is_decided = exists || !p.cache.is_repeated(n.in[i], layout);
+    for (int k = 0; k < i && !exists; ++k) is_decided = is_decided && n.in[k] != n.in[i];  // the reshard of operand k may make this form
+    if (from < 0 || !is_decided) return;
+    if (!exists) {
+      moves.push_back(p.cache.moves_between(n.in[i], p.cache.at(from), p.cache.at(from).layout, layout));
+      for (const move& m : moves[0])
+        if (traits(m.kind).ragged) return;  // the counts of its rows may be an operand
+    }
+    form = 0;
+    for (std::int32_t v = p.cache.first(n.in[i]); v != from; v = p.cache.next(v)) ++form;
+  }
+};
+
 /// How a node is partitioned, and where its operands are.
 struct placement {
   partitioning chosen;
-  list<sharding> operands;  ///< The shardings in which the node takes its operands; empty if it reads one through windows.
-  list<sharding> results;   ///< The shardings in which it makes its results.
-  /// By operand: the number of the form in this sharding, in the order in which the plan made them; -1: it must be made.
-  std::int32_t forms[sharding_rule::most_in]{};
+  bool may_loop;
+  list<operand_place> operands;  ///< Empty if the node reads an operand through windows.
+  list<sharding> results;        ///< The shardings in which it makes its results.
 
-  constexpr placement(const planning& p, const node& n, const partitioning& how) : chosen(how) {
+  constexpr placement(const planning& p, const node& n, const partitioning& how, std::int64_t loop_bytes)
+      : chosen(how), may_loop(detail::may_loop(p, n, loop_bytes)) {
+    for (int i = 0; i < n.inputs && n.rule.windows.empty(); ++i) operands.push_back(operand_place(p, n, i, how));
     for (int o = 0; o < n.outputs; ++o) results.push_back(result_sharding(n, o, how.how, how.partial));
-    for (int i = 0; i < n.inputs && n.rule.windows.empty(); ++i) {
-      operands.push_back(sharding_of(n.rule.in[i], how.how, how.partial.of_operand(i)));
-      std::int32_t form = p.cache.first(n.in[i]), number = 0;
-      for (; form >= 0 && (p.cache.at(form).windows.count > 0 || !p.cache.at(form).layout.same_layout(operands.back())); ++number)
-        form = p.cache.next(form);
-      forms[i] = form < 0 ? -1 : number;
-    }
   }
 };
 
@@ -45,22 +65,20 @@ class chosen_strategies {
     keys_.reserve(rows * 32);
   }
 
-  /// The placement of a node. The reference is valid until the next call. @see choose_strategy
-  constexpr const placement& choose(const planning& p, const node& n, bool combines) {
+  /// The placement of a node. The reference is valid until the next call. @see choose_strategy, choose_loop
+  constexpr const placement& choose(const planning& p, const node& n, bool combines, std::int64_t loop_bytes) {
     const std::size_t words = write_key(p, n, combines);
-    const std::uint64_t* const key = key_.data();
-    std::uint64_t hash = words;
-    for (std::size_t i = 0; i < words; ++i) hash = (hash ^ key[i] ^ hash >> 32) * 0x9e3779b97f4a7c15;
-    std::int32_t& newest = newest_.data()[hash % rows];
-    const std::uint64_t* const keys = keys_.data();
+    const std::uint64_t *const key = key_.data(), *const keys = keys_.data();
+    std::int32_t& newest = newest_.data()[(std::size_t(n.kind->id) * 8 + words) % rows];  // no hash: evaluating one costs more than it saves
     for (std::int32_t i = newest; i >= 0 && words > 0;) {
       const entry& e = entries_.data()[i];
+      const std::uint64_t* const other = keys + e.begin;
       std::size_t same = e.words == words ? 0 : words + 1;
-      while (same < words && keys[e.begin + same] == key[same]) ++same;
+      while (same < words && other[same] == key[same]) ++same;
       if (same == words) return e.found;
       i = e.next;
     }
-    entries_.push_back({{p, n, choose_strategy(p, n, combines)}, keys_.size(), words, newest});
+    entries_.push_back({{p, n, choose_strategy(p, n, combines), loop_bytes}, keys_.size(), words, newest});
     keys_.append(key, words);
     if (words > 0) newest = std::int32_t(entries_.size()) - 1;
     return entries_.back().found;
@@ -70,13 +88,13 @@ class chosen_strategies {
   struct entry {
     placement found;
     std::size_t begin, words;  // its key in keys_
-    std::int32_t next;         // the entry before it with the same hash, or -1
+    std::int32_t next;         // the entry before it in the same row of newest_, or -1
   };
   static constexpr std::size_t rows = 256, most_words = 256, most_tensors = 24;
 
   list<entry> entries_;
   list<std::uint64_t> keys_;
-  list<std::int32_t> newest_;  // by hash
+  list<std::int32_t> newest_;  // by kind of operation and words of the key
   list<std::uint64_t> key_;    // of the node
   std::size_t at_ = 0;         // the words of key_ so far
   std::int32_t tensors_[most_tensors]{};  // those in key_
@@ -94,8 +112,7 @@ class chosen_strategies {
     const value* const values = p.g.values.data();
     for (int o = 0; o < n.outputs && fits_; ++o) {
       const value& v = values[n.out[o]];
-      key_.data()[at_++] = std::uint64_t(p.may_stay_partial.data()[n.out[o]]);
-      write_value(v);
+      write_value(v, p.may_stay_partial.data()[n.out[o]]);
       write_sharding(v.layout, v.layout.open);
       write_counts(p, n.out[o]);
     }
@@ -126,8 +143,7 @@ class chosen_strategies {
     fits_ = count_ < most_tensors && at_ + 64 < most_words;
     if (!fits_) return;
     tensors_[count_++] = tensor;
-    key[at_++] = std::uint64_t(p.needs_complete.data()[tensor]);
-    write_value(p.g.values.data()[tensor]);
+    write_value(p.g.values.data()[tensor], p.needs_complete.data()[tensor]);
     write_forms(p, tensor);
     write_counts(p, tensor);
     if (!p.cache.is_of_smaller(tensor)) return;
@@ -135,9 +151,9 @@ class chosen_strategies {
     for (int i = 0; i < maker.inputs; ++i) key[at_++] = std::uint64_t(p.cache.is_overwritten(maker.in[i]));
     write_node(p, maker);
   }
-  constexpr void write_value(const value& v) {
+  constexpr void write_value(const value& v, char partial = 0) {
     std::uint64_t* const key = key_.data();
-    key[at_++] = std::uint64_t(v.type) | std::uint64_t(v.bf16_on_wire) << 8 | std::uint64_t(v.fits_bf16) << 9;
+    key[at_++] = std::uint64_t(v.type) | std::uint64_t(v.bf16_on_wire) << 8 | std::uint64_t(v.fits_bf16) << 9 | std::uint64_t(partial) << 10;
     key[at_++] = v.dims.bits;
   }
   constexpr void write_forms(const planning& p, std::int32_t tensor) {

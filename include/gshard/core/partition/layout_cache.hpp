@@ -52,13 +52,13 @@ class layout_cache {
   }
 
   /// Adds a form of a tensor, made by step `producer` of the plan (-1: by none). Returns its value in the plan.
-  constexpr std::int32_t add(std::int32_t tensor, const sharded_form& form, std::int32_t producer) {
+  constexpr std::int32_t add(std::int32_t tensor, const sharding& layout, const dim_list& windows, std::int32_t producer) {
     const auto id = std::int32_t(values.size());
     values.push_back(g_.values.data()[tensor]);
     value& v = values.data()[id];  // in place, because copies are slow in constexpr
-    v.layout = form.layout;
+    v.layout = layout;
     v.layout.open = 0;
-    v.windows = form.windows;
+    v.windows = windows;
     v.producer = producer;
     next_.push_back(-1);
     std::int32_t* last = first_.data() + tensor;
@@ -72,7 +72,7 @@ class layout_cache {
   constexpr void overwrite(std::int32_t tensor) { overwritten_[std::size_t(owner(tensor))] = 1; }
   constexpr bool is_overwritten(std::int32_t tensor) const { return overwritten_[std::size_t(owner(tensor))]; }
   /// Adds a form of a tensor that the plan does not have, to price a plan that has it. `retract` removes assumed forms, the last one first.
-  constexpr void assume(std::int32_t tensor, const sharding& layout) { add(tensor, {layout, {}}, -1); }
+  constexpr void assume(std::int32_t tensor, const sharding& layout) { add(tensor, layout, {}, -1); }
   constexpr void retract(std::int32_t tensor) {
     const auto last = std::int32_t(values.size()) - 1;
     std::int32_t* at = &first_[std::size_t(tensor)];

@@ -84,10 +84,18 @@ constexpr bool may_scatter_result(const planning& p, std::int32_t result, strict
   return true;
 }
 
+/// True if a tensor of an einsum of two operands is known to have more than `bytes` bytes, so that it may be looped.
+constexpr bool may_loop(const planning& p, const node& n, std::int64_t bytes) {
+  if (!is_contraction(n) || n.rule.blocked) return false;
+  bool found = exceeds(p.e, p.g.at(n.output()), {}, bytes);
+  for (int i = 0; i < 2; ++i) found = found || exceeds(p.e, p.g.at(n.input(i)), {}, bytes);
+  return found;
+}
+
 /// The loop of an einsum of two operands with a chosen strategy, or none. It is over an operand that would be gathered, or over a partial
 /// result that would be scattered. Either has more than `bytes` bytes.
 constexpr einsum_loop choose_loop(const planning& p, const node& n, const partitioning& chosen, strictness implicit, std::int64_t bytes) {
-  if (!is_contraction(n) || n.rule.blocked) return {};
+  if (!may_loop(p, n, bytes)) return {};
   if (n.in[0] != n.in[1])
     if (const einsum_loop found = loop_over_operand(p, n, chosen, implicit, bytes); found.ring_operand != einsum_loop::none) return found;
   const value& v = p.g.at(n.output());

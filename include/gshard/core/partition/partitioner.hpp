@@ -174,11 +174,12 @@ class partitioner {
       defer_sums(n, n.input(0), plan_.cache.first_layout(n.input(1)));
     const bool reshapes = n.attr.change != reshape_kind::unchanged;
     if (reshapes && place_rows(n, plan_.cache.first(n.input(0)))) return;
-    const placement* found = &strategies_.choose(planning_, n, plan_.combines());
-    if (completes_shared_sum(n, found->chosen)) found = &strategies_.choose(planning_, n, plan_.combines());
+    const placement* found = &strategies_.choose(planning_, n, plan_.combines(), options_.loop_bytes);
+    if (completes_shared_sum(n, found->chosen)) found = &strategies_.choose(planning_, n, plan_.combines(), options_.loop_bytes);
     const partitioning& chosen = found->chosen;
     if (reshapes && place_merge_of_rows(n, chosen)) return;
-    const einsum_loop loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
+    einsum_loop loop;
+    if (found->may_loop) loop = choose_loop(planning_, n, chosen, options_.implicit, options_.loop_bytes);
     node step = n;
     for (int i = 0; i < n.inputs; ++i) {
       if (i == loop.ring_operand) {
@@ -186,11 +187,8 @@ class partitioner {
         step.in[i] = loop.from;
       } else if (found->operands.empty()) {
         step.in[i] = plan_.get_or_reshard(n.input(i), operand_form(planning_, n, i, chosen.how, chosen.partial), reader_of(n, i));
-      } else if (found->forms[i] >= 0) {
-        plan_.check_not_overwritten(n.in[i]);
-        step.in[i] = plan_.cache.form(n.in[i], found->forms[i]);
       } else {
-        step.in[i] = plan_.get_or_reshard(n.in[i], found->operands.data()[i], reader_of(n, i));
+        step.in[i] = place_operand(n, i, found->operands.data()[i]);
       }
     }
     if (reshapes) {
@@ -209,6 +207,13 @@ class partitioner {
     for (int o = 0; o < n.in_place; ++o) plan_.cache.overwrite(n.input(o));
     plan_.add(step);
     for (int o = 0; o < n.outputs; ++o) round_early(n, o);
+  }
+  /// The form in which a node takes operand i.
+  constexpr std::int32_t place_operand(const node& n, int i, const operand_place& at) {
+    if (at.form < 0) return plan_.get_or_reshard(n.in[i], at.layout, reader_of(n, i));
+    plan_.check_not_overwritten(n.in[i]);
+    const std::int32_t form = plan_.cache.form(n.in[i], at.form);
+    return at.moves.empty() || g_.problem ? form : plan_.reshard(n.in[i], form, at.moves[0], reader_of(n, i));
   }
   /// Completes the operands that a product would keep partial, if that costs less for all their readers together.
   constexpr bool completes_shared_sum(const node& n, const partitioning& chosen) {

@@ -52,10 +52,10 @@ class plan_writer {
   list<node> steps;
 
   /// Adds the first form of an input or a parameter.
-  constexpr void enter(std::int32_t tensor) { cache.add(tensor, {g_.at(tensor).layout, {}}, -1); }
+  constexpr void enter(std::int32_t tensor) { cache.add(tensor, g_.at(tensor).layout, {}, -1); }
   /// Adds a form that the next step makes.
   constexpr std::int32_t add_result(std::int32_t tensor, const sharding& layout, const dim_list& windows = {}) {
-    return cache.add(tensor, {layout, windows}, std::int32_t(steps.size()));
+    return cache.add(tensor, layout, windows, std::int32_t(steps.size()));
   }
   /// Adds a step that computes.
   constexpr void add(const node& step) {
@@ -84,8 +84,11 @@ class plan_writer {
     check_not_overwritten(tensor);
     if (exists || g_.problem) return now;
     if (cache.is_repeated(tensor, layout)) return repeat(tensor, layout, reader);
+    return reshard(tensor, now, cache.moves_between(tensor, cache.at(now), cache.at(now).layout, layout), reader);
+  }
+  /// Adds the moves of a reshard from a form of a tensor. Returns the form that they make.
+  constexpr std::int32_t reshard(std::int32_t tensor, std::int32_t now, const move_list& way, const consumer& reader) {
     const value form = cache.at(now);
-    const move_list way = cache.moves_between(tensor, form, form.layout, layout);
     bool is_sent = false;  // `now` has its elements as devices send them
     for (const move& m : way) is_sent = is_sent || (traits(m.kind).collective && sent(form).type != form.type);
     if (is_sent) now = rounded(tensor, now, reader);

@@ -91,11 +91,14 @@ constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, con
     if (const auto& [letter, extent] = known.entries[i]; extent < 0 || extent > max_tensor_bytes)
       problem.report(fault::bad_range, "extent", {&letter, 1}, extent < 0 ? diagnostic::nearest(extent) : diagnostic::no_number);
   if (mesh.static_devices() > max_devices) problem.report(fault::bad_range, "mesh", "extents");
-  bool large = false, assumes_less = false;
-  for (const std::int64_t extent : e.dims) large = large || extent > assumed_dim;
-  if (problem || !large) return problem;
+  bool assumes_less = false;
+  double largest = 1, bounds[max_rank + 1]{16};  // by rank: an upper bound of the bytes of all tensors
+  for (const std::int64_t extent : e.dims) largest = double(extent) > largest ? double(extent) : largest;
+  for (int rank = 0; rank < max_rank; ++rank) bounds[rank + 1] = bounds[rank] * largest;
+  if (problem || bounds[max_rank] <= double(max_tensor_bytes)) return problem;
   const std::int64_t* const extent_of = e.dims.data();
   for (const value& v : g.values) {
+    if (bounds[v.dims.count] <= double(max_tensor_bytes)) continue;
     double most = 16;  // an upper bound of the bytes. Without calls, because there are many tensors
     std::uint64_t left = v.dims.bits;
     for (int d = 0; d < v.dims.count; ++d, left >>= dim_list::width)
