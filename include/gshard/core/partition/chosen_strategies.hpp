@@ -24,13 +24,14 @@ struct operand_place {
   std::int32_t form = -1;
   list<move_list> moves;  ///< The reshard from that form. Empty: the operand is in the sharding already.
 
-  constexpr operand_place(const planning& p, const node& n, int i, const partitioning& how)
+  /// `all_before`: the places of earlier operands are decided. If one is not, `get_or_reshard` may make forms of several tensors for it.
+  constexpr operand_place(const planning& p, const node& n, int i, const partitioning& how, bool all_before)
       : layout(sharding_of(n.rule.in[i], how.how, how.partial.of_operand(i))) {
     std::int32_t from = -1;
     const bool exists = p.cache.cost_of_move(n.in[i], layout, &from) == 0;
-    bool is_decided = exists || !p.cache.is_repeated(n.in[i], layout);
-    for (int k = 0; k < i && !exists; ++k) is_decided = is_decided && n.in[k] != n.in[i];  // the reshard of operand k may make this form
-    if (from < 0 || !is_decided) return;
+    bool is_decided = exists || (all_before && from >= 0 && !p.cache.is_of_smaller(n.in[i]));
+    for (int k = 0; k < i && !exists; ++k) is_decided = is_decided && n.in[k] != n.in[i];
+    if (!is_decided) return;
     if (!exists) {
       moves.push_back(p.cache.moves_between(n.in[i], p.cache.at(from), p.cache.at(from).layout, layout));
       for (const move& m : moves[0])
@@ -50,7 +51,11 @@ struct placement {
 
   constexpr placement(const planning& p, const node& n, const partitioning& how, std::int64_t loop_bytes)
       : chosen(how), may_loop(detail::may_loop(p, n, loop_bytes)) {
-    for (int i = 0; i < n.inputs && n.rule.windows.empty(); ++i) operands.push_back(operand_place(p, n, i, how));
+    bool decided = true;
+    for (int i = 0; i < n.inputs && n.rule.windows.empty(); ++i) {
+      operands.push_back(operand_place(p, n, i, how, decided));
+      decided = decided && operands.back().form >= 0;
+    }
     for (int o = 0; o < n.outputs; ++o) results.push_back(result_sharding(n, o, how.how, how.partial));
   }
 };

@@ -52,7 +52,8 @@ class layout_cache {
   }
 
   /// Adds a form of a tensor, made by step `producer` of the plan (-1: by none). Returns its value in the plan.
-  constexpr std::int32_t add(std::int32_t tensor, const sharding& layout, const dim_list& windows, std::int32_t producer) {
+  // By value: they may be those of a form, which moves when the table grows.
+  constexpr std::int32_t add(std::int32_t tensor, sharding layout, dim_list windows, std::int32_t producer) {
     const auto id = std::int32_t(values.size());
     values.push_back(g_.values.data()[tensor]);
     value& v = values.data()[id];  // in place, because copies are slow in constexpr

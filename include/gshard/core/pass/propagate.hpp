@@ -76,12 +76,12 @@ class node_propagation {
   }
   constexpr void collect(const value& v, const short_list& factors) {
     if (v.priority > priority_) return;
-    const sharding& s = v.layout;
-    std::uint32_t left = factors.bits;
-    for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
-      const short_list& axes = s.axes[d];
-      const std::uint32_t f = left & short_list::largest;
-      if (axes.count == 0 || n_.rule.is_blocked(int(f))) continue;
+    const short_list* const all = v.layout.axes;
+    for (int d = 0; d < factors.count; ++d) {  // most dims are unsharded, and leave at once
+      const short_list& axes = all[d];
+      if (axes.count == 0) continue;
+      const std::uint32_t f = (factors.bits >> d * short_list::width) & short_list::largest;
+      if (n_.rule.is_blocked(int(f))) continue;
       short_list& of_factor = axes_of_factor_[f];
       const value*& from = from_[f];
       sharded_ |= 1u << f;
@@ -131,16 +131,16 @@ class node_propagation {
   constexpr bool refine(value& v, const short_list& factors) {
     sharding& s = v.layout;
     if (!s.open) return false;
-    const bool annotated = v.producer >= 0 && traits(g_.nodes.data()[v.producer].kind).annotates;
     bool changed = false;
-    std::uint32_t left = factors.bits;
-    for (int d = 0; d < factors.count; ++d, left >>= short_list::width) {
-      const std::uint32_t f = left & short_list::largest;
+    for (int d = 0; d < factors.count; ++d) {
+      const std::uint32_t f = (factors.bits >> d * short_list::width) & short_list::largest;
       if (!((sharded_ >> f) & 1u)) continue;
-      short_list of_factor = axes_of_factor_[f];
       short_list& axes = s.axes[d];
+      if (axes_of_factor_[f].count <= axes.count || !s.is_open(d)) continue;  // most dims have their axes already
+      short_list of_factor = axes_of_factor_[f];
+      const bool annotated = v.producer >= 0 && traits(g_.nodes.data()[v.producer].kind).annotates;
       while (annotated && of_factor.count > axes.count && ((s.used() >> of_factor.back()) & 1u)) of_factor.pop_back();
-      if (!s.is_open(d) || of_factor.count <= axes.count || !axes.is_prefix_of(of_factor)) continue;
+      if (of_factor.count <= axes.count || !axes.is_prefix_of(of_factor)) continue;
       const std::uint32_t added = of_factor.mask() & ~axes.mask();
       if (added & (s.used() | s.partial)) continue;
       axes = of_factor;
