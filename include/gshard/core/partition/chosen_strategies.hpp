@@ -74,7 +74,7 @@ class chosen_strategies {
   constexpr const placement& choose(const planning& p, const node& n, bool combines, std::int64_t loop_bytes) {
     const std::size_t words = write_key(p, n, combines);
     const std::uint64_t *const key = key_.data(), *const keys = keys_.data();
-    std::int32_t& newest = newest_.data()[(std::size_t(n.kind->id) * 8 + words) % rows];  // no hash: evaluating one costs more than it saves
+    std::int32_t& newest = newest_.data()[(std::size_t(n.kind->id) * 8 + words) % rows];  // a hash would cost more than it saves
     for (std::int32_t i = newest; i >= 0 && words > 0;) {
       const entry& e = entries_.data()[i];
       const std::uint64_t* const other = keys + e.begin;
@@ -106,7 +106,7 @@ class chosen_strategies {
   std::size_t count_ = 0;                 // of tensors_
   bool fits_ = true;
 
-  /// Writes all that `choose_strategy` reads to `key_`, and returns the number of words. 0: it reads too much, or other nodes.
+  /// Writes all that `choose_strategy` reads to `key_`, and returns the number of words. 0: it reads too much.
   constexpr std::size_t write_key(const planning& p, const node& n, bool combines) {
     if (traits(n.kind).taps || traits(n.kind).ids_of_result || follows_result(n)) return 0;
     count_ = 0;
@@ -115,14 +115,16 @@ class chosen_strategies {
     fits_ = true;
     write_node(p, n);
     const value* const values = p.g.values.data();
-    for (int o = 0; o < n.outputs && fits_; ++o) {
+    for (int o = 0; o < n.outputs && has_room(); ++o) {
       const value& v = values[n.out[o]];
-      write_value(v, p.may_stay_partial.data()[n.out[o]]);
+      write_value(v, p.may_stay_partial.data()[n.out[o]] | p.cache.may_count_rows(n.out[o]) << 2);
       write_sharding(v.layout, v.layout.open);
       write_counts(p, n.out[o]);
     }
     return fits_ ? at_ : 0;
   }
+  /// True if the next part of the key fits: a node, or a tensor without its forms.
+  constexpr bool has_room() { return fits_ = fits_ && at_ + 64 <= most_words; }
   constexpr void write_node(const planning& p, const node& n) {
     std::uint64_t* const key = key_.data();
     const attributes& a = n.attr;
@@ -136,7 +138,7 @@ class chosen_strategies {
     for (int o = 0; o < n.outputs; ++o) key[at++] = n.rule.out[o].bits | std::uint64_t(n.rule.out[o].count) << 32;
     for (int i = 0; i < n.inputs; ++i) key[at++] = n.rule.in[i].bits | std::uint64_t(n.rule.in[i].count) << 32;
     at_ = at;
-    for (int i = 0; i < n.inputs && fits_; ++i) write_operand(p, n.in[i]);
+    for (int i = 0; i < n.inputs && has_room(); ++i) write_operand(p, n.in[i]);
   }
   /// A tensor that is in the key already is written as its number there: the price of a repetition counts it once.
   constexpr void write_operand(const planning& p, std::int32_t tensor) {
@@ -145,26 +147,27 @@ class chosen_strategies {
     while (number < count_ && tensors_[number] != tensor) ++number;
     key[at_++] = number;
     if (number < count_) return;
-    fits_ = count_ < most_tensors && at_ + 64 < most_words;
+    fits_ = count_ < most_tensors;
     if (!fits_) return;
     tensors_[count_++] = tensor;
-    write_value(p.g.values.data()[tensor], p.needs_complete.data()[tensor]);
+    const bool of_smaller = p.cache.is_of_smaller(tensor);
+    write_value(p.g.values.data()[tensor], p.needs_complete.data()[tensor] | of_smaller << 1 | p.cache.may_count_rows(tensor) << 2);
     write_forms(p, tensor);
     write_counts(p, tensor);
-    if (!p.cache.is_of_smaller(tensor)) return;
+    if (!of_smaller || !has_room()) return;
     const node& maker = p.g.nodes.data()[p.g.values.data()[tensor].producer];
     for (int i = 0; i < maker.inputs; ++i) key[at_++] = std::uint64_t(p.cache.is_overwritten(maker.in[i]));
     write_node(p, maker);
   }
-  constexpr void write_value(const value& v, char partial = 0) {
+  constexpr void write_value(const value& v, int more = 0) {
     std::uint64_t* const key = key_.data();
-    key[at_++] = std::uint64_t(v.type) | std::uint64_t(v.bf16_on_wire) << 8 | std::uint64_t(v.fits_bf16) << 9 | std::uint64_t(partial) << 10;
+    key[at_++] = std::uint64_t(v.type) | std::uint64_t(v.bf16_on_wire) << 8 | std::uint64_t(v.fits_bf16) << 9 |
+                 std::uint64_t(more) << 10;
     key[at_++] = v.dims.bits;
   }
   constexpr void write_forms(const planning& p, std::int32_t tensor) {
     for (std::int32_t form = p.cache.first(tensor); form >= 0; form = p.cache.next(form)) {
-      fits_ = fits_ && at_ + 32 < most_words;
-      if (!fits_) return;
+      if (!has_room()) return;
       const value& held = p.cache.at(form);
       write_sharding(held.layout, held.windows.count);
       if (held.windows.count > 0) key_.data()[at_++] = held.windows.bits;
@@ -182,11 +185,11 @@ class chosen_strategies {
   }
   /// The counts of a tensor's rows, and the choices that are counted. @see layout_cache::moves_between
   constexpr void write_counts(const planning& p, std::int32_t tensor) {
-    if (!p.cache.may_count_rows(tensor)) return;
+    if (!p.cache.may_count_rows(tensor) || !has_room()) return;
     const std::int32_t counts = row_counts(p.g, tensor);
     key_.data()[at_++] = std::uint64_t(counts >= 0);
     if (counts < 0) return;
-    fits_ = fits_ && !p.cache.is_of_smaller(counts) && at_ + 32 < most_words;
+    fits_ = !p.cache.is_of_smaller(counts);
     write_value(p.g.at(p.g.nodes.data()[p.g.at(counts).producer].in[0]));
     write_forms(p, counts);
   }

@@ -31,8 +31,8 @@ constexpr std::int32_t row_counts(const graph& g, std::int32_t v) {
   return counts;
 }
 
-/// By tensor: 1 if `row_counts` may find the counts of its rows. This takes one pass over the nodes, where each call of `row_counts` takes a
-/// walk to the operation that counts.
+/// By tensor: 1 if `row_counts` may find the counts of its rows. This takes one pass over the nodes. Each call of `row_counts` walks to the
+/// operation that counts.
 constexpr list<char> tensors_of_counted_rows(const graph& g) {
   list<char> found_list(g.values.size(), 0);
   bool counts = false;
@@ -42,7 +42,7 @@ constexpr list<char> tensors_of_counted_rows(const graph& g) {
   for (std::size_t i = 0; counts && i < g.nodes.size(); ++i) {
     const node& n = g.nodes.data()[i];
     if (n.outputs == 0 || values[n.out[0]].dims.count != 4) continue;
-    bool may = g.rules_of(n.kind).row_counts ? true : false;
+    auto may = bool(g.rules_of(n.kind).row_counts);
     for (int k = 0; k < n.inputs; ++k) may = may || found[n.in[k]];
     for (int o = 0; may && o < n.outputs; ++o) found[n.out[o]] = 1;
   }

@@ -40,7 +40,7 @@ constexpr chosen choose(const gs::dims& known = {}, const gs::mesh_shape& mesh =
   g.at(result.id).layout = gs::resolve(Result::named, mesh, "result", g.problem);
   const gs::extents e = gs::detail::assume_extents(g.dims, mesh, known);
   gs::detail::layout_cache cache(g, e);
-  for (const gs::symbol& s : {first, second}) cache.add(s.id, {g.at(s.id).layout, {}}, -1);
+  for (const gs::symbol& s : {first, second}) cache.add(s.id, g.at(s.id).layout, {}, -1);
   const gs::list<char> complete(g.values.size(), 1), may_stay(g.values.size(), 0);
   const gs::detail::planning p{g, e, mesh.count, cache, complete, may_stay};
   const gs::node& n = g.nodes[std::size_t(g.at(result.id).producer)];

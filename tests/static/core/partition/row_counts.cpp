@@ -23,8 +23,9 @@ constexpr bool knows_rows(F f) {
   return tracing::holds([&](builder& b, auto& m) {
     const gs::expert_row_routing r = sent(b);
     const symbol w = gs::expert_param(m, r, "w", "MM", gs::init::zeros());
-    const std::int32_t counts = gs::detail::row_counts(b.program, f(r, w).id);
-    return counts >= 0 && counts == gs::detail::without_annotations(b.program, r.count.id);
+    const std::int32_t rows = f(r, w).id, counts = gs::detail::row_counts(b.program, rows);
+    return counts >= 0 && counts == gs::detail::without_annotations(b.program, r.count.id) &&
+           gs::detail::tensors_of_counted_rows(b.program)[std::size_t(rows)];
   });
 }
 
