@@ -15,6 +15,25 @@
 
 namespace gs = gshard;
 
+namespace {
+
+/// Rounds whose functions are lambdas.
+template <class Exchange, class Took>
+class rounds_of final : public gs::detail::round_work {
+ public:
+  rounds_of(std::size_t stages, Exchange exchange, Took took) : stages_(stages), exchange_(exchange), took_(took) {}
+  std::size_t stages() const override { return stages_; }
+  std::span<const gs::exchange_part> exchange(std::size_t r, std::size_t stage) override { return exchange_(r, stage); }
+  void took(std::size_t r) override { took_(r); }
+
+ private:
+  std::size_t stages_;
+  Exchange exchange_;
+  Took took_;
+};
+
+}  // namespace
+
 TEST_CASE("rounds: some are under way at a time, and all take place even if some fail") {
   constexpr std::size_t n = gs::detail::rounds_under_way + 3;
   const auto failing_at = [](std::size_t first, std::size_t second) {
@@ -51,7 +70,7 @@ TEST_CASE("rounds: some are under way at a time, and all take place even if some
       order += char('a' + r);
       for (std::size_t d = 0; d < 2; ++d) CHECK(rounds[r % rounds.size()].to[d][0] == std::byte(10 * (1 - d) + r));
     };
-    const gs::detail::round_work work{1, fill, took};
+    rounds_of work(1, fill, took);
     const auto run = [&] {
       sequence.start(b, 1, n, {}, work);
       order += '.';
@@ -99,7 +118,7 @@ TEST_CASE("rounds: whatever arrives first, every stage is in the order of rounds
         CHECK(r == reached[2]++);
         CHECK(reached[2] <= reached[stages - 1]);
       };
-      const gs::detail::round_work work{stages, exchange, took};
+      rounds_of work(stages, exchange, took);
       sequence.start(b, 1, n, {}, work);
       bool complete = false;
       for (auto calls = b.draw() % 40; calls > 0; --calls) complete = sequence.advance(work);

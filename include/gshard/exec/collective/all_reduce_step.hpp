@@ -3,6 +3,7 @@
 
 // Runs an all_reduce of a plan by messages.
 
+#include <gshard/exec/collective/collective.hpp>
 #include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
@@ -19,7 +20,7 @@
 namespace gshard { inline namespace v0 { namespace detail {
 
 /// An all_reduce of a plan, bound to memory. Several tensors are packed and reduced as one.
-class all_reduce_step {
+class all_reduce_step final : public collective {
  public:
   all_reduce_step(const step_moves& moves, std::shared_ptr<collective_room> room)
       : moves_(moves), room_(std::move(room)), shares_(moves.shares()) {
@@ -29,7 +30,7 @@ class all_reduce_step {
     }
   }
 
-  void start() {
+  void start() override {
     if (!is_alone()) pack();
     from_.clear();
     to_.clear();
@@ -41,10 +42,10 @@ class all_reduce_step {
     room_->sums.start_all_reduce(moves_.how(), on(), moves_.axes(), from_, to_, addends_, most_addends(), room_->channel);
     for (std::size_t i = 0; i < moves_.devices() && shares_.any(); ++i) count_shares(i);
   }
-  /// Continues with messages that have arrived, without waiting. Returns false if finish() would wait for messages that were sent before.
-  bool advance() { return room_->sums.advance_all_reduce(on(), from_, to_); }
+  bool advance() override { return room_->sums.advance_all_reduce(on(), from_, to_); }
   /// After an error the shares are still exchanged, because the other members wait for them.
-  void finish() {
+  void finish() override {
+    room_->advance_with_others([this] { return advance(); });
     std::exception_ptr problem;
     try {
       room_->sums.finish_all_reduce(on(), from_, to_, addends_, most_addends());
@@ -59,8 +60,7 @@ class all_reduce_step {
     if (problem) std::rethrow_exception(problem);
     if (!is_alone()) unpack();
   }
-  /// Abandons a step that was started, after an error on all processes.
-  void drop() { room_->sums.drop_all_reduce(on(), from_, to_); }
+  void drop() override { room_->sums.drop_all_reduce(on(), from_, to_); }
 
  private:
   step_moves moves_;

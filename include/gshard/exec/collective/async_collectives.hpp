@@ -4,7 +4,9 @@
 // Collectives that are in progress while other steps compute.
 
 #include <gshard/core/schedule/async_schedule.hpp>
-#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/collective.hpp>
+#include <gshard/exec/collective/collective_room.hpp>
+#include <gshard/exec/collective/make_collective.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 
 #include <algorithm>
@@ -25,7 +27,7 @@ class async_collectives {
  public:
   struct step {
     std::size_t index = 0;  // in the plan
-    std::shared_ptr<collective_step> moves;
+    std::shared_ptr<collective> moves;
     std::shared_ptr<std::vector<std::int64_t>> received;  // bytes, per held device, so far
   };
 
@@ -36,9 +38,8 @@ class async_collectives {
     ending_.resize(n + 1);
     steps_.resize(n + 1);
   }
-  void add(std::size_t index, async_interval when, step_moves moves) {
-    auto made = std::make_shared<collective_step>(std::move(moves), room_for(when), true);
-    steps_[index] = {index, std::move(made), std::make_shared<std::vector<std::int64_t>>()};
+  void add(std::size_t index, async_interval when, const step_moves& moves) {
+    steps_[index] = {index, make_collective(moves, room_for(when), true), std::make_shared<std::vector<std::int64_t>>()};
     starting_[std::size_t(when.start)].push_back(steps_[index]);
     ending_[std::size_t(when.finish)].push_back(steps_[index]);
   }
@@ -66,7 +67,7 @@ class async_collectives {
   /// Continues with messages that have arrived, without waiting. Also advances all other messages of the backend. Keeps errors for
   /// finish(). Each process may call it at any time, outside of start() and finish(). Returns false if no collective is in flight.
   bool advance(backend& b) noexcept {
-    for (collective_step* const moves : in_flight_) moves->advance();
+    for (collective* const moves : in_flight_) moves->advance();
     b.advance();
     return in_flight();
   }
@@ -80,7 +81,7 @@ class async_collectives {
     guard& operator=(const guard&) = delete;
     ~guard() {
       if (std::uncaught_exceptions() > before_)
-        for (collective_step* const moves : all_.in_flight_) moves->drop();
+        for (collective* const moves : all_.in_flight_) moves->drop();
       all_.in_flight_.clear();
     }
 
@@ -97,7 +98,7 @@ class async_collectives {
   std::vector<std::vector<step>> starting_, ending_;  // by the step before which they start or finish
   std::vector<step> steps_;                         // by index; other steps have no moves
   std::vector<room> rooms_;
-  std::vector<collective_step*> in_flight_;  // in the order of their starts
+  std::vector<collective*> in_flight_;  // in the order of their starts
 
   /// A scratch room that no other collective uses during this interval.
   std::shared_ptr<collective_room> room_for(async_interval when) {

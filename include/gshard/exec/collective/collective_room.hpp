@@ -4,10 +4,12 @@
 // Scratch memory that communication steps share.
 
 #include <gshard/core/reshard/cost.hpp>
+#include <gshard/exec/process/function_ref.hpp>
 #include <gshard/exec/reduce/reduce.hpp>
 #include <gshard/exec/reduce/rounds.hpp>
 #include <gshard/exec/tensor/buffer.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,6 +31,15 @@ struct collective_room {
   void demand(std::size_t device, std::int64_t bytes) {
     if (packed.size() <= device) packed.resize(device + 1);
     if (packed[device].size() < bytes) packed[device] = buffer(bytes);
+  }
+  /// Members often wait for another collective: advances all of them, until advance() returns true or none is in flight. After some time
+  /// it returns, and the watched wait of the backend follows.
+  void advance_with_others(function_ref<bool()> advance) const {
+    using clock = std::chrono::steady_clock;
+    if (!advance_others) return;
+    constexpr auto most = std::chrono::milliseconds(500);
+    for (const clock::time_point end = clock::now() + most; !advance() && clock::now() < end;)
+      if (!advance_others()) return;
   }
 };
 

@@ -3,7 +3,8 @@
 
 // Runs one collective of a plan between processes that read each other's shards in shared memory.
 
-#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/collective.hpp>
+#include <gshard/exec/collective/collective_room.hpp>
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/exec/reduce/reduce.hpp>
 #include <gshard/exec/reduce/rounds.hpp>
@@ -20,8 +21,8 @@ namespace gshard { inline namespace v0 { namespace detail {
 
 /// A communication step between devices that can read each other's shards. After a barrier, each device copies the missing pieces
 /// directly from the other shards, or reduces them into its own. A second barrier follows before operands may be overwritten. Results and
-/// byte counts are the same as those of `collective_step`, which sends messages. This process holds one device.
-class shared_memory_collective {
+/// byte counts are the same as with messages. This process holds one device.
+class shared_memory_collective : public collective {
  public:
   /// True if a step can run in shared memory; the same on all processes. Small sums are faster as messages.
   static bool serves(const step_moves& moves) {
@@ -34,57 +35,51 @@ class shared_memory_collective {
     return all && !(moves.all_reduces() && moves.most() * moves.width() * moves.group(0).size() <= small_sum_bytes);
   }
 
-  shared_memory_collective(step_moves moves, std::shared_ptr<collective_room> room) : moves_(std::move(moves)), room_(std::move(room)) {
+  void start() final {}
+  bool advance() final { return true; }
+  void finish() final {
+    backend& on = moves_.cluster().backend();
+    on.barrier(moves_.axes());
+    move();
+    on.barrier(moves_.axes());
+    on.count(0, received_);
+  }
+  void drop() final {}
+
+ protected:
+  explicit shared_memory_collective(const step_moves& moves) : moves_(moves) {
     const device_group group = moves_.group(0);
     order_ = node_group(moves_.cluster().backend(), moves_.axes(), moves_.cluster().devices()[0]).order();
     members_ = std::size_t(group.size());
     me_ = std::size_t(group.member());
     for (int m = 0; m < group.size(); ++m) device_.push_back(std::size_t(group.device(m)));
-    if (moves_.all_reduces()) prepare_all_reduce();
-    else if (moves_.reduce_scatters()) prepare_reduce_scatter();
-    else prepare_pull(group);
   }
-
-  void operator()() {
-    backend& on = moves_.cluster().backend();
-    on.barrier(moves_.axes());
-    if (moves_.all_reduces()) all_reduce();
-    else if (moves_.reduce_scatters()) reduce_scatter();
-    else pull();
-    on.barrier(moves_.axes());
-    on.count(0, received_);
-  }
-
- private:
-  struct pulled {
-    std::size_t member = 0;
-    kernel::placement home;  // of the member's shard
-    piece what;
-  };
-  /// A range of elements of one tensor.
-  struct range {
-    std::size_t tensor = 0;
-    std::int64_t begin = 0, elements = 0;
-  };
 
   step_moves moves_;
-  std::shared_ptr<collective_room> room_;
   std::size_t members_ = 1, me_ = 0;
-  sum_order order_;
   std::vector<std::size_t> device_;  // by member
   traffic received_;
-  std::vector<piece> kept_;
-  std::vector<pulled> pulled_;
-  std::vector<portion> sums_;               // of reduce_scatter: the pieces of this device's new shards
-  std::vector<std::vector<range>> ranges_;  // of all_reduce, by the member that reduces them
 
   const moved_tensor& tensor(std::size_t t) const { return moves_.tensors()[t]; }
   const std::byte* before(std::size_t t, std::size_t member) const { return tensor(t).in.everywhere[device_[member]]; }
+  void combine(std::int64_t elements, operand_address from, std::byte* to) const {
+    combine_operands(moves_.how(), order_, order_.root(), elements * moves_.parts(), from, to);
+  }
 
-  void prepare_pull(const device_group& group) {
+ private:
+  sum_order order_;
+
+  /// Reads the other shards and writes this device's own.
+  virtual void move() = 0;
+};
+
+/// Copies the missing pieces.
+class shared_memory_exchange final : public shared_memory_collective {
+ public:
+  explicit shared_memory_exchange(const step_moves& moves) : shared_memory_collective(moves) {
     std::vector<std::vector<pulled>> from(members_);
     std::int64_t bytes = 0;
-    moves_.for_each_origin(group, [&](std::size_t m, std::size_t to, const std::vector<piece>& both) {
+    moves_.for_each_origin(moves_.group(0), [&](std::size_t m, std::size_t to, const std::vector<piece>& both) {
       if (to != me_) return;
       if (m == me_) return append(kept_, both);
       for (const piece& b : both) {
@@ -96,12 +91,27 @@ class shared_memory_collective {
       for (pulled& p : from[(me_ + k) % members_]) pulled_.push_back(std::move(p));
     received_ = moves_.gathers() ? traffic{0, 0, 1, bytes} : traffic{1, bytes, 0, 0};
   }
-  void pull() {
+
+ private:
+  struct pulled {
+    std::size_t member = 0;
+    kernel::placement home;  // of the member's shard
+    piece what;
+  };
+  std::vector<piece> kept_;
+  std::vector<pulled> pulled_;
+
+  void move() override {
     moves_.copy(kept_, 0);
     for (const pulled& p : pulled_) moves_.copy(p.what, before(p.what.tensor, p.member), p.home, 0);
   }
+};
 
-  void prepare_reduce_scatter() {
+/// Adds the addends of the own new shards.
+class shared_memory_reduce_scatter final : public shared_memory_collective {
+ public:
+  shared_memory_reduce_scatter(const step_moves& moves, std::shared_ptr<collective_room> room)
+      : shared_memory_collective(moves), room_(std::move(room)) {
     std::int64_t elements = 0, largest = 0;
     sums_ = portions_of(moves_.kept(0), bytes_per_round(members_) / moves_.width(), [](const piece&) { return false; });
     for (const portion& p : sums_) {
@@ -111,9 +121,14 @@ class shared_memory_collective {
     received_ = {1, std::int64_t(members_ - 1) * elements * moves_.width(), 0, 0};
     room_->demand(0, std::int64_t(members_ + 1) * slot_of(largest));
   }
+
+ private:
+  std::shared_ptr<collective_room> room_;
+  std::vector<portion> sums_;  // the pieces of this device's new shards
+
   std::int64_t slot_of(std::int64_t elements) const { return (elements * moves_.width() + 63) / 64 * 64; }
 
-  void reduce_scatter() {
+  void move() override {
     for (const portion& p : sums_) {
       const piece& first = p.pieces[0];
       const bound_value &in = tensor(first.tensor).in, &out = tensor(first.tensor).out;
@@ -143,10 +158,13 @@ class shared_memory_collective {
       }
     }
   }
+};
 
-  /// Each member reduces one range of all elements; then all members copy its result. A result may be in place of its operand: before
-  /// the barrier, each range is read and written by the same member only.
-  void prepare_all_reduce() {
+/// Each member reduces one range of all elements; then all members copy its result. A result may be in place of its operand: before the
+/// barrier, each range is read and written by the same member only.
+class shared_memory_all_reduce final : public shared_memory_collective {
+ public:
+  explicit shared_memory_all_reduce(const step_moves& moves) : shared_memory_collective(moves) {
     const std::int64_t n = moves_.elements(0), members = std::int64_t(members_), block = (n + members - 1) / members;
     for (std::int64_t m = 0; m < members; ++m) {
       const std::int64_t begin = std::min(n, m * block), end = std::min(n, begin + block);
@@ -160,7 +178,16 @@ class shared_memory_collective {
       if (m == std::int64_t(me_)) received_ = {1, (members - 1) * (end - begin) * moves_.width(), 1, (n - (end - begin)) * moves_.width()};
     }
   }
-  void all_reduce() {
+
+ private:
+  /// A range of elements of one tensor.
+  struct range {
+    std::size_t tensor = 0;
+    std::int64_t begin = 0, elements = 0;
+  };
+  std::vector<std::vector<range>> ranges_;  // by the member that reduces them
+
+  void move() override {
     for (const range& r : ranges_[me_])
       combine(r.elements, [&](std::size_t m) { return before(r.tensor, m) + r.begin * moves_.width(); },
               tensor(r.tensor).out.data[0] + r.begin * moves_.width());
@@ -171,10 +198,6 @@ class shared_memory_collective {
         std::memcpy(tensor(r.tensor).out.data[0] + r.begin * moves_.width(),
                     tensor(r.tensor).out.everywhere[device_[m]] + r.begin * moves_.width(), std::size_t(r.elements * moves_.width()));
     }
-  }
-
-  void combine(std::int64_t elements, operand_address from, std::byte* to) const {
-    combine_operands(moves_.how(), order_, order_.root(), elements * moves_.parts(), from, to);
   }
 };
 

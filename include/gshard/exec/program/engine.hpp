@@ -15,11 +15,12 @@
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/bind/step_errors.hpp>
 #include <gshard/exec/collective/async_collectives.hpp>
-#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/collective.hpp>
+#include <gshard/exec/collective/make_collective.hpp>
 #include <gshard/exec/collective/overlap_choice.hpp>
 #include <gshard/exec/collective/received.hpp>
 #include <gshard/exec/collective/run_traffic.hpp>
-#include <gshard/exec/collective/shared_memory_collective.hpp>
+#include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/exec/kernel/gemm/bf16_unit.hpp>
 #include <gshard/exec/kernel/interludes.hpp>
 #include <gshard/exec/kernel/threads.hpp>
@@ -361,7 +362,6 @@ class engine {
   }
 
   void bind_steps(const buffer_reuse& sharing) {
-    using shared = shared_memory_collective;
     const auto room = std::make_shared<collective_room>();
     std::function<bool()> advance_early = [this] { return early_.advance(on_.backend()); };
     if (!on_.backend().advances_in_calls()) advance_early = nullptr;
@@ -373,12 +373,11 @@ class engine {
       if (traits(step.kind).control || stays_where_it_is(step, sharing)) continue;
       const bool loops = is_looped_product(step.kind);
       if (traits(step.kind).reshards) {
-        step_moves moves(step, bound_);
+        const step_moves moves(step, bound_);
         const std::size_t i = actions_.size() - 1;
         received_.bind(i, step, moves);
-        if (sharing.is_early(i)) early_.add(i, schedule_[i], std::move(moves));
-        else if (shared::serves(moves)) actions.push_back(action_of<shared>(std::move(moves), room));
-        else actions.push_back(action_of<collective_step>(std::move(moves), room));
+        if (sharing.is_early(i)) early_.add(i, schedule_[i], moves);
+        else actions.push_back(action_of(make_collective(moves, room)));
         continue;
       }
       node here = step;
@@ -405,9 +404,11 @@ class engine {
     actions_[begin][device] = together(std::move(all), sharing.pieces(begin, device));
   }
 
-  template <class Step, class... From>
-  static action action_of(From&&... from) {
-    return [step = std::make_shared<Step>(std::forward<From>(from)...)](const run_context&) { (*step)(); };
+  static action action_of(std::shared_ptr<collective> step) {
+    return [step = std::move(step)](const run_context&) {
+      step->start();
+      step->finish();
+    };
   }
 
   /// Threads share the devices if there are enough of these; otherwise the kernels. User functions run on one device at a time.

@@ -5,7 +5,7 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/exec/bind/shards.hpp>
-#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/make_collective.hpp>
 #include <gshard/exec/program/parameter_access.hpp>
 #include <gshard/exec/tensor/buffer.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
@@ -32,7 +32,9 @@ GSHARD_INLINE bound_value replicate(const any_cluster& on, const bound_value& fr
   // With a device order, replicas of a shard may be on any devices of the mesh.
   const op_ref how = from.positions.empty() ? op::all_gather : op::all_to_all;
   const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.backend().extents().size()) - 1u;
-  collective_step(step_moves(how, on, axes, {{from, to}}), std::make_shared<collective_room>())();
+  const auto gather = make_collective(step_moves(how, on, axes, {{from, to}}), std::make_shared<collective_room>());
+  gather->start();
+  gather->finish();
   return to;
 }
 

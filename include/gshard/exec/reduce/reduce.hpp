@@ -4,7 +4,6 @@
 // Reductions across devices in a fixed order, so that all backends compute the same bits.
 
 #include <gshard/exec/backend/backend.hpp>
-#include <gshard/exec/process/function_ref.hpp>
 #include <gshard/exec/reduce/combine_operands.hpp>
 #include <gshard/exec/reduce/hierarchical_all_gather.hpp>
 #include <gshard/exec/reduce/hierarchical_reduce_scatter.hpp>
@@ -59,14 +58,12 @@ class reducer {
   void drop_all_reduce(backend& b, operands data, results result);
 
  private:
-  using user_of_work = function_ref<void(const round_work&)>;
+  class scatter_rounds;
+  class gather_rounds;
 
   void all_reduce_by_gather(backend& b, operands data, results result, std::span<const std::int64_t> n);
   /// Splits data into one block per member, which that member reduces. Sets offset_ and bytes_, by held device and member.
   void split(std::span<const std::int64_t> n);
-  /// Calls f with the work of the rounds in a phase: sums of the blocks, then the exchange of the sums.
-  void with_scatter(operands data, results result, user_of_work f);
-  void with_gather(results result, user_of_work f);
   void finish_scatter(operands data, results result);
   void start_gather(backend& b, operands data, results result);
   /// Within a node, one call of the backend gathers the blocks.
@@ -100,6 +97,50 @@ class reducer {
   std::vector<std::byte> addends_;  // of a small sum
   std::vector<std::span<std::byte>> recv_;
   std::vector<gather_part> gathered_;
+};
+
+/// The rounds of the first phase: sums of the blocks.
+class reducer::scatter_rounds final : public round_work {
+ public:
+  scatter_rounds(reducer& of, operands data, results result) : of_(of), data_(data), result_(result) {}
+
+  std::size_t stages() const override { return hierarchical_reduce_scatter::stages(of_.groups_); }
+  std::span<const exchange_part> exchange(std::size_t r, std::size_t stage) override {
+    const std::size_t slot = r % rounds_under_way;
+    if (stage == 1) return of_.scatter_.forward(of_.groups_, slot);
+    return of_.scatter_.begin(of_.groups_, of_.how_, slot, [&](std::size_t i, std::size_t m) { return of_.in_round(data_[i], i, m, r); });
+  }
+  void took(std::size_t r) override {
+    of_.scatter_.end(of_.groups_, r % rounds_under_way,
+                     [&](std::size_t i) { return of_.in_round(result_[i], i, of_.groups_[i].me(), r).data(); });
+  }
+
+ private:
+  reducer& of_;
+  operands data_;
+  results result_;
+};
+
+/// The rounds of the second phase: the exchange of the sums.
+class reducer::gather_rounds final : public round_work {
+ public:
+  gather_rounds(reducer& of, results result) : of_(of), result_(result) {}
+
+  std::size_t stages() const override { return hierarchical_all_gather::stages(of_.groups_); }
+  std::span<const exchange_part> exchange(std::size_t r, std::size_t stage) override {
+    const std::size_t slot = r % rounds_under_way;
+    if (stage == 1) return of_.gather_.forward(of_.groups_, slot);
+    return of_.gather_.begin(
+        of_.groups_, slot, [&](std::size_t i) { return std::span<const std::byte>(block(i, of_.groups_[i].me(), r)); },
+        [&](std::size_t i, std::size_t m) { return block(i, m, r); });
+  }
+  void took(std::size_t r) override { of_.gather_.end(of_.groups_, r % rounds_under_way); }
+
+ private:
+  reducer& of_;
+  results result_;
+
+  std::span<std::byte> block(std::size_t i, std::size_t m, std::size_t r) const { return of_.in_round(result_[i], i, m, r); }
 };
 
 inline void check_per_device(const char* op, const char* name, std::size_t n, const backend& b) {
@@ -137,20 +178,18 @@ inline void reducer::start_all_reduce(const combination& how, backend& b, std::u
     all.messages = std::int64_t(p) - 1;
   }
   phase_ = phase::scatter;
-  with_scatter(data, result, [&](const auto& work) { sequence_.start(b, groups_.axes(), rounds(), all, work); });
+  scatter_rounds work(*this, data, result);
+  sequence_.start(b, groups_.axes(), rounds(), all, work);
 }
 
 inline bool reducer::advance_all_reduce(backend& b, operands data, results result) {
   if (phase_ == phase::scatter) {
-    bool done = false;
-    with_scatter(data, result, [&](const auto& work) { done = sequence_.advance(work); });
-    if (!done) return false;
+    if (scatter_rounds work(*this, data, result); !sequence_.advance(work)) return false;
     if (!groups_.are_on_nodes()) return true;
     start_gather(b, data, result);
   }
-  bool done = true;
-  if (phase_ == phase::gather) with_gather(result, [&](const auto& work) { done = sequence_.advance(work); });
-  return done;
+  gather_rounds work(*this, result);
+  return phase_ != phase::gather || sequence_.advance(work);
 }
 
 inline void reducer::finish_all_reduce(backend& b, operands data, results result, std::span<const std::int64_t> n, std::int64_t most) {
@@ -166,7 +205,8 @@ inline void reducer::finish_all_reduce(backend& b, operands data, results result
       gather_at_once(b, result);
     } else {
       if (phase_ == phase::scatter) start_gather(b, data, result);
-      with_gather(result, [&](const auto& work) { sequence_.finish(work); });
+      gather_rounds work(*this, result);
+      sequence_.finish(work);
     }
     phase_ = phase::idle;
     if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
@@ -175,8 +215,8 @@ inline void reducer::finish_all_reduce(backend& b, operands data, results result
 
 inline void reducer::drop_all_reduce(backend& b, operands data, results result) {
   if (phase_ == phase::scatter && groups_.are_on_nodes()) start_gather(b, data, result);
-  if (phase_ == phase::scatter) with_scatter(data, result, [&](const auto& work) { sequence_.drop(work); });
-  if (phase_ == phase::gather) with_gather(result, [&](const auto& work) { sequence_.drop(work); });
+  if (scatter_rounds work(*this, data, result); phase_ == phase::scatter) sequence_.drop(work);
+  if (gather_rounds work(*this, result); phase_ == phase::gather) sequence_.drop(work);
   phase_ = phase::idle;
 }
 
@@ -217,34 +257,10 @@ inline void reducer::split(std::span<const std::int64_t> n) {
     }
 }
 
-inline void reducer::with_scatter(operands data, results result, user_of_work f) {
-  const auto exchange = [&](std::size_t r, std::size_t stage) {
-    const std::size_t slot = r % rounds_under_way;
-    if (stage == 1) return scatter_.forward(groups_, slot);
-    return scatter_.begin(groups_, how_, slot, [&](std::size_t i, std::size_t m) { return in_round(data[i], i, m, r); });
-  };
-  const auto took = [&](std::size_t r) {
-    scatter_.end(groups_, r % rounds_under_way, [&](std::size_t i) { return in_round(result[i], i, groups_[i].me(), r).data(); });
-  };
-  f({hierarchical_reduce_scatter::stages(groups_), exchange, took});
-}
-
-inline void reducer::with_gather(results result, user_of_work f) {
-  const auto block = [&](std::size_t i, std::size_t m, std::size_t r) { return in_round(result[i], i, m, r); };
-  const auto exchange = [&](std::size_t r, std::size_t stage) {
-    const std::size_t slot = r % rounds_under_way;
-    if (stage == 1) return gather_.forward(groups_, slot);
-    return gather_.begin(
-        groups_, slot, [&](std::size_t i) { return std::span<const std::byte>(block(i, groups_[i].me(), r)); },
-        [&](std::size_t i, std::size_t m) { return block(i, m, r); });
-  };
-  const auto took = [&](std::size_t r) { gather_.end(groups_, r % rounds_under_way); };
-  f({hierarchical_all_gather::stages(groups_), exchange, took});
-}
-
 inline void reducer::finish_scatter(operands data, results result) {
   try {
-    with_scatter(data, result, [&](const auto& work) { sequence_.finish(work); });
+    scatter_rounds work(*this, data, result);
+    sequence_.finish(work);
   } catch (...) {
     problem_ = std::current_exception();
   }
@@ -253,7 +269,8 @@ inline void reducer::finish_scatter(operands data, results result) {
 inline void reducer::start_gather(backend& b, operands data, results result) {
   finish_scatter(data, result);
   phase_ = phase::gather;
-  with_gather(result, [&](const auto& work) { sequence_.start(b, groups_.axes(), rounds(), {.channel = channel_}, work); });
+  gather_rounds work(*this, result);
+  sequence_.start(b, groups_.axes(), rounds(), {.channel = channel_}, work);
 }
 
 inline void reducer::gather_at_once(backend& b, results result) {

@@ -28,13 +28,19 @@ constexpr std::int64_t bytes_per_round(std::size_t members, bool levels = false)
 /// would fill the queues of a slow network, which then drops packets.
 inline constexpr std::size_t rounds_under_way = 12;
 
-/// The functions of the rounds of a sequence. exchange(r, stage) returns the exchange of a stage of round r, once the previous stage has
-/// arrived. Its lists and blocks must not change until the stage has arrived. took(r) is called in the order of rounds, when the last stage
-/// of round r has arrived.
-struct round_work {
-  std::size_t stages;
-  function_ref<std::span<const exchange_part>(std::size_t, std::size_t)> exchange;
-  function_ref<void(std::size_t)> took;
+/// The rounds of a sequence.
+class round_work {
+ public:
+  /// The number of stages of every round: one or two.
+  virtual std::size_t stages() const { return 1; }
+  /// The exchange of a stage of round r, once the previous stage has arrived. Its lists and blocks must not change until the stage has
+  /// arrived.
+  virtual std::span<const exchange_part> exchange(std::size_t r, std::size_t stage) = 0;
+  /// Called in the order of rounds, when the last stage of round r has arrived.
+  virtual void took(std::size_t r) = 0;
+
+ protected:
+  ~round_work() = default;
 };
 
 /// An asynchronous exchange in n rounds, each of one or two stages. At most `rounds_under_way` rounds are in flight. The two stages must
@@ -44,7 +50,7 @@ class round_sequence {
  public:
   /// Sends the first rounds. `all`: bounds for every round, and the channel. All processes must start the sequences of a channel in one
   /// order. Between start() and finish(), no other exchange may use the channel. Every call must pass the same work.
-  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, const round_work& work) {
+  void start(backend& b, std::uint32_t axes, std::size_t n, const exchange_bounds& all, round_work& work) {
     on_ = &b;
     axes_ = axes;
     n_ = n;
@@ -55,21 +61,21 @@ class round_sequence {
     send(work);
   }
   /// Continues with the stages that have arrived, without waiting. Returns true if all rounds are complete. Keeps errors for finish().
-  bool advance(const round_work& work) {
-    for (std::size_t stage = work.stages; stage-- > 0;)
+  bool advance(round_work& work) {
+    for (std::size_t stage = work.stages(); stage-- > 0;)
       while (reached_[stage + 1] < reached_[stage] && at(reached_[stage + 1], stage).is_done()) pass(stage, work);
     send(work);
-    return reached_[work.stages] == n_;
+    return reached_[work.stages()] == n_;
   }
   /// Completes all rounds. After an error the other rounds still run; then the error is thrown.
-  void finish(const round_work& work) {
+  void finish(round_work& work) {
     while (!advance(work)) pass(stage_of_oldest(work), work);
     n_ = 0;
     reached_ = {};
     if (const std::exception_ptr problem = std::exchange(problem_, nullptr)) std::rethrow_exception(problem);
   }
   /// Completes all rounds after an error, and ignores errors. Other members may have sent any of them.
-  void drop(const round_work& work) {
+  void drop(round_work& work) {
     attempt([&] { finish(work); });
     problem_ = nullptr;
   }
@@ -92,25 +98,25 @@ class round_sequence {
     }
   }
   pending_exchange& at(std::size_t round, std::size_t stage) { return under_way_[stage][round % rounds_under_way]; }
-  void begin(std::size_t stage, const round_work& work) {
+  void begin(std::size_t stage, round_work& work) {
     const std::size_t r = reached_[stage]++;
     attempt([&] { at(r, stage) = on_->start(axes_, work.exchange(r, stage), all_); });
   }
-  void send(const round_work& work) {
-    while (reached_[0] < n_ && reached_[0] < reached_[work.stages] + rounds_under_way) begin(0, work);
+  void send(round_work& work) {
+    while (reached_[0] < n_ && reached_[0] < reached_[work.stages()] + rounds_under_way) begin(0, work);
   }
   /// Waits for the oldest round in a stage, and continues it.
-  void pass(std::size_t stage, const round_work& work) {
+  void pass(std::size_t stage, round_work& work) {
     const std::size_t r = reached_[stage + 1];
     attempt([&] { at(r, stage).finish(); });
-    if (stage + 1 < work.stages) return begin(stage + 1, work);
+    if (stage + 1 < work.stages()) return begin(stage + 1, work);
     ++reached_[stage + 1];
     attempt([&] { work.took(r); });
   }
   /// Every member has started this stage of the oldest round, or will without waiting for others, so nobody waits forever.
   std::size_t stage_of_oldest(const round_work& work) const {
     std::size_t stage = 0;
-    while (stage + 1 < work.stages && reached_[stage + 1] > reached_[work.stages]) ++stage;
+    while (stage + 1 < work.stages() && reached_[stage + 1] > reached_[work.stages()]) ++stage;
     return stage;
   }
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/all_operations.hpp>
-#include <gshard/exec/collective/collective_step.hpp>
+#include <gshard/exec/collective/make_collective.hpp>
 
 #include "../run_graph.hpp"
+#include "on_devices.hpp"
 
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/ops/along/cumsum.hpp>
@@ -198,4 +199,24 @@ TEST_CASE("what is no collective is refused") {
   const gs::detail::bound_value v;
   CHECK_THROWS_WITH_AS(gs::detail::step_moves(gs::op::softmax, on, 1, {{v, v}}),
                        "executor: a plan step of kind softmax cannot be run", gs::error);
+}
+
+TEST_CASE("every kind of step runs in its own way") {
+  using namespace gs::detail;
+  const auto kind_of = [](const on_devices::cluster& c, gs::op_ref kind, std::pair<std::int64_t, std::int64_t> extents, int from, int to,
+                          bool early = false) {
+    const on_devices::matrix in(c, extents, {from, -1}, kind == gs::op::all_reduce || kind == gs::op::reduce_scatter),
+        out(c, extents, {-1, to});
+    return make_collective(step_moves(kind, c.on, 1, {{in.value, out.value}}), std::make_shared<collective_room>(), early);
+  };
+  const on_devices::cluster alone({1}), node({4}), nodes({4}, {0, 0, 1, 1});
+  CHECK(dynamic_cast<local_copy*>(kind_of(alone, gs::op::all_to_all, {8, 8}, 0, 0).get()));
+  CHECK(dynamic_cast<local_copy*>(kind_of(alone, gs::op::all_reduce, {8, 8}, -1, -1).get()));
+  CHECK(dynamic_cast<local_copy*>(kind_of(node, gs::op::slice, {8, 8}, -1, 0).get()));
+  CHECK(dynamic_cast<exchange_in_rounds*>(kind_of(node, gs::op::all_to_all, {8, 8}, 0, 0).get()));
+  CHECK(dynamic_cast<gather_at_once*>(kind_of(node, gs::op::all_gather, {8, 8}, 0, -1).get()));
+  CHECK(dynamic_cast<exchange_in_rounds*>(kind_of(node, gs::op::all_gather, {8, 8}, 0, -1, true).get()));
+  CHECK(dynamic_cast<gather_by_node*>(kind_of(nodes, gs::op::all_gather, {8, 8}, 0, -1).get()));
+  CHECK(dynamic_cast<reduce_scatter_step*>(kind_of(nodes, gs::op::reduce_scatter, {8, 8}, -1, 0).get()));
+  CHECK(dynamic_cast<all_reduce_step*>(kind_of(nodes, gs::op::all_reduce, {8, 8}, -1, -1).get()));
 }
