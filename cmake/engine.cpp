@@ -11,5 +11,4 @@
 #include <gshard/exec/tensor/local_blocks.hpp>
 #include <gshard/exec/tensor/scalapack.hpp>
 #include <gshard/exec/program/replicate.hpp>
-#include <gshard/exec/program/engine.hpp>
 #include <gshard/testing/check_shardings.hpp>

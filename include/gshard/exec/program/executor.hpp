@@ -7,6 +7,7 @@
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
+#include <gshard/exec/bind/lent_value.hpp>
 #include <gshard/exec/bind/run_context.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/process/callback.hpp>
@@ -22,23 +23,20 @@
 #include <string_view>
 #include <vector>
 
+#if GSHARD_HAS_BODIES
+#include <gshard/exec/kernel/threads.hpp>
+#include <gshard/exec/program/binder.hpp>
+#include <gshard/exec/program/bound_program.hpp>
+#include <gshard/exec/program/runner.hpp>
+
+#include <utility>
+#endif
+
 namespace gshard { inline namespace v0 {
 
 namespace detail {
-class engine;
-
-/// Memory of the caller for an input or output of a plan.
-struct lent_value {
-  std::string name;                ///< "input 0"
-  std::int32_t value = -1;         ///< of the plan
-  bool is_output = false;
-  std::vector<std::byte*> shards;  ///< one per held device: contiguous, row-major; empty: the caller copies
-};
-inline std::string names_of(std::span<const lent_value> lent) {
-  std::string names;
-  for (const lent_value& l : lent) names.append(names.empty() ? "" : ", ").append(l.name);
-  return names.empty() ? "none" : names;
-}
+struct bound_program;
+class runner;
 }  // namespace detail
 
 /// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step
@@ -151,11 +149,49 @@ class executor {
 
  private:
   std::unique_ptr<detail::thread_rule> rule_ = std::make_unique<detail::thread_rule>(detail::thread_rule::allows::one_at_a_time, "program");
-  std::unique_ptr<detail::engine> engine_;
+  std::unique_ptr<detail::bound_program> program_;
+  std::unique_ptr<detail::runner> runner_;
 };
 
-}}  // namespace gshard::v0
+#if GSHARD_HAS_BODIES
 
-#if GSHARD_HEADER_ONLY
-#include <gshard/exec/program/engine.hpp>
+GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
+                                 parameter_store store, std::string problem, std::string_view operation,
+                                 std::vector<detail::lent_value> lent, const collective_call& operands)
+    : threads(kernel::default_threads(on.backend().processes_here())),
+      program_(std::make_unique<detail::bound_program>(plan, on, kernels.at(on.backend().level()), std::move(store), std::move(lent),
+                                                       std::string(operation))) {
+  detail::binder(*program_, given, std::move(problem), operands);
+  runner_ = std::make_unique<detail::runner>(*program_);
+}
+GSHARD_INLINE executor::~executor() = default;
+
+GSHARD_INLINE const plan_view& executor::plan() const { return program_->plan; }
+GSHARD_INLINE const any_cluster& executor::cluster() const { return program_->on; }
+GSHARD_INLINE const parameter_store& executor::store() const { return program_->store; }
+GSHARD_INLINE parameter_store& executor::store() { return program_->store; }
+GSHARD_INLINE const extents& executor::sizes() const { return program_->bound.sizes; }
+GSHARD_INLINE std::int64_t executor::arena_bytes() const { return program_->arena.empty() ? 0 : program_->arena.front().size(); }
+GSHARD_INLINE const detail::bound_value& executor::value(std::int32_t v) const { return program_->value(v); }
+GSHARD_INLINE void executor::run(const run_context& context, std::string problem, const collective_call& inputs) {
+  const detail::thread_rule::use in_use = enter();
+  const kernel::use_threads sharing(threads);
+  runner_->run(context, std::move(problem), inputs, hook);
+}
+GSHARD_INLINE void executor::use_again(const collective_call& operands) {
+  const detail::thread_rule::use in_use = enter();
+  threads = kernel::default_threads(cluster().backend().processes_here());
+  detail::agree_on_program(*program_, operands, {});
+}
+GSHARD_INLINE void executor::agreed_by_caller() { program_->agreements.without_first(plan()); }
+GSHARD_INLINE const received_count& executor::received(op_ref kind) const { return program_->received[kind]; }
+GSHARD_INLINE void executor::compare_inputs(std::uint64_t which) { runner_->compare_inputs(which); }
+GSHARD_INLINE bool executor::skipped() const { return runner_->skipped(); }
+GSHARD_INLINE bool executor::overlaps() const { return runner_->overlaps(); }
+GSHARD_INLINE bool executor::measures_overlap() const { return runner_->measures_overlap(); }
+GSHARD_INLINE std::int64_t executor::runs() const { return runner_->runs(); }
+GSHARD_INLINE std::span<const std::int64_t> executor::received_in_run() const { return runner_->traffic_in_run().bytes(); }
+GSHARD_INLINE std::span<const std::int64_t> executor::between_nodes_in_run() const { return runner_->traffic_in_run().between_nodes(); }
+
 #endif
+}}  // namespace gshard::v0
