@@ -78,8 +78,8 @@ int run(const options& o) {
   std::vector<gshard::event_log_head> seals;
   bool holds = true;
   for (const std::string& manifest : o.manifests)
-    if (const std::string problem = gshard::detail::problem_of([&] { verify::add_seals(seals, manifest, by); }); !problem.empty()) {
-      std::cout << problem << '\n';
+    if (const gshard::process_error problem = gshard::detail::problem_of([&] { verify::add_seals(seals, manifest, by); }); !problem.empty()) {
+      std::cout << problem.text << '\n';
       holds = false;
     }
   if (!o.checkpoints.empty()) holds = check_checkpoints(o, by, seals) && holds;

@@ -28,8 +28,8 @@ inline void add_seals(std::vector<gs::event_log_head>& seals, const std::string&
       throw gs::error(manifest + ": its " + gs::detail::signature_file + " is not a signature by this key");
   }
   gs::manifest m;
-  const std::string problem = gs::detail::problem_of([&] { m = gs::detail::parse_manifest(text); });
-  if (!problem.empty()) throw gs::error(manifest + ": " + problem);
+  const gs::process_error problem = gs::detail::problem_of([&] { m = gs::detail::parse_manifest(text); });
+  if (!problem.empty()) throw gs::error(manifest + ": " + problem.text);
   seals.insert(seals.end(), m.event_logs.begin(), m.event_logs.end());
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("mpi: a problem of some ranks is told to all") {
 TEST_CASE("mpi: numbers that are not finite are one error of one type on all ranks") {
   const int n = ranks();
   gs::mpi_backend b(MPI_COMM_WORLD, {n});
-  const auto thrown = [&](const std::string& problem) -> std::string {
+  const auto thrown = [&](const gs::process_error& problem) -> std::string {
     try {
       b.agree({}, problem);
     } catch (const gs::not_finite_error& e) {
@@ -135,13 +135,13 @@ TEST_CASE("mpi: numbers that are not finite are one error of one type on all ran
     return "";
   };
   const auto at_place = [](std::size_t place) {
-    return gs::detail::problem_text::not_finite("nan on rank " + std::to_string(rank()), 5, place);
+    return gs::process_error::not_finite("nan on rank " + std::to_string(rank()), 5, place);
   };
-  CHECK(thrown(last() ? at_place(3) : "") == "step 5: nan on rank " + std::to_string(n - 1));
+  CHECK(thrown(last() ? at_place(3) : gs::process_error()) == "step 5: nan on rank " + std::to_string(n - 1));
   CHECK(thrown(at_place(3)) == "step 5: nan on rank 0");
   CHECK(thrown(at_place(std::size_t(100 - rank()))) == "step 5: nan on rank " + std::to_string(n - 1));  // the first one in the program
   if (n > 1) {  // an ordinary error comes first, and all ranks throw its type
-    const std::string said = thrown(last() ? "no memory" : at_place(3));
+    const std::string said = thrown(last() ? gs::process_error("no memory") : at_place(3));
     CHECK(said == (last() ? "no memory" : "nan on rank " + std::to_string(rank())));
   }
   CHECK(thrown("") == "");

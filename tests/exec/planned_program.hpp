@@ -47,7 +47,7 @@ class executable : public gs::untyped_executable {
   results operator()(const Ranges&... inputs) {
     const std::vector<gs::detail::untyped_array> given{array_of(inputs)...};
     const gs::detail::thread_rule::use in_use = engine().enter();
-    std::string problem = prepare();
+    gs::process_error problem = prepare();
     begin_inputs();
     if (problem.empty()) problem = gs::detail::problem_of([&] { write(given); });
     run_once(std::move(problem), 0, [&](std::vector<gs::fact>& facts) {

@@ -20,8 +20,8 @@ std::string in_child(F f) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::string text;
-    const std::string problem = gshard::detail::problem_of([&] { text = f(); });
-    if (!problem.empty()) text = "an exception: " + problem;
+    const gshard::process_error problem = gshard::detail::problem_of([&] { text = f(); });
+    if (!problem.empty()) text = "an exception: " + problem.text;
     [[maybe_unused]] const auto written = ::write(ends[1], text.data(), text.size());
     ::_exit(0);
   }

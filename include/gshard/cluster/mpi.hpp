@@ -41,7 +41,7 @@ class mpi_backend final : public backend {
               const detail::calling_program& program = {});
   GSHARD_INLINE ~mpi_backend() override;
 
-  GSHARD_INLINE bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false) override;
+  GSHARD_INLINE bool agree(const collective_call& call, const process_error& problem = {}, bool flag = false) override;
   int processes() const override { return world_.size(); }
   int processes_here() const override { return processes_here_; }
   bool leader() const override { return world_.rank() == 0; }
@@ -182,7 +182,7 @@ GSHARD_INLINE mpi_backend::~mpi_backend() {
   memory_.reset();
 }
 
-GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const std::string& problem, bool flag) {
+GSHARD_INLINE bool mpi_backend::agree(const collective_call& call, const process_error& problem, bool flag) {
   const auto waiting = waits_in("an agreement of all ranks");
   return detail::agree(world_, call, problem, flag);
 }

@@ -39,32 +39,33 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
 
 /// Throws on all processes if some have a problem. If every problem is a not_finite_error, every process throws the first in the order of
 /// the program.
-[[noreturn]] inline void tell_problem(const communicator& world, const std::string& problem) {
+[[noreturn]] inline void tell_problem(const communicator& world, const process_error& problem) {
   constexpr std::uint64_t none = 0, fails = 1, not_finite = 2;  // plus its position in the program
-  const problem_text own(problem);
-  const std::uint64_t mine = problem.empty() ? none : own.is_not_finite() ? not_finite + own.place() : fails;
+  const bool is_error = problem.kind == process_error::kind_of::error;
+  const std::uint64_t mine = problem.empty() ? none : is_error ? fails : not_finite + problem.place;
   std::vector<std::uint64_t> all(std::size_t(world.size()));
   world.check(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, world.get()), "MPI_Allgather");
   const auto before = [](std::uint64_t a, std::uint64_t b) { return a - 1 < b - 1; };  // none is the last
   const int first = int(std::min_element(all.begin(), all.end(), before) - all.begin());
-  std::string text = problem;
-  broadcast_text(world, first, text);
+  std::string bytes = problem.to_bytes();
+  broadcast_text(world, first, bytes);
+  const process_error first_problem = process_error::from_bytes(bytes);
   if (all[std::size_t(first)] == none) throw error("an agreement of the processes got messages of another call");
-  if (all[std::size_t(first)] != fails) problem_text(text).fail();
-  if (mine != none) throw error(own.text());
+  if (all[std::size_t(first)] != fails) first_problem.fail();
+  if (mine != none) throw error(problem.text);
   std::string others;
   int n_others = 0;
   for (int rank = 0; rank < world.size(); ++rank)
     if (rank != first && all[std::size_t(rank)] != none && ++n_others <= 8) others += (others.empty() ? "" : ", ") + std::to_string(rank);
   if (n_others > 8) others += " and " + std::to_string(n_others - 8) + " more";
-  throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + text);
+  throw error("rank " + std::to_string(first) + " failed" + (others.empty() ? "" : ", and so did " + others) + ": " + first_problem.text);
 }
 
 /// The facts of a call. If the function for them fails, the error becomes the fact, so that the other processes do not hang.
 inline std::vector<fact> facts_of(const collective_call& call) {
   std::vector<fact> facts;
-  const std::string problem = problem_of([&] { facts = call.facts(); });
-  if (!problem.empty()) facts = {{"the call", "one that cannot be described: " + problem}};
+  const process_error problem = problem_of([&] { facts = call.facts(); });
+  if (!problem.empty()) facts = {{"the call", "one that cannot be described: " + problem.text}};
   if (facts.empty()) facts.push_back({"the call", "the rest of a call"});
   return facts;
 }
@@ -94,7 +95,7 @@ inline std::vector<fact> facts_of(const collective_call& call) {
 }
 
 /// @see backend::agree
-inline bool agree(const communicator& world, const collective_call& call, const std::string& problem = {}, bool flag = false) {
+inline bool agree(const communicator& world, const collective_call& call, const process_error& problem = {}, bool flag = false) {
   const std::uint64_t failed = problem.empty() ? 0 : 1;
   const std::uint64_t hash = call.hash() ^ (call.number * 0x9e3779b97f4a7c15u);
   const std::uint64_t mine[] = {failed, hash, ~hash, flag ? 1u : 0u};

@@ -34,7 +34,7 @@ std::shared_ptr<backend> make_mpi_backend(MPI_Comm comm, const std::vector<int>&
 /// The extents of all axes of a mesh, or the error that this process has found.
 struct mesh_extents {
   std::vector<int> extents;
-  std::string problem;
+  process_error problem;
 };
 template <class Mesh>
 mesh_extents mesh_extents_of(MPI_Comm comm, const std::vector<int>& given) {

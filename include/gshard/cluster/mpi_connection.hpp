@@ -52,7 +52,7 @@ GSHARD_INLINE std::vector<int> chosen_ranks(const communicator& world, std::span
                                             const std::vector<int>& nodes) {
   const std::vector<int> by_node = ranks_by_node(nodes);
   std::vector<int> axes = options.axis_order;
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     if (axes.empty()) axes = options.choose_axis_order(in_order_of(nodes, by_node));
     check_axis_order(extents, axes);
   });
@@ -64,15 +64,15 @@ GSHARD_INLINE mpi_connection connect(MPI_Comm comm, std::span<const int> extents
                                      const calling_program& program) {
   mpi_connection made;
   communicator& world = made.world;
-  std::string first_problem = program.problem;
+  process_error first_problem = program.problem;
   if (const int n = process_count(comm); n > 1 && (options.deadlines.warn > 0 || options.deadlines.fail > 0)) {
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
-    const std::string unwatched =
+    const process_error unwatched =
         problem_of([&] { made.waits = std::make_unique<datagram_watch>(rank, options.deadlines); });
     if (first_problem.empty()) first_problem = unwatched;
   }
-  const std::string unknown_level = problem_of([&] { made.level = this_cpu_level(); });
+  const process_error unknown_level = problem_of([&] { made.level = this_cpu_level(); });
   if (first_problem.empty()) first_problem = unknown_level;
   const wait_watch::wait waiting(made.waits.get(), "making a cluster");
   world = duplicate(comm);

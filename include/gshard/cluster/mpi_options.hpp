@@ -64,7 +64,7 @@ struct mpi_options {
 namespace detail {
 /// The program that makes a cluster.
 struct calling_program {
-  std::string problem{};              ///< An error on this process, or empty.
+  process_error problem{};            ///< An error on this process, or empty.
   const char* compile_options = "";  ///< GSHARD_FLOAT_OPTIONS of its source. Functions of `map`, among others, are compiled there.
 };
 /// The facts that must be equal on all processes of a backend.

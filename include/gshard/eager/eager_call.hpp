@@ -100,7 +100,7 @@ struct binding {
   any_cluster on;
   dims bound;
   std::vector<std::int64_t> extents;  // of all operands
-  std::string problem;
+  process_error problem;
 };
 /// The binding of a new program for these operands. `problem`: an error on every process if they do not fit.
 binding bind_operands(const mesh_shape& mesh, std::string_view operation, std::span<const operand> operands);

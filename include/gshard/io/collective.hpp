@@ -50,10 +50,10 @@ inline void share(backend& on, std::map<std::string, std::string>& table) {
 /// Runs `f` on the leader. If it throws, all processes throw a `gshard::error` of the same text. Collective.
 template <class F>
 void on_leader(backend& on, F f) {
-  std::string problem;
-  if (on.leader()) problem = problem_of(f);
-  share(on, problem);
-  if (!problem.empty()) problem_text(problem).fail();
+  std::string bytes;
+  if (on.leader()) bytes = problem_of(f).to_bytes();
+  share(on, bytes);
+  if (const process_error problem = process_error::from_bytes(bytes); !problem.empty()) problem.fail();
 }
 
 }  // namespace detail

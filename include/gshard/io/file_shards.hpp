@@ -72,7 +72,7 @@ template <class T, class Spec, class Read>
 tensor<T, Spec> tensor_of_file(const any_cluster& on, const std::string& call, const std::vector<std::int64_t>& extents, Read read) {
   std::optional<tensor<T, Spec>> t;
   file_shards shards;
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     t.emplace(on, extents);
     shards = file_shards_of(*t);
   });

@@ -44,7 +44,7 @@ inline void save_hdf5(backend& on, const std::string& path, const std::string& d
   const thread_rule::use in_use = on.enter();
   const hdf5_quiet quiet;
   hdf5_id access;
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     check_dataset_name(dataset);
     access = hdf5_access(on);
   });
@@ -105,7 +105,7 @@ tensor<T, Spec> load_hdf5(const any_cluster& on, const std::string& path, const 
   const detail::hdf5_quiet quiet;
   const std::string call = "load_hdf5 of dataset " + dataset + " in " + path;
   detail::hdf5_id access;
-  const std::string problem = detail::problem_of([&] {
+  const process_error problem = detail::problem_of([&] {
     detail::check_dataset_name(dataset);
     access = detail::hdf5_access(on.backend());
   });

@@ -216,10 +216,10 @@ inline void load_hugging_face(parameter_store store, const std::string& path) {
   const detail::thread_rule::use in_use = on.enter();
   const std::string call = "load_hugging_face of " + path;
   std::vector<detail::hugging_face_parameter> parameters;
-  const std::string unplaced = detail::problem_of([&] { parameters = detail::hugging_face_parameters(store, std::nullopt); });
+  const process_error unplaced = detail::problem_of([&] { parameters = detail::hugging_face_parameters(store, std::nullopt); });
   on.begin(detail::hugging_face_facts(call, store), unplaced);
   std::optional<detail::hugging_face_files> files;
-  const std::string unfit = detail::problem_of([&] {
+  const process_error unfit = detail::problem_of([&] {
     files.emplace(path);
     if (const std::string problem = detail::misfit(*files, parameters); !problem.empty())
       throw error(path + ": does not fit the store: " + problem);
@@ -248,7 +248,7 @@ inline void save_hugging_face(const parameter_store& store, const std::string& d
   backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
   std::vector<detail::hugging_face_parameter> parameters;
-  const std::string unplaced = detail::problem_of([&] {
+  const process_error unplaced = detail::problem_of([&] {
     if (options.file_bytes < 1)
       throw error("hugging_face_options::file_bytes is " + std::to_string(options.file_bytes) + ": a file has at least one byte");
     if (const std::string changed = on.changed_environment(); !changed.empty()) throw error("save_hugging_face: " + changed);

@@ -34,7 +34,7 @@ inline void save_npy(const any_cluster& on, const std::string& path, const file_
   on.backend().begin(shards.facts("save_npy of " + path));
   const std::string header = npy_header_text(shards.type, shards.extents);
   shared_file file(on.backend(), path, std::int64_t(header.size()) + shards.bytes());
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     for (const file_shard& s : shards.mine)
       if (s.first)
         kernel::for_each_run(s.at, [&](std::int64_t local, std::int64_t global, std::int64_t n) {

@@ -190,8 +190,8 @@ npy_header read_npy_header(const std::string& path, std::int64_t file_bytes, Rea
   header.data_at = std::int64_t(begin + length);
   std::string text(length, '\0');
   read(std::int64_t(begin), std::as_writable_bytes(std::span(text)));
-  const std::string problem = detail::problem_of([&] { detail::npy_dict(text, header).read(); });
-  if (!problem.empty()) fail("is not a valid .npy file: " + problem);
+  const process_error problem = detail::problem_of([&] { detail::npy_dict(text, header).read(); });
+  if (!problem.empty()) fail("is not a valid .npy file: " + problem.text);
   std::int64_t bytes = size_of(header.type);
   bool empty = false;
   for (const std::int64_t extent : header.shape) {

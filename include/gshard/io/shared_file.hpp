@@ -61,7 +61,7 @@ class shared_file {
   /// To be called when all processes have written their parts, or have a `problem`. finish() is called on the leader alone; then the file
   /// gets its name. Collective. Throws `gshard::error` on every process; the file then does not get its name.
   template <class F>
-  void commit(std::string problem, F finish) {
+  void commit(process_error problem, F finish) {
     if (problem.empty()) problem = problem_of([&] {
       if (made_) made_->sync();
       else flush(*opened_, path_);
@@ -113,7 +113,7 @@ template <class F>
 input_file open_for_all(backend& on, const std::string& call, const std::string& path, F check) {
   std::optional<input_file> file;
   std::string content;
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     file.emplace(path);
     check(*file);
     content = content_text(*file);

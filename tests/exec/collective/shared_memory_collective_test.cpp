@@ -75,7 +75,7 @@ device_outcome run(const gs::plan_tables& p, const run_graph::setting& s, const 
       for (std::size_t o = 0; o < p.outputs.size(); ++o)
         r.bits.emplace_back(e.output(o).data[d], e.output(o).data[d] + e.output(o).bytes(d));
     r.received = on.backend().received()[device];
-  });
+  }).text;
   return r;
 }
 

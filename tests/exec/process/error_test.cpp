@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -31,26 +32,46 @@ TEST_CASE("error: a text with a NUL is not cut there") {
   CHECK(gs::not_finite_error("\0"s, 1).what() == "\\0"s);
 }
 
-TEST_CASE("not_finite_error: is an error with a step, and processes pass it on as a text") {
+TEST_CASE("not_finite_error: is an error with a step, and processes pass it on as a value") {
   static_assert(std::is_base_of_v<gs::error, gs::not_finite_error>);
   const std::string text = "the loss is nan";
-  const std::string problem = gs::detail::problem_of([&] { throw gs::not_finite_error(text, 4000000000u); });
-  CHECK(gs::detail::problem_text(problem).is_not_finite());
-  CHECK(gs::detail::problem_text(problem).text() == text);
-  const std::string later = gs::detail::problem_text::not_finite(text, 7, 12);
-  CHECK(gs::detail::problem_text(later).place() == 12);
+  const gs::process_error problem = gs::detail::problem_of([&] { throw gs::not_finite_error(text, 4000000000u); });
+  CHECK(problem.kind == gs::process_error::kind_of::not_finite);
+  CHECK(problem.text == text);
   try {
-    gs::detail::problem_text(problem).fail();
+    problem.fail();
   } catch (const gs::not_finite_error& e) {
     CHECK(e.what() == text);
     CHECK(e.step == 4000000000u);
   }
-  // Any other text is not changed, even with the same prefix.
-  for (const std::string& other : {text, problem.substr(0, 5), problem.substr(0, 15)}) {
-    CHECK(!gs::detail::problem_text(other).is_not_finite());
-    CHECK(gs::detail::problem_text(other).text() == other);
-    CHECK_THROWS_WITH_AS(gs::detail::problem_text(other).fail(), other.c_str(), gs::error);
-  }
+}
+
+TEST_CASE("process_error: a text, the exception of a function, or none") {
+  using kind = gs::process_error::kind_of;
+  CHECK(gs::process_error().empty());
+  CHECK(gs::process_error("").empty());
+  CHECK(gs::process_error(std::string("no disk")).kind == kind::error);
+  CHECK_THROWS_WITH_AS(gs::process_error("no disk").fail(), "no disk", gs::error);
+  CHECK(gs::detail::problem_of([] {}).empty());
+  CHECK(gs::detail::problem_of([] { throw std::runtime_error("of others"); }).text == "of others");
+  CHECK(gs::detail::problem_of([] { throw std::runtime_error(""); }).text == "an exception without a text");
+  CHECK(gs::detail::problem_of([] { throw 3; }).kind == kind::error);
+}
+
+TEST_CASE("process_error: is the same on another process, whatever its text") {
+  for (const std::string& text : {std::string("the loss is nan"), std::string("\x01not finite\0 1", 14), std::string(300, 'x')})
+    for (const gs::process_error& sent :
+         {gs::process_error(), gs::process_error(text), gs::process_error::not_finite(text, 4000000000u, std::uint64_t(1) << 40)}) {
+      const std::string bytes = sent.to_bytes();
+      const gs::process_error got = gs::process_error::from_bytes(bytes), shorter = gs::process_error::from_bytes(bytes.substr(0, 15));
+      CHECK(got.kind == sent.kind);
+      CHECK(got.text == sent.text);
+      CHECK(got.step == sent.step);
+      CHECK(got.place == sent.place);
+      CHECK(shorter.kind == sent.kind);
+      CHECK(shorter.place == sent.place);
+      CHECK(shorter.text == sent.text.substr(0, 2));
+    }
 }
 
 TEST_CASE("error: is told from the errors of others, and kept beyond the place where it was caught") {

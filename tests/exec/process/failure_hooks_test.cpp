@@ -15,12 +15,12 @@ TEST_CASE("failure hooks: a not_finite_error that is thrown is told before, with
   gs::detail::failure_hooks& hooks = gs::detail::failure_hooks::get();
   const auto before =
       hooks.not_finite.exchange([](const std::string& text, std::uint32_t step) { told += std::to_string(step) + " " + text; });
-  CHECK_THROWS_AS(gs::detail::problem_text(gs::detail::problem_text::not_finite("the loss is NaN", 7, 3)).fail(), gs::not_finite_error);
+  CHECK_THROWS_AS(gs::process_error::not_finite("the loss is NaN", 7, 3).fail(), gs::not_finite_error);
   CHECK(told == "7 the loss is NaN");
-  CHECK_THROWS_WITH_AS(gs::detail::problem_text("no disk").fail(), "no disk", gs::error);
+  CHECK_THROWS_WITH_AS(gs::process_error("no disk").fail(), "no disk", gs::error);
   CHECK(told == "7 the loss is NaN");
   hooks.not_finite = nullptr;
-  CHECK_THROWS_AS(gs::detail::problem_text(gs::detail::problem_text::not_finite("again", 8, 0)).fail(), gs::not_finite_error);
+  CHECK_THROWS_AS(gs::process_error::not_finite("again", 8, 0).fail(), gs::not_finite_error);
   CHECK(told == "7 the loss is NaN");
   hooks.not_finite = before;
   const auto no_abort = hooks.abort.exchange(nullptr);

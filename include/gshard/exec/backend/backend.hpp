@@ -136,9 +136,9 @@ class backend {
   /// until that process reports that it failed or makes no further call. @see wait_watch
   /// Communicates: one small message per process.
   /// Throws `gshard::error` as `agree` does. Throws without communication if another process has reported such an end.
-  bool begin(collective_call call, const std::string& problem = {}, bool flag = false);
+  bool begin(collective_call call, const process_error& problem = {}, bool flag = false);
   /// Saves an error of this process that no agreement has reported. The next `begin` reports it.
-  void tell_next(std::string problem);
+  void tell_next(process_error problem);
   /// An error text if this thread rounds or flushes subnormal numbers differently from the thread that made the backend; otherwise empty.
   /// Saves call it. All MPI ranks made the backend in the same floating-point environment. Local.
   std::string changed_environment() const;
@@ -153,7 +153,7 @@ class backend {
   /// not_finite_error, every process throws the first in the order of the program. If the calls differ, the error names the first fact that
   /// differs, its values, and their ranks. After both errors the backend can still be used. Returns true if any process passes `flag`.
   /// Communicates: one small message per process, unless it throws.
-  GSHARD_INLINE virtual bool agree(const collective_call& call, const std::string& problem = {}, bool flag = false);
+  GSHARD_INLINE virtual bool agree(const collective_call& call, const process_error& problem = {}, bool flag = false);
   /// The watch of this process's waits, or null.
   wait_watch* waits() const { return waits_.get(); }
   /// Runs started with executable::start that are not done.
@@ -228,7 +228,7 @@ class backend {
   detail::thread_rule threads_;
   cpu_level level_ = detail::this_cpu_level();
   detail::float_environment made_in_ = detail::float_environment::here();
-  std::string untold_;                    // an error of this process that the next call reports
+  process_error untold_;                   // an error of this process that the next call reports
   std::unique_ptr<wait_watch> waits_;
   run_queue started_;
 };
@@ -313,7 +313,7 @@ GSHARD_INLINE std::string backend::changed_environment() const {
   return "the floating-point environment has changed since the cluster was made: it was " + made_in_.text() + ", it is " + now.text();
 }
 
-GSHARD_INLINE bool backend::begin(collective_call call, const std::string& problem, bool flag) {
+GSHARD_INLINE bool backend::begin(collective_call call, const process_error& problem, bool flag) {
   const detail::thread_rule::use in_use = enter();
   call.number = calls_.load(std::memory_order_relaxed) + 1;
   if (processes() > 1 && waits_)  // a refused call is not counted: the other processes do not make it
@@ -325,16 +325,16 @@ GSHARD_INLINE bool backend::begin(collective_call call, const std::string& probl
   }
   if (waits_) waits_->in_call(call.number);
   if (processes() == 1) return agree(call, problem, flag);
-  std::string untold = std::exchange(untold_, {});
+  process_error untold = std::exchange(untold_, {});
   if (const char* const refused = threads_.take_refusal(); refused != nullptr && untold.empty())
     untold = "an earlier call on the cluster was refused" + std::string(refused);
   return agree(call, problem.empty() ? untold : problem, flag);
 }
-GSHARD_INLINE void backend::tell_next(std::string problem) {
+GSHARD_INLINE void backend::tell_next(process_error problem) {
   if (processes() > 1) untold_ = std::move(problem);
 }
-GSHARD_INLINE bool backend::agree(const collective_call& /*call*/, const std::string& problem, bool flag) {
-  if (!problem.empty()) detail::problem_text(problem).fail();
+GSHARD_INLINE bool backend::agree(const collective_call& /*call*/, const process_error& problem, bool flag) {
+  if (!problem.empty()) problem.fail();
   return flag;
 }
 GSHARD_INLINE std::vector<std::vector<std::byte>> backend::gather_to_leader(std::span<const std::byte> mine) {

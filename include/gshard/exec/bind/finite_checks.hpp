@@ -47,7 +47,7 @@ class finite_checks {
   void report(const std::string& what, dtype type, const void* element, const kernel::placement& at, std::int64_t i, int device);
   bool found() const { return !text_.empty(); }
   /// A problem for `backend::agree`, or empty.
-  std::string problem() const { return found() ? problem_text::not_finite(text_, step_, std::get<0>(first_)) : std::string(); }
+  process_error problem() const { return found() ? process_error::not_finite(text_, step_, std::get<0>(first_)) : process_error(); }
 
  private:
   std::mutex mutex_;

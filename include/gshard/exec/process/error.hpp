@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The exceptions of the library: gshard::error, and not_finite_error for NaN and infinities that the program checks.
+// The exceptions of the library: gshard::error, and not_finite_error for NaN and infinities that the program checks. Errors between
+// processes.
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/base/exceptions.hpp>
@@ -11,9 +12,12 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #if GSHARD_HAS_BODIES
 #include <gshard/exec/process/failure_hooks.hpp>
+
+#include <cstring>
 #endif
 
 namespace gshard { inline namespace v0 {
@@ -37,34 +41,41 @@ class not_finite_error : public error {
   std::uint32_t step;  ///< The step of the run, or the number of finished steps of the store.
 };
 
-namespace detail {
-/// The text of an error that processes exchange. The text of a not_finite_error begins with a mark and two numbers: the step, and the
-/// position of its operation in the program.
-class problem_text {
- public:
-  explicit problem_text(const std::string& problem) : problem_(problem) {}
-  static std::string not_finite(const std::string& text, std::uint32_t step, std::size_t place);
+/// An error of one process, which agreements carry to the others, or none.
+struct process_error {
+  enum class kind_of : std::uint8_t {
+    no_error,
+    error,
+    not_finite,  ///< A not_finite_error. If all processes with an error have one, all throw the first in the order of the program.
+  };
 
-  bool is_not_finite() const;
-  /// Smaller for operations that run earlier.
-  std::uint64_t place() const;
-  std::string text() const;
+  kind_of kind = kind_of::no_error;
+  std::string text{};
+  std::uint32_t step = 0;   ///< Of a not_finite_error.
+  std::uint64_t place = 0;  ///< The position of its operation in the program: smaller for operations that run earlier.
+
+  process_error() = default;
+  /// An error of this text; none if it is empty.
+  process_error(std::string what) : kind(what.empty() ? kind_of::no_error : kind_of::error), text(std::move(what)) {}
+  process_error(const char* what) : process_error(std::string(what)) {}
+  static process_error not_finite(std::string what, std::uint32_t at_step, std::uint64_t at_place);
+
+  bool empty() const { return kind == kind_of::no_error; }
+  /// Throws it.
   [[noreturn]] void fail() const;
 
- private:
-  static constexpr const char* mark = "\x01not finite";
-  static constexpr std::size_t mark_size = std::char_traits<char>::length(mark), width = 10, begin = mark_size + 2 * width;
-  const std::string& problem_;
-
-  static std::string digits(std::size_t n);
+  /// The form in which processes exchange it. If bytes at the end are missing, the text is shorter.
+  std::string to_bytes() const;
+  static process_error from_bytes(const std::string& bytes);
 };
 
-/// The text of the exception that is being handled.
-std::string problem_in_flight();
+namespace detail {
+/// The exception that is being handled.
+process_error problem_in_flight();
 
-/// Calls f and returns the text of its exception, or an empty string. For errors that must be reported to other processes.
+/// Calls f and returns its exception, or none. For errors that must be reported to other processes.
 template <class F>
-std::string problem_of(const F& f) {
+process_error problem_of(const F& f) {
   try {
     f();
     return {};
@@ -83,38 +94,45 @@ GSHARD_INLINE error::error(const std::string& text)
         return visible;
       }()) {}
 
-namespace detail {
-
-GSHARD_INLINE std::string problem_text::not_finite(const std::string& text, std::uint32_t step, std::size_t place) {
-  return mark + digits(step) + digits(place) + text;
+GSHARD_INLINE process_error process_error::not_finite(std::string what, std::uint32_t at_step, std::uint64_t at_place) {
+  process_error e(std::move(what));
+  e.kind = kind_of::not_finite;
+  e.step = at_step;
+  e.place = at_place;
+  return e;
 }
 
-GSHARD_INLINE bool problem_text::is_not_finite() const { return problem_.starts_with(mark) && problem_.size() >= begin; }
-
-GSHARD_INLINE std::uint64_t problem_text::place() const {
-  return is_not_finite() ? std::stoull(problem_.substr(mark_size + width, width)) : 0;
-}
-
-GSHARD_INLINE std::string problem_text::text() const { return is_not_finite() ? problem_.substr(begin) : problem_; }
-
-GSHARD_INLINE void problem_text::fail() const {
-  if (!is_not_finite()) throw error(problem_);
-  const not_finite_error e(text(), std::uint32_t(std::stoull(problem_.substr(mark_size, width))));
-  failure_hooks::tell_not_finite(e.what(), e.step);
+GSHARD_INLINE void process_error::fail() const {
+  if (kind != kind_of::not_finite) throw error(text);
+  const not_finite_error e(text, step);
+  detail::failure_hooks::tell_not_finite(e.what(), e.step);
   throw e;
 }
 
-GSHARD_INLINE std::string problem_text::digits(std::size_t n) {
-  const std::string text = std::to_string(n % 10'000'000'000u);
-  return std::string(width - text.size(), '0') + text;
+GSHARD_INLINE std::string process_error::to_bytes() const {
+  std::string bytes(1 + sizeof step + sizeof place, char(kind));
+  std::memcpy(bytes.data() + 1, &step, sizeof step);
+  std::memcpy(bytes.data() + 1 + sizeof step, &place, sizeof place);
+  return bytes + text;
 }
 
-GSHARD_INLINE std::string problem_in_flight() {
+GSHARD_INLINE process_error process_error::from_bytes(const std::string& bytes) {
+  process_error e;
+  e.kind = kind_of(bytes.at(0));
+  std::memcpy(&e.step, bytes.data() + 1, sizeof step);
+  std::memcpy(&e.place, bytes.data() + 1 + sizeof step, sizeof place);
+  e.text = bytes.substr(1 + sizeof step + sizeof place);
+  return e;
+}
+
+namespace detail {
+
+GSHARD_INLINE process_error problem_in_flight() {
   std::string text;
   try {
     throw;
   } catch (const not_finite_error& e) {
-    text = problem_text::not_finite(e.what(), e.step, 0);
+    return process_error::not_finite(e.what(), e.step, 0);
   } catch (const std::exception& e) {
     text = e.what();
   } catch (...) {

@@ -22,9 +22,9 @@ std::thread thread_without_signals(F&& f) {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread made;
-  const std::string problem = problem_of([&] { made = std::thread(std::forward<F>(f)); });
+  const process_error problem = problem_of([&] { made = std::thread(std::forward<F>(f)); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!problem.empty()) throw error("no thread can be made: " + problem);
+  if (!problem.empty()) throw error("no thread can be made: " + problem.text);
   return made;
 }
 

@@ -44,7 +44,7 @@ class binder {
  public:
   /// `problem`: an error of the caller on this process, or empty. `operands`: @see executor. Throws on every process if one has a problem,
   /// or if they differ. The store is then unchanged.
-  binder(bound_program& into, const dims& given, std::string problem, const collective_call& operands)
+  binder(bound_program& into, const dims& given, process_error problem, const collective_call& operands)
       : p_(into), problem_(std::move(problem)) {
     const thread_rule::use in_use = on().enter();
     note([&] { bind_extents(given); });
@@ -61,7 +61,7 @@ class binder {
   std::optional<buffer_reuse> sharing_;
   memory_map memory_;              // offsets in the arena
   std::vector<std::string> made_;  // parameters that the store did not have
-  std::string problem_;            // the first error on this process
+  process_error problem_;          // the first error on this process
 
   backend& on() const { return p_.on.backend(); }
   std::vector<bound_value>& values() { return p_.bound.values; }

@@ -89,14 +89,14 @@ inline fact name_of_run(const bound_program& p) {
 }
 
 /// Throws unless all processes bind the same program, or use it again where others bind it. `problem`: an error of this process, or empty.
-inline void agree_on_program(bound_program& p, const collective_call& operands, const std::string& problem) {
+inline void agree_on_program(bound_program& p, const collective_call& operands, const process_error& problem) {
   const auto these = [&] { return joined(facts_of(p), operands.facts()); };
   p.on.backend().begin({p.hash ^ operands.hash(), these}, problem);
   p.number = p.on.backend().calls();
 }
 
 /// Throws unless all processes run the same program, step and inputs. Returns true if any process passes `flag`.
-inline bool agree_on_run(const bound_program& p, const run_context& context, const collective_call& inputs, const std::string& problem,
+inline bool agree_on_run(const bound_program& p, const run_context& context, const collective_call& inputs, const process_error& problem,
                          bool flag) {
   if (p.on.backend().processes() == 1) return p.on.backend().begin({}, problem, flag);
   const auto these = [&] {

@@ -159,7 +159,7 @@ class copy_comparison {
     }
     const std::vector<std::vector<std::byte>> packets = on_.gather_to_leader(std::as_bytes(std::span(mine)));
     answer given{none, none, none};
-    std::string problem;
+    process_error problem;
     if (on_.leader()) {
       problem = problem_of([&] {
         table all;
@@ -177,7 +177,7 @@ class copy_comparison {
       if (!problem.empty()) given[0] = failed;
     }
     on_.broadcast(std::as_writable_bytes(std::span(given)));
-    if (given[0] == failed) throw error("check_replicas: the leader failed" + (problem.empty() ? std::string() : ": " + problem));
+    if (given[0] == failed) throw error("check_replicas: the leader failed" + (problem.empty() ? std::string() : ": " + problem.text));
     return given;
   }
 

@@ -109,7 +109,7 @@ class executable : public untyped_executable {
     } else {
       constexpr bool reads = sizeof...(Inputs) == expected && expected > 0;
       const detail::thread_rule::use in_use = engine().enter();
-      std::string problem = prepare();
+      process_error problem = prepare();
       begin_inputs();
       if (problem.empty())
         problem = detail::problem_of([&] {

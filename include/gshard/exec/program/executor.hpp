@@ -54,7 +54,7 @@ class executor {
   /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
   /// extents, initial values, seed or store. The store is then unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-           std::string problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {},
+           process_error problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {},
            const collective_call& operands = {});
   ~executor();
   executor(const executor&) = delete;
@@ -104,7 +104,7 @@ class executor {
   ///
   /// Throws `not_finite_error`, on every process, if a check finds NaN or an infinity: check_finite before parameters are updated, an
   /// optimizer after all updates. @see not_finite
-  void run(const run_context& context, std::string problem = {}, const collective_call& inputs = {});
+  void run(const run_context& context, process_error problem = {}, const collective_call& inputs = {});
 
   /// Call this to reuse an executor where other processes may construct a new one. It communicates and throws as the constructor does, so
   /// the calls match.
@@ -156,7 +156,7 @@ class executor {
 #if GSHARD_HAS_BODIES
 
 GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
-                                 parameter_store store, std::string problem, std::string_view operation,
+                                 parameter_store store, process_error problem, std::string_view operation,
                                  std::vector<detail::lent_value> lent, const collective_call& operands)
     : threads(kernel::default_threads(on.backend().processes_here())),
       program_(std::make_unique<detail::bound_program>(plan, on, kernels.at(on.backend().level()), std::move(store), std::move(lent),
@@ -173,7 +173,7 @@ GSHARD_INLINE parameter_store& executor::store() { return program_->store; }
 GSHARD_INLINE const extents& executor::sizes() const { return program_->bound.sizes; }
 GSHARD_INLINE std::int64_t executor::arena_bytes() const { return program_->arena.empty() ? 0 : program_->arena.front().size(); }
 GSHARD_INLINE const detail::bound_value& executor::value(std::int32_t v) const { return program_->value(v); }
-GSHARD_INLINE void executor::run(const run_context& context, std::string problem, const collective_call& inputs) {
+GSHARD_INLINE void executor::run(const run_context& context, process_error problem, const collective_call& inputs) {
   const detail::thread_rule::use in_use = enter();
   const kernel::use_threads sharing(threads);
   runner_->run(context, std::move(problem), inputs, hook);

@@ -23,7 +23,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// `problem` says so.
 struct inferred_extents {
   dims all;
-  std::string problem;
+  process_error problem;
 
   /// The shape of an input, -1 where it is not known. `letters`: its dims, in this order or reversed.
   void add(std::size_t input, std::string_view letters, std::span<const std::int64_t> shape, bool reversed = false);
@@ -60,7 +60,7 @@ inferred_extents infer_extents(const dims& stated, const Given&... given) {
       found.add(I, input::letters, one.extents(), input::is_column_major);
     }
   };
-  const std::string thrown = problem_of([&] {  // an array may be an expression, which is computed here
+  const process_error thrown = problem_of([&] {  // an array may be an expression, which is computed here
     [&]<std::size_t... I>(std::index_sequence<I...>) { (add(std::index_sequence<I>{}, given), ...); }(std::index_sequence_for<Given...>{});
   });
   if (found.problem.empty()) found.problem = thrown;

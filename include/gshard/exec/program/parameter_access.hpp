@@ -91,7 +91,7 @@ GSHARD_INLINE void set_parameter(parameter_store store, std::string_view name, c
   const thread_rule::use in_use = store.cluster().backend().enter();
   buffer room;
   std::span<const std::byte> elements;  // in row-major order
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     const std::vector<std::int64_t>& extents = parameter_of(store, name, given.type).extents;
     const auto stride = given.layout.strides_in(extents);
     if (!stride) throw error(text_of_misfit(given.layout, extents, "parameter \"" + std::string(name) + "\": ", " for a tensor of "));

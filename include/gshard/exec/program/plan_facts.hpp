@@ -33,9 +33,9 @@ inline std::string values_at_samples(const pointwise& f, int operands) {
   }
   std::fenv_t traps;  // the application may trap floating-point exceptions
   std::feholdexcept(&traps);
-  const std::string problem = problem_of([&] { row_of<double>(f)(in.data(), y.data(), std::int64_t(n)); });
+  const process_error problem = problem_of([&] { row_of<double>(f)(in.data(), y.data(), std::int64_t(n)); });
   std::fesetenv(&traps);
-  if (!problem.empty()) return "an exception: " + problem;
+  if (!problem.empty()) return "an exception: " + problem.text;
   std::string s;
   for (const double value : y) s.append(s.empty() ? "" : " ").append(value != value ? "nan" : number_text(float(value) + 0.0f));
   return s;

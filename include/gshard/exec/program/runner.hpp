@@ -46,7 +46,7 @@ class runner {
 
   /// `problem`: an error of the caller on this process, or empty. `inputs`: the facts about the inputs. `hook`: may be empty, and may
   /// change while it is called.
-  void run(const run_context& context, std::string problem, const collective_call& inputs, const step_hook& hook) {
+  void run(const run_context& context, process_error problem, const collective_call& inputs, const step_hook& hook) {
     const async_collectives::guard under_way(p_.early);
     this_run now{context, inputs, hook, !copied_inputs_.empty(), overlaps()};
     begin(now, std::move(problem));
@@ -85,22 +85,22 @@ class runner {
   std::int64_t runs_ = 0;
   bool skipped_ = false;  // an optimizer skipped its updates in the last run
   finite_checks finite_;
-  std::string problem_;  // the first error on this process
+  process_error problem_;  // the first error on this process
 
   backend& on() const { return p_.on.backend(); }
   bool last_agreement_is_first() const { return p_.agreements.begin == p_.steps.size(); }
   template <class F>
   void note(const F& f) {
-    std::string problem = problem_of(f);
+    process_error problem = problem_of(f);
     if (!problem.empty() && problem_.empty()) problem_ = std::move(problem);
   }
   /// Throws if any process has a problem.
   void agree() { on().agree({}, problem()); }
   void agree_on_this(this_run& now) { now.hooks = agree_on_run(p_, now.context, now.inputs, problem(), bool(now.hook)); }
   /// The first error on this process, or the findings of its checks.
-  std::string problem() const { return problem_.empty() ? finite_.problem() : problem_; }
+  process_error problem() const { return problem_.empty() ? finite_.problem() : problem_; }
 
-  void begin(this_run& now, std::string problem) {
+  void begin(this_run& now, process_error problem) {
     problem_ = std::move(problem);
     ++runs_;
     traffic_.begin(on());
@@ -148,8 +148,8 @@ class runner {
   }
   /// Throws an error of this process after the last agreement of a run. The next call on the cluster reports it to the others.
   void fail_alone() {
-    on().tell_next("the run before this call failed after its last agreement: " + problem_);
-    throw error(problem_);
+    on().tell_next("the run before this call failed after its last agreement: " + problem_.text);
+    problem_.fail();
   }
 
   /// True if a loop continues: its condition is not 0. On a process with an error the condition is invalid, and replicas may differ by

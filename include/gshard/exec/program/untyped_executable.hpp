@@ -71,7 +71,7 @@ class untyped_executable {
  protected:
   /// `problem`, `operation`, `operands`: as in `executor`. The plan must outlive the executable.
   untyped_executable(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& extents, parameter_store store,
-                     std::string problem, std::string_view operation, const collective_call& operands);
+                     process_error problem, std::string_view operation, const collective_call& operands);
   untyped_executable();  // not defined: for calls that do not compile
   /// A move and the destructor wait for a run that was started.
   untyped_executable(untyped_executable&&) noexcept = default;
@@ -92,7 +92,7 @@ class untyped_executable {
   detail::untyped_result read_output(std::size_t i, const named_sharding& spec, const any_cluster& on) const;
 
   /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text of this process, or nothing.
-  std::string prepare();
+  process_error prepare();
   /// Begins a call: forgets the inputs of the previous call.
   void begin_inputs() { inputs_ = {}; }
   /// Write an input. Throw `gshard::error` on this process alone.
@@ -107,7 +107,7 @@ class untyped_executable {
   /// Runs the steps, after the inputs are written. `tensors`: the inputs that are tensors, a bit each; add_facts(facts): adds the facts
   /// about the inputs that the processes compare.
   template <class AddFacts>
-  void run_once(std::string problem, std::uint64_t tensors, const AddFacts& add_facts) {
+  void run_once(process_error problem, std::uint64_t tensors, const AddFacts& add_facts) {
     if (compared_) tensors = 0;
     else run_->compare_inputs(tensors);
     if (tensors != 0) inputs_.add(tensors);
@@ -119,7 +119,7 @@ class untyped_executable {
     };
     step(std::move(problem), {inputs_.value(), facts});
   }
-  void step(std::string problem, const collective_call& inputs = {});
+  void step(process_error problem, const collective_call& inputs = {});
   /// Writes exactly as many tensors as the program has inputs, and runs the steps.
   void run_on_tensors(std::span<const untyped_tensor* const> inputs);
 
@@ -140,7 +140,7 @@ class untyped_executable {
   bool compared_ = false;  // if a call that did not throw has compared the copies of input tensors
   std::int64_t skipped_steps_ = 0;
 
-  void run_bound_here(std::string problem);
+  void run_bound_here(process_error problem);
   void check_not_started() const;
   void check_not_bound(std::size_t input) const;
   static std::string name_of_port(bool is_input, std::size_t i);  // "input 0"
@@ -175,7 +175,7 @@ inline std::span<const std::byte> bytes_of(const bound_value& v, std::size_t dev
 }  // namespace detail
 
 GSHARD_INLINE untyped_executable::untyped_executable(const plan_view& plan, const kernel_table& kernels, const any_cluster& on,
-                                                     const dims& extents, parameter_store store, std::string problem,
+                                                     const dims& extents, parameter_store store, process_error problem,
                                                      std::string_view operation, const collective_call& operands)
     : seed(store.seed()), kernels_(&kernels), extents_(extents), bound_inputs_(plan.inputs.size()), bound_outputs_(plan.outputs.size()) {
   if (problem.empty()) problem = detail::problem_of_orders(plan, on.mesh());
@@ -194,7 +194,7 @@ GSHARD_INLINE void untyped_executable::run_bound() {
 }
 
 GSHARD_INLINE void untyped_executable::start_bound() {
-  std::string problem = prepare();
+  process_error problem = prepare();
   if (started_) return run_bound_here(std::move(problem));  // throws on all processes
   backend& b = cluster().backend();
   started_.start(b.started(), [this, problem = std::move(problem)] { run_bound_here(problem); }, b.any_thread());
@@ -205,11 +205,11 @@ GSHARD_INLINE void untyped_executable::wait() {
   started_.wait();
 }
 
-GSHARD_INLINE std::string untyped_executable::prepare() {
+GSHARD_INLINE process_error untyped_executable::prepare() {
   if (!started_ && !binds_) return {};
   started_.finish();
   std::vector<detail::lent_value> lent;
-  std::string problem = detail::problem_of([&] {
+  process_error problem = detail::problem_of([&] {
     check_not_started();
     detail::check_in_place(bound_inputs_, "input ");
     detail::check_in_place(bound_outputs_, "output ");
@@ -224,7 +224,7 @@ GSHARD_INLINE std::string untyped_executable::prepare() {
   return {};
 }
 
-GSHARD_INLINE void untyped_executable::step(std::string problem, const collective_call& inputs) {
+GSHARD_INLINE void untyped_executable::step(process_error problem, const collective_call& inputs) {
   parameter_store& store = run_->store();
   run_->run({seed, store.steps()}, std::move(problem), inputs);
   compared_ = true;
@@ -239,13 +239,13 @@ GSHARD_INLINE void untyped_executable::step(std::string problem, const collectiv
 
 GSHARD_INLINE void untyped_executable::run_on_tensors(std::span<const untyped_tensor* const> inputs) {
   const detail::thread_rule::use in_use = run_->enter();
-  std::string problem = detail::problem_of([&] {
+  process_error problem = detail::problem_of([&] {
     for (std::size_t i = 0; i < inputs.size(); ++i) write_tensor({i, {}}, *inputs[i]);
   });
   step(std::move(problem));
 }
 
-GSHARD_INLINE void untyped_executable::run_bound_here(std::string problem) {
+GSHARD_INLINE void untyped_executable::run_bound_here(process_error problem) {
   const detail::thread_rule::use in_use = run_->enter();
   begin_inputs();
   if (problem.empty())

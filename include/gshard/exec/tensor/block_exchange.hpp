@@ -47,14 +47,14 @@ class block_exchange {
   /// process, or empty. Collective. Communicates: the placement of each block, to the devices whose shards it overlaps.
   /// Throws `gshard::error`, on every process: for a `problem`; if the blocks do not tile the array; if the processes differ in the array.
   block_exchange(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& spec, std::int64_t width,
-                 std::string_view element, std::vector<placed_block> mine, std::string problem);
+                 std::string_view element, std::vector<placed_block> mine, process_error problem);
   block_exchange(const block_exchange&) = delete;
   block_exchange(block_exchange&&) = default;
 
   /// Copies the elements of the blocks to the shards (or back). `shards`: the memory of this process's shards. `problem`: an error of the
   /// caller on this process, or empty; all processes throw it. Collective. Communicates: the elements of a shard (or a block) that its
   /// device lacks.
-  void move(bool to_shards, std::span<std::byte* const> shards, const std::string& problem);
+  void move(bool to_shards, std::span<std::byte* const> shards, const process_error& problem);
 
   /// The memory of the block that is the complete shard of a device, row-major and contiguous; null if there is none.
   std::byte* shard_in_place(std::size_t device) const;
@@ -136,7 +136,7 @@ GSHARD_INLINE placed_block place_block(std::size_t number, std::byte* data, std:
 
 GSHARD_INLINE block_exchange::block_exchange(const any_cluster& on, std::span<const std::int64_t> extents, const named_sharding& spec,
                                              std::int64_t width, std::string_view element, std::vector<placed_block> mine,
-                                             std::string problem)
+                                             process_error problem)
     : on_(on), width_(width), blocks_(std::move(mine)) {
   const thread_rule::use in_use = on_.backend().enter();
   if (problem.empty())
@@ -280,7 +280,7 @@ GSHARD_INLINE std::int64_t block_exchange::bytes_received(bool to_shards, std::s
   return bytes;
 }
 
-GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* const> shards, const std::string& problem) {
+GSHARD_INLINE void block_exchange::move(bool to_shards, std::span<std::byte* const> shards, const process_error& problem) {
   const thread_rule::use in_use = on_.backend().enter();
   on_.backend().begin(std::vector<fact>{{"the call", "an exchange with the local blocks of call " + std::to_string(number_)},
                                         {"the direction of the exchange", to_shards ? "from blocks to shards" : "from shards to blocks"}},

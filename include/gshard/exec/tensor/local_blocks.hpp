@@ -56,7 +56,7 @@ class local_blocks {
     if constexpr (!std::is_const_v<T>)
       for (std::size_t i = 0; i < in_place.size(); ++i) in_place[i] = reinterpret_cast<T*>(exchange_.shard_in_place(i));
     std::optional<tensor_type> t;
-    const std::string problem = detail::problem_of([&] { t.emplace(on_, extents_, in_place); });
+    const process_error problem = detail::problem_of([&] { t.emplace(on_, extents_, in_place); });
     exchange_.move(true, t ? shards_of(*t) : std::vector<std::byte*>(), problem);
     return std::move(*t);
   }
@@ -82,7 +82,7 @@ class local_blocks {
 
   detail::block_exchange connect(const std::vector<local_block<T>>& blocks) const {
     std::vector<detail::placed_block> mine;
-    std::string problem = detail::problem_of([&] {
+    process_error problem = detail::problem_of([&] {
       for (const local_block<T>& b : blocks) {
         auto* const data = reinterpret_cast<std::byte*>(const_cast<value_type*>(b.data));
         mine.push_back(detail::place_block(mine.size(), data, b.device, b.offset, b.extent, b.stride, extents_, on_));
@@ -90,7 +90,7 @@ class local_blocks {
     });
     return {on_, extents_, Spec::named, sizeof(T), cpp_name(dtype_of<value_type>), std::move(mine), std::move(problem)};
   }
-  std::string problem_of(const tensor_type& t) const {
+  process_error problem_of(const tensor_type& t) const {
     if (!t.cluster().same_as(on_)) return "local blocks: the tensor belongs to another cluster";
     if (!std::ranges::equal(t.extents(), extents_))
       return "local blocks: the tensor has the extents " + detail::extents_text(t.extents()) + ", the array of the blocks " +

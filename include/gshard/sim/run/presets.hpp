@@ -210,8 +210,8 @@ inline hardware parse_hardware(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string what = "hardware '" + std::string(text) + "'";
   const preset* p = nullptr;
-  if (const std::string problem = detail::problem_of([&] { p = &find_preset(text.substr(0, colon)); }); p == nullptr)
-    throw error(what + ": " + problem);
+  if (const process_error problem = detail::problem_of([&] { p = &find_preset(text.substr(0, colon)); }); p == nullptr)
+    throw error(what + ": " + problem.text);
   if (colon != std::string_view::npos) return make_hardware(*p, detail::parse_extents(text.substr(colon + 1), what));
   if (p->dims == 0) throw error(what + ": how many devices? as in " + std::string(text) + ":64");
   return make_hardware(*p, std::vector<int>(p->pod.begin(), p->pod.begin() + p->dims));

@@ -116,7 +116,7 @@ class block_loader {
       const loaded_block& b = blocks_[i];
       if (!is_mine(b.reader) || data_[i].size() > 0 || bad.contains(b.part)) continue;
       const std::string name = part_name(b.part);
-      const std::string problem = problem_of([&] {
+      const process_error problem = problem_of([&] {
         if (!in) throw error(name + ": the checkpoint has no directory here");
         if (!file || open != b.part) file.emplace(in->read(name).first);
         open = b.part;
@@ -126,7 +126,7 @@ class block_loader {
         data_[i] = std::move(to);
       });
       if (!problem.empty()) {
-        bad[b.part] = problem;
+        bad[b.part] = problem.text;
         file.reset();
       }
     }
@@ -184,7 +184,7 @@ class block_loader {
     std::vector<std::vector<std::span<const std::byte>>> sent(mine.size());
     std::vector<std::vector<std::span<std::byte>>> received(mine.size());
     std::vector<exchange_part> parts;
-    const std::string problem = problem_of([&] {
+    const process_error problem = problem_of([&] {
       find_messages(round, send, recv, own);
       for (std::size_t k = 0; k < mine.size(); ++k) {
         for (message& m : send[k]) {

@@ -45,8 +45,8 @@ inline std::string signed_text(const directory& in, const signing_key* key) {
 inline manifest checked_manifest(const directory& in, const signing_key* key) {
   const std::string text = signed_text(in, key);
   manifest m;
-  const std::string problem = problem_of([&] { m = parse_manifest(text); });
-  if (!problem.empty()) throw error(in.path_of(manifest_file) + ": " + problem);
+  const process_error problem = problem_of([&] { m = parse_manifest(text); });
+  if (!problem.empty()) throw error(in.path_of(manifest_file) + ": " + problem.text);
   return m;
 }
 
@@ -56,8 +56,8 @@ inline std::vector<std::int64_t> elements_of_part(const directory& in, std::size
   const std::string name = part_name(number), path = in.path_of(name);
   const std::string header = read_part_header(in, name, m.parts[number]);
   std::vector<stored_block> blocks;
-  const std::string problem = problem_of([&] { blocks = blocks_of_part(header, m.parts[number].bytes, m.tensors, by_name); });
-  if (!problem.empty()) throw error(path + ": " + problem);
+  const process_error problem = problem_of([&] { blocks = blocks_of_part(header, m.parts[number].bytes, m.tensors, by_name); });
+  if (!problem.empty()) throw error(path + ": " + problem.text);
   const auto [file, size] = in.read(name);
   std::vector<std::int64_t> elements(m.tensors.size(), 0);
   std::vector<std::byte> data;
@@ -79,7 +79,7 @@ inline checkpoint_finding check_checkpoint(std::span<const std::string> director
   using namespace detail;
   checkpoint_finding found;
   const auto fault_of = [&](auto f) {
-    if (const std::string problem = problem_of(f); !problem.empty()) found.faults.push_back(problem);
+    if (const process_error problem = problem_of(f); !problem.empty()) found.faults.push_back(problem.text);
   };
   std::optional<manifest> m;
   std::vector<directory> open;

@@ -32,7 +32,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// every process if a directory cannot be listed.
 inline found_steps find_steps(backend& on, const disk_table& disks, const std::string& path) {
   texts mine;
-  const std::string problem = problem_of([&] {
+  const process_error problem = problem_of([&] {
     const auto in = disks.is_first(this_process(on)) ? directory::find(path) : std::nullopt;
     const found_steps found = in ? find_steps(*in) : found_steps();
     for (const step_name& s : found.finished) mine.push_back("+" + s.text());
@@ -68,12 +68,12 @@ class checkpoint_loader {
     texts mine;  // the manifest and its signature, or a reason
     if (disks_.is_first(this_process(on_))) {
       std::string text, signature;
-      const std::string problem = problem_of([&] {
+      const process_error problem = problem_of([&] {
         const directory own = directory::at(path_).sub(step.text());
         text = own.text_of(manifest_file, manifest::most_bytes);
         if (own.has(signature_file)) signature = own.text_of(signature_file, 1000);
       });
-      mine = problem.empty() ? texts{"", text, signature} : texts{problem};
+      mine = problem.empty() ? texts{"", text, signature} : texts{problem.text};
     }
     texts valid;  // each once, the most frequent first
     const std::vector<texts> all = gather_texts(on_, mine);
@@ -82,8 +82,9 @@ class checkpoint_loader {
       std::map<std::string, int> disks;
       for (const texts& found : all) {
         if (found.empty()) continue;
-        const std::string problem = found.size() < 3 ? found[0] : problem_of([&] { check(found[1], found[2], key, require_signature); });
-        if (!problem.empty()) reason = problem;
+        const process_error problem =
+            found.size() < 3 ? found[0] : problem_of([&] { check(found[1], found[2], key, require_signature); });
+        if (!problem.empty()) reason = problem.text;
         else if (++disks[found[1]] == 1) valid.push_back(found[1]);
       }
       if (valid.empty()) throw error(reason);
@@ -92,12 +93,12 @@ class checkpoint_loader {
     share(on_, valid);
     std::string reason;
     for (const std::string& text : valid) {
-      const std::string problem = problem_of([&] {
+      const process_error problem = problem_of([&] {
         on_.agree({}, problem_of([&] { manifest_ = parse_manifest(text); }));
         read_headers();
       });
       if (problem.empty()) return manifest_;
-      if (reason.empty()) reason = problem;
+      if (reason.empty()) reason = problem.text;
     }
     throw error(reason);
   }
@@ -115,7 +116,7 @@ class checkpoint_loader {
   /// Reads and verifies all blocks. Throws if one of them cannot be read from any disk. The store must fit.
   void read() {
     std::vector<loaded_block> blocks;
-    const std::string problem = problem_of([&] { blocks = find_blocks(); });
+    const process_error problem = problem_of([&] { blocks = find_blocks(); });
     on_.agree({}, problem);
     blocks_.emplace(store_, manifest_.tensors, std::move(blocks));
     for (;;) {
@@ -170,12 +171,12 @@ class checkpoint_loader {
     texts mine;  // part, header or nothing, reason
     for (std::size_t part = disks_.member(me); part < parts; part += members) {
       std::string header;
-      const std::string problem = problem_of([&] {
+      const process_error problem = problem_of([&] {
         if (!in_) throw error(path_ + "/" + step_.text() + ": is not there");
         header = read_part_header(*in_, part_name(part), manifest_.parts[part]);
         bytes_read_ += std::int64_t(header.size());
       });
-      mine.insert(mine.end(), {std::to_string(part), problem.empty() ? header : "", problem});
+      mine.insert(mine.end(), {std::to_string(part), problem.empty() ? header : "", problem.text});
     }
     std::vector<texts> all = gather_texts(on_, mine);
     header_.assign(parts, "");
@@ -212,11 +213,11 @@ class checkpoint_loader {
     for (std::size_t i = 0; i < manifest_.tensors.size(); ++i) by_name[manifest_.tensors[i].name] = i;
     std::vector<loaded_block> blocks;
     for (std::size_t part = 0; part < header_.size(); ++part) {
-      const std::string problem = problem_of([&] {
+      const process_error problem = problem_of([&] {
         for (stored_block& b : blocks_of_part(header_[part], manifest_.parts[part].bytes, manifest_.tensors, by_name))
           blocks.push_back({std::move(b), part, 0});
       });
-      if (!problem.empty()) throw error(part_name(part) + ": " + problem);
+      if (!problem.empty()) throw error(part_name(part) + ": " + problem.text);
       header_[part].clear();
     }
     if (const std::string problem = problem_of_blocks(manifest_.tensors, blocks); !problem.empty()) throw error(problem);

@@ -76,7 +76,7 @@ class checkpoint_saver {
     written_.clear();
     stage_ = stage::writing;
     staged_is_saved_ = is_of_others_ = false;
-    problem_ = problem_of([&] { copy_shards(); });
+    problem_ = problem_of([&] { copy_shards(); }).text;
     if (disks_.disks() > 1) start_copies();
     start_job([this, log] {
       if (log != nullptr) log_head_ = log->head();
@@ -97,7 +97,7 @@ class checkpoint_saver {
         continue;
       }
       if (problem_.empty()) problem_ = writer_.wait();
-      const std::string failed = problem_of([&] { on_.agree({}, problem_); });
+      const std::string failed = problem_of([&] { on_.agree({}, problem_); }).text;
       if (!failed.empty()) return give_up(failed);
       if (stage_ == stage::committing) {
         stage_ = stage::none;
@@ -180,12 +180,12 @@ class checkpoint_saver {
     std::vector<std::size_t> from;
     for (std::size_t p = 0; p < n; ++p)
       if (disks_.neighbor(p) == me) from.push_back(p);
-    const std::string failed = problem_of([&] {
+    const process_error failed = problem_of([&] {
       for (const std::size_t p : from)
         if (problem_.empty()) copies_.emplace_back(plan_.bytes[p]);
     });
-    if (problem_.empty()) problem_ = failed;
-    const std::string sends = problem_of([&] { on_.agree({}, problem_); });
+    if (problem_.empty()) problem_ = failed.text;
+    const std::string sends = problem_of([&] { on_.agree({}, problem_); }).text;
     if (!sends.empty()) return;  // poll() reports it
     for (std::size_t i = 0; i < from.size(); ++i) {
       received_[from[i]] = {copies_[i].data(), std::size_t(copies_[i].size())};
@@ -198,7 +198,7 @@ class checkpoint_saver {
 
   template <class Job>
   void start_job(Job job) {
-    if (problem_.empty()) problem_ = problem_of([&] { writer_.start(std::move(job)); });
+    if (problem_.empty()) problem_ = problem_of([&] { writer_.start(std::move(job)); }).text;
   }
 
   void write_parts(std::span<const int> devices, const std::vector<buffer>& data) {
@@ -217,7 +217,7 @@ class checkpoint_saver {
 
   void write_copies() {
     stage_ = stage::copying;
-    problem_ = problem_of([&] { travelling_.finish(); });
+    problem_ = problem_of([&] { travelling_.finish(); }).text;
     start_job([this] { write_parts(copied_, copies_); });
   }
 
@@ -229,8 +229,8 @@ class checkpoint_saver {
     for (const written& w : written_) mine.insert(mine.end(), {std::to_string(w.device), std::to_string(w.info.bytes), w.info.header});
     const std::vector<texts> all = gather_texts(on_, mine);
     texts made;  // the manifest, and its signature
-    if (on_.leader()) problem_ = problem_of([&] { made = make_manifest(all); });
-    if (std::string failed = problem_of([&] { on_.agree({}, problem_); }); !failed.empty()) return failed;
+    if (on_.leader()) problem_ = problem_of([&] { made = make_manifest(all); }).text;
+    if (std::string failed = problem_of([&] { on_.agree({}, problem_); }).text; !failed.empty()) return failed;
     if (disks_.disks() > 1) share(on_, made);
     if (disks_.is_first(this_process(on_))) start_job([this, made] { write_manifest(made); });
     return {};
@@ -279,15 +279,15 @@ class checkpoint_saver {
     std::string failed = problem_of([&] {
       if (!point_latest(in, step_))
         problem_of([&] { settings_.warn(in.path_of(latest_link) + ": is not a link to a checkpoint, and stays as it is"); });
-    });
+    }).text;
     obsolete_.insert(obsolete_.end(), not_removed_.begin(), not_removed_.end());
     not_removed_.clear();
     for (const step_name& old : obsolete_) {
-      const std::string problem = problem_of([&] { remove_checkpoint(in, old); });
+      const std::string problem = problem_of([&] { remove_checkpoint(in, old); }).text;
       if (!problem.empty()) failed = problem;
       if (in.has_directory(old.text())) not_removed_.push_back(old);
     }
-    if (const std::string problem = problem_of([&] { remove_temporaries(in); }); !problem.empty()) failed = problem;
+    if (const std::string problem = problem_of([&] { remove_temporaries(in); }).text; !problem.empty()) failed = problem;
     if (!failed.empty()) problem_of([&] { settings_.warn(failed); });
   }
 

@@ -200,7 +200,7 @@ class checkpointer {
     const detail::thread_rule::use in_use = on_.enter();
     on_.begin(facts("finish of a checkpointer"));
     if (!save_changes()) throw error("checkpoint: the last save of the run failed: " + last_problem_);
-    const std::string problem = detail::problem_of([&] {
+    const process_error problem = detail::problem_of([&] {
       if (saver_->disks().is_first(me())) detail::write_finished(detail::directory::made(path_), store_.steps());
     });
     on_.agree({}, problem);
@@ -227,9 +227,9 @@ class checkpointer {
     do {  // the others wait in `agree`, so this process must not seem to hang
       if (!waits) continue;
       const double left = options_.lock_seconds - std::chrono::duration<double>(clock::now() - begin).count();
-      const std::string problem = detail::problem_of(
+      const process_error problem = detail::problem_of(
           [&] { lock_ = detail::directory_lock::take(detail::directory::made(path_), std::clamp(left, 0.0, 0.5), why); });
-      if (!problem.empty()) why = {false, problem};
+      if (!problem.empty()) why = {false, problem.text};
       waits = why.held && left > 0.5;
     } while (on_.agree({}, {}, waits));
     on_.agree({}, why.held ? "checkpoint: " + why.text + "; end that run, or use another directory" : std::string());
@@ -272,8 +272,8 @@ class checkpointer {
     return all;
   }
 
-  /// Gets the current states on the leader. Returns an error text of this process.
-  std::string states_of_leader(std::map<std::string, std::string>& to) const {
+  /// Gets the current states on the leader. Returns an error of this process.
+  process_error states_of_leader(std::map<std::string, std::string>& to) const {
     return detail::problem_of([&] {
       for (const auto& [name, s] : states_)
         if (on_.leader()) to[name] = s.save();
@@ -285,7 +285,7 @@ class checkpointer {
     end_save_in_flight();
     const bool same = !kept_.empty() && saved_ == kept_.back() && saved_.step == store_.steps() && saver_->equals_last();
     std::map<std::string, std::string> states;
-    const std::string problem = states_of_leader(states);
+    const process_error problem = states_of_leader(states);
     return !on_.agree({}, problem, !same || states != saved_states_) || save_and_wait();
   }
   bool save_and_wait() {
@@ -304,7 +304,7 @@ class checkpointer {
     due_ = false;
     last_time_ = std::chrono::steady_clock::now();
     manifest m;
-    std::string problem = states_of_leader(m.states);
+    process_error problem = states_of_leader(m.states);
     if (problem.empty())
       problem = detail::problem_of([&] {
         if (on_.leader() && options_.key && !options_.key->can_sign())
@@ -375,7 +375,7 @@ class checkpointer {
       const detail::step_name step = from.back();
       std::string misfit;
       const manifest* m = nullptr;
-      const std::string problem = detail::problem_of([&] {
+      const process_error problem = detail::problem_of([&] {
         m = &loader.read_manifest(step, options_.key, options_.require_signature);
         misfit = misfit_of(*m, loader);
         if (misfit.empty()) loader.read();
@@ -388,8 +388,8 @@ class checkpointer {
         saver_->set_saved();
         return resumed{m->step, step.text(), std::move(result.refused), loader.bytes_read()};
       }
-      result.refused.push_back(step.text() + ": " + problem);
-      warn("checkpoint " + path_ + "/" + step.text() + " is refused: " + problem);
+      result.refused.push_back(step.text() + ": " + problem.text);
+      warn("checkpoint " + path_ + "/" + step.text() + " is refused: " + problem.text);
       refused_.push_back(step);
       from.pop_back();
     }
@@ -420,11 +420,11 @@ class checkpointer {
         events_->write(detail::log_altered, {{"finding", found.text}});
       }
     saver_->keep_sealed(m.event_logs);
-    std::string problem;
+    process_error problem;
     for (const auto& [name, s] : states_)
       if (problem.empty()) {
         problem = detail::problem_of([&] { s.restore(m.states.at(name)); });
-        if (!problem.empty()) problem = "checkpoint: restoring the state " + detail::in_quotes(name) + " failed: " + problem;
+        if (!problem.empty()) problem = "checkpoint: restoring the state " + detail::in_quotes(name) + " failed: " + problem.text;
       }
     on_.agree({}, problem);
     not_kept_.clear();

@@ -199,14 +199,14 @@ class directory {
   template <class Make>
   void replace_by(const std::string& name, Make make_temporary) const {
     const std::string temporary = temporary_of(name);
-    const std::string problem = problem_of([&] {
+    const process_error problem = problem_of([&] {
       make_temporary(temporary);
       if (uninterrupted([&] { return ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()); }) != 0)
         throw_errno(path_of(name), "cannot be replaced");
     });
     if (!problem.empty()) {
       remove(temporary);
-      throw error(problem);
+      problem.fail();
     }
     sync();
   }

@@ -46,9 +46,9 @@ class directory_lock {
       std::optional<directory_lock> lock;
       const bool last = std::chrono::steady_clock::now() >= end;
       why = {};
-      const std::string problem = problem_of([&] { lock = try_once(in, why); });
+      const process_error problem = problem_of([&] { lock = try_once(in, why); });
       if (lock) return lock;
-      if (!problem.empty()) why = {false, problem};
+      if (!problem.empty()) why = {false, problem.text};
       if (!why.held || last) return std::nullopt;
     }
   }

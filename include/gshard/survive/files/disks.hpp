@@ -83,7 +83,7 @@ inline disk_table find_disks(backend& on, const std::string& path) {
   share(on, token);
   const std::string begin = ".disk-" + token + "-";
   std::uint64_t first = me;
-  std::string problem = problem_of([&] { directory::made(path).create(begin + std::to_string(me)); });
+  process_error problem = problem_of([&] { directory::made(path).create(begin + std::to_string(me)); });
   problem = problem_of([&] {
     on.agree({}, problem);  // all have made their files
     problem = problem_of([&] {
@@ -98,7 +98,7 @@ inline disk_table find_disks(backend& on, const std::string& path) {
     in.remove(begin + std::to_string(me));
     if (problem.empty() && first == me) remove_old_marks(in, begin);
   });
-  if (!problem.empty()) throw error(problem);
+  if (!problem.empty()) problem.fail();
   const auto packets = on.gather_to_leader(std::as_bytes(std::span(&first, 1)));
   std::vector<std::uint64_t> all(processes);
   for (std::size_t p = 0; p < packets.size(); ++p) std::memcpy(&all[p], packets[p].data(), sizeof(std::uint64_t));

@@ -90,7 +90,7 @@ class event_log {
 
   static event_log opened(const any_cluster& on, const std::string& directory, reporter report) {
     std::vector<event_log> made;
-    const std::string problem = detail::problem_of([&] {
+    const process_error problem = detail::problem_of([&] {
       detail::directory::made(directory);
       made.emplace_back(detail::file_of_process(directory, "events", on.devices().front(), ".jsonl"), std::move(report));
     });

@@ -60,9 +60,9 @@ class event_log_file {
     const std::scoped_lock lock(mutex_);
     append();
     const event_log_head here = written_;
-    const std::string problem = problem_of([&] { flush(file_, path_); });
+    const process_error problem = problem_of([&] { flush(file_, path_); });
     if (problem.empty()) durable_ = here;
-    else tell(problem);
+    else tell(problem.text);
     return durable_;
   }
 

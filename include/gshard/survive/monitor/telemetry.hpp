@@ -281,8 +281,8 @@ class telemetry {
                                 {"window", s.last_steps}, {"seconds", s.seconds}, {"median", s.median}});
       // An exception of the callback must not leave the other processes alone.
       if (options_.on_straggler)
-        if (const std::string problem = detail::problem_of([&] { options_.on_straggler(s); }); !problem.empty())
-          on_.backend().tell_next("the callback for stragglers: " + problem);
+        if (const process_error problem = detail::problem_of([&] { options_.on_straggler(s); }); !problem.empty())
+          on_.backend().tell_next("the callback for stragglers: " + problem.text);
     }
   }
 };

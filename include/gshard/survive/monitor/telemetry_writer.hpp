@@ -123,7 +123,7 @@ class telemetry_writer {
         atomic_file file(to_.prometheus, 0644);  // for all: node exporter is another user
         file.append(std::as_bytes(std::span(text)));
         file.commit();
-      }));
+      }).text);
     };
     expose(unix_seconds());  // so that a run that hangs before its first step is noticed
     for (bool last = false; !last;) {
