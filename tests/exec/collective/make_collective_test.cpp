@@ -207,7 +207,8 @@ TEST_CASE("every kind of step runs in its own way") {
                           bool early = false) {
     const on_devices::matrix in(c, extents, {from, -1}, kind == gs::op::all_reduce || kind == gs::op::reduce_scatter),
         out(c, extents, {-1, to});
-    return make_collective(step_moves(kind, c.on, 1, {{in.value, out.value}}), std::make_shared<collective_room>(), early);
+    return make_collective(collectives_for<all_move_kinds>, step_moves(kind, c.on, 1, {{in.value, out.value}}),
+                           std::make_shared<collective_room>(), early);
   };
   const on_devices::cluster alone({1}), node({4}), nodes({4}, {0, 0, 1, 1});
   CHECK(dynamic_cast<local_copy*>(kind_of(alone, gs::op::all_to_all, {8, 8}, 0, 0).get()));
@@ -219,4 +220,19 @@ TEST_CASE("every kind of step runs in its own way") {
   CHECK(dynamic_cast<gather_by_node*>(kind_of(nodes, gs::op::all_gather, {8, 8}, 0, -1).get()));
   CHECK(dynamic_cast<reduce_scatter_step*>(kind_of(nodes, gs::op::reduce_scatter, {8, 8}, -1, 0).get()));
   CHECK(dynamic_cast<all_reduce_step*>(kind_of(nodes, gs::op::all_reduce, {8, 8}, -1, -1).get()));
+}
+
+TEST_CASE("a table has the kinds of its program only, and every program may copy on one device") {
+  using namespace gs::detail;
+  constexpr const collective_table& sums = collectives_for<1u << unsigned(move_kind::all_reduce)>;
+  static_assert(sums.make[std::size_t(move_kind::all_reduce)] == &make_all_reduce);
+  static_assert(sums.make[std::size_t(move_kind::ragged)] == nullptr);
+  static_assert(kind_of_moves(gs::op::collective_permute) == move_kind::exchange);
+  static_assert(kind_of_moves(gs::op::ragged_all_to_all) == move_kind::ragged);
+  const on_devices::cluster c({2});
+  const on_devices::matrix whole(c, {4, 4}, {-1, -1}), rows(c, {4, 4}, {0, -1});
+  const auto room = std::make_shared<collective_room>();
+  CHECK(make_collective(sums, step_moves(gs::op::slice, c.on, 1, {{whole.value, rows.value}}), room) != nullptr);
+  CHECK_THROWS_WITH_AS(make_collective(sums, step_moves(gs::op::all_gather, c.on, 1, {{rows.value, whole.value}}), room),
+                       "executor: no collective of this program runs a step of kind all_gather", gs::error);
 }

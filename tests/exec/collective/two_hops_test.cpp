@@ -49,7 +49,7 @@ TEST_CASE("two hops: replicas on a node receive a share each, and pass it on wit
   in.set(in.numbers([](std::size_t) { return 4; }));
   const gs::detail::step_moves moves = gs::detail::step_moves(op::all_gather, c.on, 1, {{in.value, out.value}}).spread_over_replicas();
   REQUIRE(moves.has_hops());
-  const auto step = gs::detail::make_collective(moves, std::make_shared<gs::detail::collective_room>());
+  const auto step = gs::detail::make_gather(moves, std::make_shared<gs::detail::collective_room>(), false);
   REQUIRE(dynamic_cast<gs::detail::two_hops*>(step.get()) != nullptr);
   on_devices::check(c, *step, out, 4, out.value.bytes(0) - in.value.bytes(0));
   c.devices->reset_received();

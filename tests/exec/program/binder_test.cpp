@@ -12,6 +12,11 @@
 
 namespace gs = gshard;
 
+// A header-only program compiles the collectives of its plan only.
+constexpr const auto& made = gs::kernels_of<bound_product::program>.collectives->make;
+static_assert(made[std::size_t(gs::detail::move_kind::all_reduce)] != nullptr);
+static_assert(made[std::size_t(gs::detail::move_kind::ragged)] == nullptr);
+
 TEST_CASE("binder: every step has its collective, or its kernels on all devices") {
   const gs::any_cluster on = gs::simulate<bound_product::program::mesh>(2);
   const gs::parameter_store store(on);
@@ -58,6 +63,6 @@ TEST_CASE("binder: after an error the store is as before") {
   CHECK(store.find("w") == nullptr);
   CHECK(store.number() == 0);
   const auto elsewhere = bound_product::unbound(other, store);
-  CHECK_THROWS_WITH_AS(gs::detail::binder(*elsewhere, bound_product::sizes, {}, {}), "program: its parameter store belongs to another cluster",
-                       gs::error);
+  CHECK_THROWS_WITH_AS(gs::detail::binder(*elsewhere, bound_product::sizes, {}, {}),
+                       "program: its parameter store belongs to another cluster", gs::error);
 }

@@ -54,7 +54,8 @@ TEST_CASE("a runner runs a bound program, and an error of one run is not left fo
       continue;
     }
     run.run({}, {}, {}, {});
-    for (std::size_t d = 0; d < 2; ++d) CHECK(std::all_of(y.as<float>(d), y.as<float>(d) + 6, [&](float z) { return z == 12.0f * float(turn); }));
+    const auto is_product = [&](float z) { return z == 12.0f * float(turn); };
+    for (std::size_t d = 0; d < 2; ++d) CHECK(std::all_of(y.as<float>(d), y.as<float>(d) + 6, is_product));
   }
   CHECK(run.runs() == 3);
   CHECK(p->received[gs::op::all_reduce].calls >= 2);

@@ -25,6 +25,7 @@ namespace detail {
 
 struct action;
 struct bound_plan;
+struct collective_table;
 
 /// The element type of a step's kernel: that of its first operand or result that holds elements, not ids.
 constexpr dtype element_type(const plan_view& plan, const node& step) {
@@ -74,6 +75,8 @@ class kernel_table {
   std::array<const kernel_table*, 2> higher{};
   /// The libraries and compile options of the kernels that change bits: "Eigen, AVX, FMA".
   std::string_view options{};
+  /// The collectives of the program if it is header-only.
+  const detail::collective_table* collectives = nullptr;
 
   /// The binder of an operation for an element type, or null.
   constexpr binder find(op_ref kind, dtype type) const {

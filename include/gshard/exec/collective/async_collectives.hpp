@@ -38,8 +38,8 @@ class async_collectives {
     ending_.resize(n + 1);
     steps_.resize(n + 1);
   }
-  void add(std::size_t index, async_interval when, const step_moves& moves) {
-    steps_[index] = {index, make_collective(moves, room_for(when), true), std::make_shared<std::vector<std::int64_t>>()};
+  void add(std::size_t index, async_interval when, const collective_table& kinds, const step_moves& moves) {
+    steps_[index] = {index, make_collective(kinds, moves, room_for(when), true), std::make_shared<std::vector<std::int64_t>>()};
     starting_[std::size_t(when.start)].push_back(steps_[index]);
     ending_[std::size_t(when.finish)].push_back(steps_[index]);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Chooses how the collective of a step runs.
+// Chooses how the collective of a step runs, among the kinds that a program needs.
 
 #include <gshard/exec/collective/all_reduce_step.hpp>
 #include <gshard/exec/collective/collective.hpp>
@@ -17,48 +17,79 @@
 #include <gshard/exec/collective/step_moves.hpp>
 #include <gshard/exec/collective/two_hops.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
-using shared_room = std::shared_ptr<collective_room>;
+/// Moves by messages, directly between all members or in two hops.
+inline std::unique_ptr<collective> make_by_messages(const step_moves& moves, std::shared_ptr<collective_room> room, bool early) {
+  const auto direct = [&](const step_moves& part, bool is_early) {
+    return std::make_unique<exchange_in_rounds>(blocks_of_exchange(part, room, false), is_early);
+  };
+  if (!moves.has_hops()) return direct(moves, early);
+  return std::make_unique<two_hops>(direct(moves.as_exchange(hop::first), early), direct(moves.as_exchange(hop::second), false));
+}
 
-inline std::unique_ptr<collective> make_ragged_exchange(const step_moves& moves, shared_room room) {
+// The collectives of each kind of moves. `early`: other steps run between start() and finish(). No other step may use `room` in that time.
+
+inline std::unique_ptr<collective> make_exchange(const step_moves& moves, std::shared_ptr<collective_room> room, bool early) {
+  if (shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_exchange>(moves);
+  return make_by_messages(moves.spread_over_replicas(), std::move(room), early);
+}
+inline std::unique_ptr<collective> make_gather(const step_moves& given, std::shared_ptr<collective_room> room, bool early) {
+  if (shared_memory_collective::serves(given)) return std::make_unique<shared_memory_exchange>(given);
+  const step_moves moves = given.spread_over_replicas();
+  if (!moves.gathers() || moves.has_hops()) return make_by_messages(moves, std::move(room), early);
+  held_groups groups;
+  groups.use(moves.cluster().backend(), moves.axes());
+  const bool by_node = groups.have_levels() && moves.gathers_whole_shards();
+  exchanged_blocks what = blocks_of_exchange(moves, std::move(room), by_node);
+  if (by_node) return std::make_unique<gather_by_node>(std::move(what), std::move(groups), early);
+  if (what.blocks.rounds() <= 1 && !early) return std::make_unique<gather_at_once>(std::move(what));
+  return std::make_unique<exchange_in_rounds>(std::move(what), early);
+}
+inline std::unique_ptr<collective> make_all_reduce(const step_moves& moves, std::shared_ptr<collective_room> room, bool) {
+  if (shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_all_reduce>(moves);
+  return std::make_unique<all_reduce_step>(moves, std::move(room));
+}
+inline std::unique_ptr<collective> make_reduce_scatter(const step_moves& moves, std::shared_ptr<collective_room> room, bool early) {
+  if (shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_reduce_scatter>(moves, std::move(room));
+  return std::make_unique<reduce_scatter_step>(moves, std::move(room), early);
+}
+inline std::unique_ptr<collective> make_ragged_exchange(const step_moves& moves, std::shared_ptr<collective_room> room, bool) {
   if (moves.stays()) return std::make_unique<ragged_copy>(moves);
   return std::make_unique<ragged_exchange>(moves, std::move(room));
 }
 
-inline std::unique_ptr<collective> make_in_shared_memory(const step_moves& moves, shared_room room) {
-  if (moves.all_reduces()) return std::make_unique<shared_memory_all_reduce>(moves);
-  if (moves.reduce_scatters()) return std::make_unique<shared_memory_reduce_scatter>(moves, std::move(room));
-  return std::make_unique<shared_memory_exchange>(moves);
-}
+/// One of the functions above for each kind of moves, or null: no step of the program is of that kind, and its classes are not compiled.
+struct collective_table {
+  std::array<std::unique_ptr<collective> (*)(const step_moves&, std::shared_ptr<collective_room>, bool), move_kinds> make{};
+};
+/// The table for the kinds of moves in a bit mask.
+template <std::uint32_t Kinds>
+inline constexpr collective_table collectives_for = [] {
+  collective_table t;
+  const auto has = [](move_kind kind) { return ((Kinds >> unsigned(kind)) & 1u) != 0; };
+  if constexpr (has(move_kind::exchange)) t.make[std::size_t(move_kind::exchange)] = &make_exchange;
+  if constexpr (has(move_kind::gather)) t.make[std::size_t(move_kind::gather)] = &make_gather;
+  if constexpr (has(move_kind::all_reduce)) t.make[std::size_t(move_kind::all_reduce)] = &make_all_reduce;
+  if constexpr (has(move_kind::reduce_scatter)) t.make[std::size_t(move_kind::reduce_scatter)] = &make_reduce_scatter;
+  if constexpr (has(move_kind::ragged)) t.make[std::size_t(move_kind::ragged)] = &make_ragged_exchange;
+  return t;
+}();
+inline constexpr std::uint32_t all_move_kinds = (1u << move_kinds) - 1;
 
-/// An exchange or an all_gather by messages.
-inline std::unique_ptr<collective> make_exchange(const step_moves& moves, shared_room room, bool early) {
-  const auto direct = [&](hop which, bool is_early) {
-    return std::make_unique<exchange_in_rounds>(blocks_of_exchange(moves.as_exchange(which), room, false), is_early);
-  };
-  if (moves.has_hops()) return std::make_unique<two_hops>(direct(hop::first, early), direct(hop::second, false));
-  held_groups groups;
-  groups.use(moves.cluster().backend(), moves.axes());
-  const bool by_node = moves.gathers() && groups.have_levels() && moves.gathers_whole_shards();
-  exchanged_blocks what = blocks_of_exchange(moves, std::move(room), by_node);
-  if (by_node) return std::make_unique<gather_by_node>(std::move(what), std::move(groups), early);
-  if (moves.gathers() && what.blocks.rounds() <= 1 && !early) return std::make_unique<gather_at_once>(std::move(what));
-  return std::make_unique<exchange_in_rounds>(std::move(what), early);
-}
-
-/// Binds a step to the way in which it runs. `early`: other steps run between start() and finish(). No other step may use `room` in that
-/// time.
-inline std::unique_ptr<collective> make_collective(const step_moves& moves, shared_room room, bool early = false) {
-  if (moves.row_counts()) return make_ragged_exchange(moves, std::move(room));
-  if (moves.stays()) return std::make_unique<local_copy>(moves);
-  if (shared_memory_collective::serves(moves)) return make_in_shared_memory(moves, std::move(room));
-  if (moves.all_reduces()) return std::make_unique<all_reduce_step>(moves, std::move(room));
-  if (moves.reduce_scatters()) return std::make_unique<reduce_scatter_step>(moves, std::move(room), early);
-  return make_exchange(moves.spread_over_replicas(), std::move(room), early);
+/// Binds a step to the way in which it runs. Throws if the table has none.
+inline std::unique_ptr<collective> make_collective(const collective_table& kinds, const step_moves& moves,
+                                                   std::shared_ptr<collective_room> room, bool early = false) {
+  if (moves.stays() && !moves.row_counts()) return std::make_unique<local_copy>(moves);
+  if (const auto make = kinds.make[std::size_t(moves.kind())]) return make(moves, std::move(room), early);
+  throw error("executor: no collective of this program runs a step of kind " + std::string(name(moves.operation())));
 }
 
 }}}  // namespace gshard::v0::detail

@@ -22,6 +22,17 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// How a step that reshards moves elements between devices. Other moves of plans are exchanges, such as all_to_all.
+enum class move_kind : std::uint8_t { exchange, gather, all_reduce, reduce_scatter, ragged };
+inline constexpr std::size_t move_kinds = 5;
+constexpr move_kind kind_of_moves(op_ref kind) {
+  if (traits(kind).ragged) return move_kind::ragged;
+  return kind == op::all_gather       ? move_kind::gather
+         : kind == op::all_reduce     ? move_kind::all_reduce
+         : kind == op::reduce_scatter ? move_kind::reduce_scatter
+                                      : move_kind::exchange;
+}
+
 /// A tensor before and after a communication step.
 struct moved_tensor {
   bound_value in, out;
@@ -51,9 +62,11 @@ class step_moves {
     if (traits(step.kind).ragged) row_counts_ = moved_tensor{bound.value(step.input(1)), bound.value(step.output(1))};
   }
 
-  bool gathers() const { return kind_ == op::all_gather; }
-  bool all_reduces() const { return kind_ == op::all_reduce; }
-  bool reduce_scatters() const { return kind_ == op::reduce_scatter; }
+  op_ref operation() const { return kind_; }
+  move_kind kind() const { return kind_of_moves(kind_); }
+  bool gathers() const { return kind() == move_kind::gather; }
+  bool all_reduces() const { return kind() == move_kind::all_reduce; }
+  bool reduce_scatters() const { return kind() == move_kind::reduce_scatter; }
   const any_cluster& cluster() const { return on_; }
   std::uint32_t axes() const { return axes_; }
   std::span<const moved_tensor> tensors() const { return tensors_; }

@@ -181,11 +181,19 @@ class binder {
       if (value(step.input(o)).data != value(step.output(o)).data) return false;
     return true;
   }
+  const collective_table& collectives() const {
+#if GSHARD_HEADER_ONLY
+    static constexpr collective_table none{};
+    return p_.kernels.collectives ? *p_.kernels.collectives : none;
+#else
+    return collectives_for<all_move_kinds>;
+#endif
+  }
   void bind_moves(std::size_t i, const std::shared_ptr<collective_room>& room) {
     const step_moves moves(p_.plan.steps[i], p_.bound);
     p_.received.bind(i, p_.plan.steps[i], moves);
-    if (sharing_->is_early(i)) p_.early.add(i, schedule_[i], moves);
-    else p_.steps[i].moves = make_collective(moves, room);
+    if (sharing_->is_early(i)) p_.early.add(i, schedule_[i], collectives(), moves);
+    else p_.steps[i].moves = make_collective(collectives(), moves, room);
   }
   void bind_kernel(std::size_t i) {
     const node& step = p_.plan.steps[i];

@@ -11,8 +11,14 @@
 #include <gshard/exec/core_kernels/map_kernel.hpp>
 #include <gshard/exec/core_kernels/shape_kernel.hpp>
 
+#if GSHARD_HEADER_ONLY
+#include <gshard/exec/collective/make_collective.hpp>
+#include <gshard/exec/collective/step_moves.hpp>
+#endif
+
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -75,9 +81,24 @@ inline constexpr auto kernel_rows = []<std::size_t... K>(std::index_sequence<K..
   return std::array<kernel_row, sizeof...(K)>{kernel_row_of<*Selection::used[K].kind, Selection::used[K].types>...};
 }(std::make_index_sequence<Selection::used.size()>{});
 
+#if GSHARD_HEADER_ONLY
+/// The kinds of moves among the operations of a selection: a bit each. Other collectives are not compiled.
+template <class Selection>
+inline constexpr std::uint32_t move_kinds_in = [] {
+  std::uint32_t kinds = 0;
+  for (const used_kernels& k : Selection::used)
+    if (traits(k.kind).reshards && traits(k.kind).collective) kinds |= 1u << unsigned(kind_of_moves(k.kind));
+  return kinds;
+}();
+#endif
+
 template <class Selection>
 constexpr kernel_table make_kernel_table() {
-  return {{kernel_rows<Selection>.data(), kernel_rows<Selection>.size()}, {}, GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
+  kernel_table table{{kernel_rows<Selection>.data(), kernel_rows<Selection>.size()}, {}, GSHARD_MATRIX_LIBRARIES GSHARD_FLOAT_OPTIONS};
+#if GSHARD_HEADER_ONLY
+  table.collectives = &collectives_for<move_kinds_in<Selection>>;
+#endif
+  return table;
 }
 
 }}}  // namespace gshard::v0::detail

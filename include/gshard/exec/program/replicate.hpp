@@ -32,7 +32,9 @@ GSHARD_INLINE bound_value replicate(const any_cluster& on, const bound_value& fr
   // With a device order, replicas of a shard may be on any devices of the mesh.
   const op_ref how = from.positions.empty() ? op::all_gather : op::all_to_all;
   const std::uint32_t axes = from.positions.empty() ? from.layout.used() : (1u << on.backend().extents().size()) - 1u;
-  const auto gather = make_collective(step_moves(how, on, axes, {{from, to}}), std::make_shared<collective_room>());
+  constexpr std::uint32_t kinds = 1u << unsigned(move_kind::gather) | 1u << unsigned(move_kind::exchange);
+  const auto gather =
+      make_collective(collectives_for<kinds>, step_moves(how, on, axes, {{from, to}}), std::make_shared<collective_room>());
   gather->start();
   gather->finish();
   return to;
