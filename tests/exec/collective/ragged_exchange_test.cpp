@@ -11,6 +11,7 @@
 #include <gshard/core/trace/map.hpp>
 #include <gshard/core/trace/shape.hpp>
 
+#include "../backend/failing_exchanges.hpp"
 #include "../backend/random_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -145,5 +146,24 @@ TEST_CASE("ragged exchanges: rows and counts as on one device, whatever the rout
     ragged_rows::check<float, 9>(random, i % 2 == 1);
     ragged_rows::check<double, 12>(random, i % 2 == 1);
     ragged_rows::check<float, 12, none>(random, i % 2 == 1);
+  }
+}
+
+TEST_CASE("ragged exchanges: an error of the counts or of the rows ends the run, and the next run is complete") {
+  const auto backend = std::make_shared<failing_exchanges>(std::vector{2, 1});
+  const gs::cluster<ragged_rows::mesh> on(backend);
+  gs::executable<ragged_rows::program<float, 0, gs::label("model")>> step(on, {{'G', 4}, {'S', 5}, {'E', 6}, {'M', 3}});
+  std::vector<float> gates(4 * 5 * 6), x(4 * 5 * 3);
+  for (std::size_t i = 0; i < gates.size(); ++i) gates[i] = float(1 + i * 37 % 101);
+  std::iota(x.begin(), x.end(), 1.0f);
+  const auto run = [&] { return gs::to_global(std::get<3>(step(gates, x))); };
+  const std::vector<float> expected = run();
+  const std::size_t exchanges = backend->started;
+  REQUIRE(exchanges >= 6);  // counts and rows, three times
+  for (std::size_t k = 0; k < exchanges; ++k) {
+    backend->fails = std::string(backend->finished + k, '-') + "x";
+    CHECK_THROWS_WITH_AS(run(), doctest::Contains(" failed"), gs::error);
+    CHECK(backend->started == backend->finished);
+    CHECK(run() == expected);
   }
 }
