@@ -6,6 +6,7 @@
 #include <gshard/core/program/program.hpp>
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/models/transformer.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
 #include <gshard/train/adam.hpp>
 
 #include "planner.hpp"
