@@ -22,9 +22,10 @@ using program = gs::program<product_of, gs::mesh<gs::axis<"x">>, gs::in<"BM", gs
 static_assert(program::plan.count(gs::op::einsum) == 1 && program::plan.count(gs::op::all_reduce) == 1);
 inline constexpr gs::dims sizes{{'B', 2}, {'M', 6}, {'H', 3}};
 
-inline std::unique_ptr<gs::detail::bound_program> unbound(const gs::any_cluster& on, const gs::parameter_store& store,
+inline std::unique_ptr<gs::detail::bound_program> unbound(const gs::any_cluster& on, gs::parameter_store store,
                                                           std::vector<gs::detail::lent_value> lent = {}) {
-  return std::make_unique<gs::detail::bound_program>(program::plan, on, gs::kernels_of<program>, store, std::move(lent), "");
+  return std::make_unique<gs::detail::bound_program>(program::plan, on, gs::kernels_of<program>, std::move(store), std::move(lent),
+                                                         "");
 }
 
 }  // namespace bound_product

@@ -19,7 +19,7 @@ static_assert(made[std::size_t(gs::detail::move_kind::ragged)] == nullptr);
 
 TEST_CASE("binder: every step has its collective, or its kernels on all devices") {
   const gs::any_cluster on = gs::simulate<bound_product::program::mesh>(2);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   const auto p = bound_product::unbound(on, store);
   gs::detail::binder(*p, bound_product::sizes, {}, {});
   REQUIRE(p->steps.size() == p->plan.steps.size());
@@ -55,7 +55,7 @@ TEST_CASE("binder: inputs and outputs in memory of the caller need no other memo
 
 TEST_CASE("binder: after an error the store is as before") {
   const gs::any_cluster on = gs::simulate<bound_product::program::mesh>(2), other = gs::simulate<bound_product::program::mesh>(2);
-  const gs::parameter_store store(on);
+  gs::parameter_store store(on);
   const auto p = bound_product::unbound(on, store);
   CHECK_THROWS_WITH_AS(gs::detail::binder(*p, bound_product::sizes, "no input", {}), "no input", gs::error);
   const auto q = bound_product::unbound(on, store);

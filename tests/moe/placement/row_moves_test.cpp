@@ -17,7 +17,7 @@ using namespace experts_in_training;
 TEST_CASE("a move sends a row to each device that lacks it, once") {
   const auto on = gs::simulate<expert_mesh>({2, 4});
   gs::parameter_store store(on, 3);
-  const gs::executable<layer_program<true>> run(on, sizes, store);
+  gs::executable<layer_program<true>> run(on, sizes, store);
   gs::placed_experts experts(run.engine(), "moe");
   const gs::expert_placement before = experts.placement();
   const std::vector<double> load{50, 1, 1, 1, 1, 1, 1, 1};
@@ -39,7 +39,7 @@ TEST_CASE("a row that several devices of a node lack crosses between nodes once,
   const auto moved = [&](const std::vector<int>& mesh, gs::node_map nodes, int expected_nodes) {
     const auto on = gs::simulate<expert_mesh>(mesh, std::move(nodes));
     gs::parameter_store store(on, 3);
-    const gs::executable<layer_program<true>> run(on, sizes, store);
+    gs::executable<layer_program<true>> run(on, sizes, store);
     gs::placed_experts experts(run.engine(), "moe");
     CHECK(experts.on().nodes == expected_nodes);
     gs::backend& devices = store.cluster().backend();
