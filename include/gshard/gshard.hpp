@@ -18,6 +18,7 @@
 #include <gshard/core/program/check.hpp>
 
 #include <gshard/plan.hpp>
+#include <gshard/core/program/runs_on.hpp>
 #include <gshard/exec.hpp>
 #if GSHARD_HAS_MPI
 #include <gshard/cluster.hpp>

@@ -85,7 +85,7 @@ result train(const std::string& directory, std::uint32_t last, std::vector<float
     gs::for_each_local_shard(rate, [](const auto& s) { s.span()[0] = 0.05f; });
     if (watch) watch->begin_step(store.steps());
     const bool saves_beside = store.steps() % 2 == 1;  // after_step, like any later call on the cluster, waits for the run
-    step.start();
+    step.start_bound();
     if (events) events->write("started");  // during the run
     if (checkpoints && saves_beside) checkpoints->after_step();
     step.wait();
