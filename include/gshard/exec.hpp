@@ -16,6 +16,7 @@
 #include <gshard/exec/tensor/run_scope.hpp>
 
 // Distributed tensors. Blocks of an application are included by name: exec/tensor/local_blocks.hpp, exec/tensor/scalapack.hpp.
+#include <gshard/exec/tensor/mdspan.hpp>
 #include <gshard/exec/tensor/whole_array.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 
