@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An Eigen matrix without the header that reads it.
 // expect: gshard: a local block is an address with extents, an Eigen matrix, an xtensor array or an mdspan
-#include <gshard/gshard.hpp>
+#include <gshard/exec/tensor/local_block.hpp>
 
 #include <Eigen/Core>
 

@@ -134,7 +134,8 @@ class chosen_strategies {
                 std::uint64_t(n.rule.blocked) << 48;
     key[at++] = std::uint32_t(a.dim) | std::uint64_t(std::uint32_t(a.window)) << 32;
     key[at++] = n.rule.windows.bits;
-    if (a.function) key[at++] = std::uint64_t(a.function->linear) | std::uint64_t(a.function->linear_operands) << 8;
+    if (traits(n.kind).linear == linearity::of_function)
+      key[at++] = std::uint64_t(a.function->linear) | std::uint64_t(a.function->linear_operands) << 8;
     for (int o = 0; o < n.outputs; ++o) key[at++] = n.rule.out[o].bits | std::uint64_t(n.rule.out[o].count) << 32;
     for (int i = 0; i < n.inputs; ++i) key[at++] = n.rule.in[i].bits | std::uint64_t(n.rule.in[i].count) << 32;
     at_ = at;
