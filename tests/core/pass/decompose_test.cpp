@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rewrites of plans that are computed when the test runs. static/pass/decompose.cpp has others as constants.
+// Rewrites of plans that are computed when the test runs. static/core/pass/decompose.cpp has others as constants.
 #include <gshard/core/pass/decompose.hpp>
 
 #include "../../exec/run_graph.hpp"

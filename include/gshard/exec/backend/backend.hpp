@@ -82,7 +82,7 @@ class wait_watch;
 
 /// Moves bytes between the devices of a mesh. A process holds one device (MPI), or all of them (simulation).
 /// Every process makes the same calls in the same order. Only `begin` and `agree` check that; the library's collective operations call
-/// `begin` before they communicate. Backends do no arithmetic. Reductions use them (reduce.hpp) in a fixed order, so all backends compute
+/// `begin` before they communicate. Backends do no arithmetic. Reductions use them (exec/reduce/) in a fixed order, so all backends compute
 /// the same bits.
 ///
 /// A set of mesh axes is a bit mask. A group is the devices that differ only along those axes, in row-major order of their coordinates.
