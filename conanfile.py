@@ -28,7 +28,7 @@ class GshardConan(ConanFile):
     no_copy_source = True
 
     def set_version(self):
-        header = load(self, os.path.join(self.recipe_folder, "include", "gshard", "base", "version.hpp"))
+        header = load(self, os.path.join(self.recipe_folder, "include", "gshard", "core", "base", "version.hpp"))
         self.version = ".".join(re.findall(r"^#define GSHARD_VERSION_[A-Z]+ (\d+)$", header, re.MULTILINE))
 
     def configure(self):

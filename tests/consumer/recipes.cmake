@@ -21,6 +21,7 @@ foreach(option IN LISTS OPTIONS)
   must_say(packaging/vcpkg/ports/gshard/portfile.cmake "GSHARD_${upper}")
   must_say(CMakePresets.json "\"GSHARD_${upper}\": \"O")  # ON or OFF, in the preset packages
 endforeach()
+must_say(conanfile.py "\"core\", \"base\", \"version.hpp\"")  # where the version is
 # The build preset of the same name builds everything that cpack packages.
 must_say(CMakePresets.json "\"targets\": [\"gshard_compiled\", \"gshard_commands\"]")
 foreach(flag IN LISTS FLAGS)

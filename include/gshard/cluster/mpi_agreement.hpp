@@ -49,8 +49,8 @@ inline std::vector<std::string> all_texts(const communicator& world, const std::
   const int first = int(std::min_element(all.begin(), all.end(), before) - all.begin());
   std::string bytes = problem.to_bytes();
   broadcast_text(world, first, bytes);
-  const process_error first_problem = process_error::from_bytes(bytes);
   if (all[std::size_t(first)] == none) throw error("an agreement of the processes got messages of another call");
+  const process_error first_problem = process_error::from_bytes(bytes);
   if (all[std::size_t(first)] != fails) first_problem.fail();
   if (mine != none) throw error(problem.text);
   std::string others;

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   {  // everything that uses the cluster ends before MPI does
     const gs::dims sizes{{'B', 3}, {'M', 5}, {'H', 4}};
     const std::vector<float> x(3 * 5, 1.0f);
-    const gs::parameter_store ranks(gs::on_mpi<mesh>(MPI_COMM_WORLD), 1);       // 1 and 2: seeds of initial values
+    gs::parameter_store ranks(gs::on_mpi<mesh>(MPI_COMM_WORLD), 1);       // 1 and 2: seeds of initial values
     const gs::parameter_store simulated(gs::simulate<mesh>(ranks.cluster().size()), 2);
     gs::executable<program> on_ranks(ranks.cluster(), sizes, ranks), on_simulated(simulated.cluster(), sizes, simulated);
     const std::vector<float> expected = gs::to_global(on_ranks(x));

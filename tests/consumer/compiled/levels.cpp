@@ -2,7 +2,7 @@
 // A user's program. It trains a layer for some steps, and prints the level of its kernels, the bits of the results, and an error of a
 // kernel. With an argument, it resumes from the checkpoints in this directory, and saves one.
 #include <gshard/gshard.hpp>
-#if defined(WITH_RUN)
+#if defined(WITH_SURVIVE)
 #include <gshard/survive.hpp>
 #endif
 
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   {
     gs::executable<program> train(on, {{'B', 24}, {'M', 40}, {'H', 72}});
     if (train.check_replicas_every != expected_check_replicas_every) return 2;
-#if defined(WITH_RUN)
+#if defined(WITH_SURVIVE)
     std::optional<gs::checkpointer> checkpoints;
     if (argc > 1) checkpoints.emplace(train.engine().store(), argv[1]).resume();
 #else
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     std::uint64_t bits = 14695981039346656037u;  // FNV-1a
     for (int i = 0; i < 5; ++i)
       for (const float y : gs::to_global(train(x, rate))) bits = (bits ^ std::bit_cast<std::uint32_t>(y)) * 1099511628211u;
-#if defined(WITH_RUN)
+#if defined(WITH_SURVIVE)
     if (checkpoints) checkpoints->save();
 #endif
     std::string error;

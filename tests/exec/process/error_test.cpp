@@ -71,6 +71,8 @@ TEST_CASE("process_error: is the same on another process, whatever its text") {
       CHECK(shorter.kind == sent.kind);
       CHECK(shorter.place == sent.place);
       CHECK(shorter.text == sent.text.substr(0, 2));
+      for (std::size_t size = 0; size < 13; ++size)
+        CHECK_THROWS_AS(gs::process_error::from_bytes(bytes.substr(0, size)), gs::error);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Chooses one strategy for all nodes that differ in nothing that matters, because the layers of a model repeat.
+// Chooses one strategy for equal nodes, because the layers of a model repeat.
 
 #include <gshard/core/base/list.hpp>
 #include <gshard/core/ir/graph.hpp>
@@ -67,7 +67,7 @@ class chosen_strategies {
  public:
   constexpr chosen_strategies() : newest_(rows, -1), key_(most_words, 0) {
     entries_.reserve(rows);
-    keys_.reserve(rows * 32);
+    keys_.reserve(room_);
   }
 
   /// The placement of a node. The reference is valid until the next call. @see choose_strategy, choose_loop
@@ -84,6 +84,7 @@ class chosen_strategies {
       i = e.next;
     }
     entries_.push_back({{p, n, choose_strategy(p, n, combines), loop_bytes}, keys_.size(), words, newest});
+    if (keys_.size() + words > room_) keys_.reserve(room_ = 2 * (keys_.size() + words));
     keys_.append(key, words);
     if (words > 0) newest = std::int32_t(entries_.size()) - 1;
     return entries_.back().found;
@@ -98,6 +99,7 @@ class chosen_strategies {
   static constexpr std::size_t rows = 256, most_words = 256, most_tensors = 24;
 
   list<entry> entries_;
+  std::size_t room_ = rows * 32;  // the capacity of keys_
   list<std::uint64_t> keys_;
   list<std::int32_t> newest_;  // by kind of operation and words of the key
   list<std::uint64_t> key_;    // of the node

@@ -35,14 +35,15 @@ inline std::unique_ptr<collective> make_by_messages(const step_moves& moves, std
   return std::make_unique<two_hops>(direct(moves.as_exchange(hop::first), early), direct(moves.as_exchange(hop::second), false));
 }
 
-// The collectives of each kind of moves. `early`: other steps run between start() and finish(). No other step may use `room` in that time.
+// The collectives of each kind of moves. `early`: other steps run between start() and finish(), so it goes by messages. No other step may
+// use `room` in that time.
 
 inline std::unique_ptr<collective> make_exchange(const step_moves& moves, std::shared_ptr<collective_room> room, bool early) {
-  if (shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_exchange>(moves);
+  if (!early && shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_exchange>(moves);
   return make_by_messages(moves.spread_over_replicas(), std::move(room), early);
 }
 inline std::unique_ptr<collective> make_gather(const step_moves& given, std::shared_ptr<collective_room> room, bool early) {
-  if (shared_memory_collective::serves(given)) return std::make_unique<shared_memory_exchange>(given);
+  if (!early && shared_memory_collective::serves(given)) return std::make_unique<shared_memory_exchange>(given);
   const step_moves moves = given.spread_over_replicas();
   if (!moves.gathers() || moves.has_hops()) return make_by_messages(moves, std::move(room), early);
   held_groups groups;
@@ -53,12 +54,12 @@ inline std::unique_ptr<collective> make_gather(const step_moves& given, std::sha
   if (what.blocks.rounds() <= 1 && !early) return std::make_unique<gather_at_once>(std::move(what));
   return std::make_unique<exchange_in_rounds>(std::move(what), early);
 }
-inline std::unique_ptr<collective> make_all_reduce(const step_moves& moves, std::shared_ptr<collective_room> room, bool) {
-  if (shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_all_reduce>(moves);
+inline std::unique_ptr<collective> make_all_reduce(const step_moves& moves, std::shared_ptr<collective_room> room, bool early) {
+  if (!early && shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_all_reduce>(moves);
   return std::make_unique<all_reduce_step>(moves, std::move(room));
 }
 inline std::unique_ptr<collective> make_reduce_scatter(const step_moves& moves, std::shared_ptr<collective_room> room, bool early) {
-  if (shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_reduce_scatter>(moves, std::move(room));
+  if (!early && shared_memory_collective::serves(moves)) return std::make_unique<shared_memory_reduce_scatter>(moves, std::move(room));
   return std::make_unique<reduce_scatter_step>(moves, std::move(room), early);
 }
 inline std::unique_ptr<collective> make_ragged_exchange(const step_moves& moves, std::shared_ptr<collective_room> room, bool) {

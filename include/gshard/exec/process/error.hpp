@@ -64,7 +64,8 @@ struct process_error {
   /// Throws it.
   [[noreturn]] void fail() const;
 
-  /// The form in which processes exchange it. If bytes at the end are missing, the text is shorter.
+  /// The form in which processes exchange it. If bytes at the end are missing, the text is shorter. Without a complete head, from_bytes
+  /// throws `gshard::error`.
   std::string to_bytes() const;
   static process_error from_bytes(const std::string& bytes);
 };
@@ -118,10 +119,13 @@ GSHARD_INLINE std::string process_error::to_bytes() const {
 
 GSHARD_INLINE process_error process_error::from_bytes(const std::string& bytes) {
   process_error e;
-  e.kind = kind_of(bytes.at(0));
+  constexpr std::size_t head = 1 + sizeof step + sizeof place;
+  if (bytes.size() < head || bytes[0] < 0 || bytes[0] > char(kind_of::not_finite))
+    throw error("an agreement of the processes got bytes that are no error");
+  e.kind = kind_of(bytes[0]);
   std::memcpy(&e.step, bytes.data() + 1, sizeof step);
   std::memcpy(&e.place, bytes.data() + 1 + sizeof step, sizeof place);
-  e.text = bytes.substr(1 + sizeof step + sizeof place);
+  e.text = bytes.substr(head);
   return e;
 }
 

@@ -91,7 +91,7 @@ class untyped_executable {
   /// The result of the last run, with this sharding: a copy, or the memory to which the output is bound if no copy is needed.
   detail::untyped_result read_output(std::size_t i, const named_sharding& spec, const any_cluster& on) const;
 
-  /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error text of this process, or nothing.
+  /// Binds the program to the memory of its inputs and outputs if that has changed. Returns an error of this process, or nothing.
   process_error prepare();
   /// Begins a call: forgets the inputs of the previous call.
   void begin_inputs() { inputs_ = {}; }
