@@ -15,8 +15,8 @@ lines that did not run, and the conditions that were never true or never false.
 - Branches are the two outcomes of every condition in the source, also of the parts of && and ||. A condition that the compiler knows does
   not count. All instances of a template count together.
 - An inline function that no test calls counts, a template that no test uses does not: it has no code.
-- What the compiler runs does not count. The planner (trace, grad, pass, ir, nn, optim) is mostly run by the compiler: static_assert in
-  tests/static checks it. Its numbers here are those of graphs that tests make at run time. The first sum is without the planner.
+- What the compiler runs does not count. The planner (core, and the verbs of ops, moe, train and models) is mostly run by the compiler:
+  static_assert in tests/static checks it. Its numbers here are those of graphs that tests make at run time. The first sum is without the planner.
 - A process that is killed, as some tests do, leaves no counts.
 TXT
     exit 1 ;;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What most programs use. Included by name: <gshard/moe.hpp> for the placement of experts, <gshard/models.hpp> for beam search,
-// <gshard/sim.hpp> for simulated runs and the search for shardings, <gshard/report.hpp>, <gshard/io.hpp>, <gshard/survive.hpp> and
-// <gshard/testing.hpp>; <gshard/exec/tensor/local_blocks.hpp> and <gshard/exec/tensor/scalapack.hpp> for blocks of an application; and for
-// other libraries <gshard/io/hdf5.hpp>, <gshard/exec/tensor/eigen.hpp>, <gshard/exec/tensor/xtensor.hpp> and
-// <gshard/cluster/boost_mpi.hpp>.
+// The headers that most programs need. Others are included by name:
+// - <gshard/moe.hpp>: also the placement of experts; <gshard/models.hpp>: also beam search
+// - <gshard/sim.hpp>: simulated runs, and the search for shardings; <gshard/report.hpp>; <gshard/testing.hpp>
+// - <gshard/io.hpp>, <gshard/io/hdf5.hpp>, <gshard/survive.hpp>
+// - <gshard/exec/tensor/local_blocks.hpp>, <gshard/exec/tensor/scalapack.hpp>: blocks of an application
+// - <gshard/exec/tensor/eigen.hpp>, <gshard/exec/tensor/xtensor.hpp>, <gshard/cluster/boost_mpi.hpp>: other libraries
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header

@@ -60,8 +60,8 @@ struct placement {
   }
 };
 
-/// The placements of nodes so far. A node gets the placement of an earlier one if they agree in all that `choose_strategy` reads: their
-/// rules, and the dims, element types, wanted shardings and forms of their tensors.
+/// The placements of nodes so far. A node gets the placement of an earlier one if they agree in all that `choose_strategy` reads. These are
+/// their rules, and the dims, element types, wanted shardings and forms of their tensors.
 // Plain arrays and few calls, because the constexpr evaluator keeps the result of every call.
 class chosen_strategies {
  public:
@@ -70,7 +70,7 @@ class chosen_strategies {
     keys_.reserve(room_);
   }
 
-  /// The placement of a node. The reference is valid until the next call. @see choose_strategy, choose_loop
+  /// The placement of a node. The reference is valid until the next call. @see choose_strategy, may_loop
   constexpr const placement& choose(const planning& p, const node& n, bool combines, std::int64_t loop_bytes) {
     const std::size_t words = write_key(p, n, combines);
     const std::uint64_t *const key = key_.data(), *const keys = keys_.data();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What collectives that exchange blocks in rounds have in common.
+// The common part of collectives that exchange blocks in rounds.
 
 #include <gshard/exec/backend/backend.hpp>
 #include <gshard/exec/collective/block_rounds.hpp>

@@ -68,7 +68,7 @@ struct bound_program {
   const bound_value& value(std::int32_t v) const { return bound.value(v); }
 };
 
-/// What must be the same on all processes when they bind a program.
+/// The facts that must be the same on all processes when they bind a program.
 inline std::vector<fact> facts_of(const bound_program& p) {
   const plan_facts of_plan(p.bound);
   const bool eager = !p.operation.empty();

@@ -80,6 +80,7 @@ class parameter_store {
   std::vector<named_entry> entries() const;
   /// The tensors that checkpoints contain, by name: all but caches.
   std::vector<named_entry> saved() const;
+  /// A tensor by name, or null. Valid until the tensor is removed.
   const entry* find(std::string_view name) const;
   entry* find(std::string_view name);
 

@@ -53,7 +53,7 @@ struct moe_options {
 struct moe_result {
   symbol y;         ///< [G,S,M]
   symbol load;      ///< [E] tokens per expert
-  symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full. experts_choose: tokens without expert
+  symbol overflow;  ///< scalar: choices refused because an expert, or an expert group, was full. choice::by_experts: tokens without one
   symbol demand;    ///< [E] choices of each expert, including refused ones. @see gating_result
 };
 
