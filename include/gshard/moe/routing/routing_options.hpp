@@ -31,8 +31,10 @@ struct choice {
   second_expert second = second_expert::always;
   double threshold = 0.5;
   bool experts_choose = false;
+  bool depends_on_k = false;
 
-  static const choice top_k;           ///< A token uses the k experts with the largest gates, or scores.
+  static const choice automatic;       ///< random_second() without k, as in the paper; top_k with it.
+  static const choice top_k;           ///< A token uses the k experts with the largest gates, or scores. Without k, two.
   static const choice sampled_second;  ///< Of two experts, the second is drawn in proportion to the gates of all but the first.
   /// An expert takes the C tokens of a group with the largest gates, or scores (arXiv 2202.09368). All experts have equal loads. A token
   /// may have any number of experts, or none. There is no balance loss.
@@ -44,6 +46,7 @@ struct choice {
   static constexpr choice second_above(double threshold) { return {second_expert::above_threshold, threshold}; }
   friend constexpr bool operator==(const choice&, const choice&) = default;
 };
+inline constexpr choice choice::automatic{second_expert::always, 0.5, false, true};
 inline constexpr choice choice::top_k{};
 inline constexpr choice choice::sampled_second{second_expert::sampled};
 inline constexpr choice choice::by_experts{second_expert::always, 0.5, true};
@@ -83,9 +86,9 @@ struct expert_sets {
 /// How tokens are routed to experts. By default as in Algorithm 1 of arXiv 2006.16668: two experts per token, the second one at random.
 /// top_k_gating begins with gates, so it refuses the options that make them: score, balance, sets, jitter, gumbel and z_loss.
 struct routing_options {
-  int k = 0;          ///< Experts per token, all of which are used; if experts choose, on average. 0: two, the second one at random.
+  int k = 0;          ///< Experts per token; if experts choose, on average. 0: two.
   capacity slots{0};  ///< Slots per expert and group. Factor 0: k, which is enough if all experts take equally many tokens.
-  struct choice choice = choice::top_k;        ///< Who chooses. The rules of second experts are for two experts per token.
+  struct choice choice = choice::automatic;    ///< Who chooses. The rules of second experts are for two experts per token.
   gate_score score = gate_score::softmax;
   gate_norm norm = gate_norm::chosen;          ///< Weights sum to `scale`, or are gates times `scale`.
   double scale = 1;                            ///< The scale of the weights.
@@ -157,7 +160,7 @@ constexpr void check_of_gates(builder& b, const routing_options& o, std::string_
 
 /// The options with values in place of defaults, and in evaluation without those of training.
 constexpr routing_options in_effect(routing_options o) {
-  if (o.k == 0 && o.choice == choice::top_k) o.choice = choice::random_second();
+  if (o.choice.depends_on_k) o.choice = o.k == 0 ? choice::random_second() : choice::top_k;
   if (o.k == 0) o.k = 2;
   if (o.slots.factor == 0) o.slots.factor = o.k;
   if (o.training) return o;

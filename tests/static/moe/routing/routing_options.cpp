@@ -27,6 +27,9 @@ constexpr bool uses(const gs::routing_options& o, int k, gs::second_expert secon
   return a.k == k && a.second == second && a.threshold == threshold && !a.by_experts;
 }
 static_assert(uses({}, 2, gs::second_expert::random) && uses({.k = 2}, 2, gs::second_expert::always));
+static_assert(uses({.choice = gs::choice::automatic}, 2, gs::second_expert::random));
+static_assert(uses({.choice = gs::choice::top_k}, 2, gs::second_expert::always));
+static_assert(uses({.k = 2, .choice = gs::choice::random_second()}, 2, gs::second_expert::random));
 static_assert(uses({.choice = gs::choice::random_second(0.25)}, 2, gs::second_expert::random, 0.25));
 static_assert(uses({.choice = gs::choice::second_above(0.25)}, 2, gs::second_expert::above_threshold, 0.25));
 static_assert(uses({.training = false}, 2, gs::second_expert::always));
