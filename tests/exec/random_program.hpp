@@ -5,12 +5,15 @@
 
 #include <gshard/core/base/dual.hpp>
 #include <gshard/core/trace/broadcast.hpp>
+#include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/check/check_finite.hpp>
 #include <gshard/ops/index/dynamic_slice.hpp>
 #include <gshard/ops/loop/loop.hpp>
 #include <gshard/ops/reduce/argmax.hpp>
 #include <gshard/ops/reduce/logsumexp.hpp>
 #include <gshard/ops/reduce/reduce.hpp>
+#include <gshard/ops/rows/cross_entropy.hpp>
+#include <gshard/ops/rows/layer_norm.hpp>
 #include <gshard/ops/window/concat.hpp>
 #include <gshard/ops/window/convolution.hpp>
 #include <gshard/ops/window/pad.hpp>

@@ -8,10 +8,12 @@
 #include <gshard/moe/routing/expert_groups.hpp>
 #include <gshard/moe/routing/expert_replicas.hpp>
 #include <gshard/moe/routing/gating.hpp>
+#include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/attention/attention.hpp>
 #include <gshard/ops/loop/scan.hpp>
 #include <gshard/ops/random/dropout.hpp>
 #include <gshard/ops/rows/softmax.hpp>
+#include <gshard/ops/window/roll.hpp>
 
 #include <algorithm>
 #include <array>
