@@ -8,6 +8,7 @@
 #include "random_program_remat.hpp"
 #include "random_program_seeds.hpp"
 #include "random_program_shrink.hpp"
+#include "random_program_strategies.hpp"
 #include "random_program_text.hpp"
 #include "random_program_writer.hpp"
 
@@ -72,6 +73,14 @@ TEST_CASE("random programs receive the bytes that their prices say") {
   std::size_t steps = 0;
   check_seeds(seeds, [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_prices(r, steps); });
   if (seeds.count >= few_seeds) CHECK(steps > seeds.count);
+}
+
+TEST_CASE("nodes of random programs get the placement that choose_strategy finds") {
+  const random_program::seed_range seeds = random_program::seeds(repetitions(300u, 2u));
+  std::size_t compared = 0;
+  check_seeds(seeds,
+              [&](const random_program::recipe& r, std::uint32_t) { return random_program::failure_of_strategies(r, compared); });
+  if (seeds.count >= few_seeds) CHECK(compared > seeds.count);
 }
 
 TEST_CASE("random programs and their gradients name lines of the program, not of the library") {

@@ -72,6 +72,7 @@ class chosen_strategies {
 
   /// The placement of a node. The reference is valid until the next call. @see choose_strategy, may_loop
   constexpr const placement& choose(const planning& p, const node& n, bool combines, std::int64_t loop_bytes) {
+    if (!entries_.empty() && entries_.back().words == 0) entries_.pop_back();  // no other node can get its placement
     const std::size_t words = write_key(p, n, combines);
     const std::uint64_t *const key = key_.data(), *const keys = keys_.data();
     std::int32_t& newest = newest_.data()[(std::size_t(n.kind->id) * 8 + words) % rows];  // a hash would cost more than it saves
@@ -108,7 +109,8 @@ class chosen_strategies {
   std::size_t count_ = 0;                 // of tensors_
   bool fits_ = true;
 
-  /// Writes all that `choose_strategy` reads to `key_`, and returns the number of words. 0: it reads too much.
+  /// Writes all that `choose_strategy` reads to `key_`, and returns the number of words. 0: it reads too much. Each part of a key states
+  /// which parts follow it and how many, so that equal keys have equal parts.
   constexpr std::size_t write_key(const planning& p, const node& n, bool combines) {
     if (traits(n.kind).taps || traits(n.kind).ids_of_result || follows_result(n)) return 0;
     count_ = 0;
@@ -133,7 +135,7 @@ class chosen_strategies {
     std::size_t at = at_;
     key[at++] = std::uint64_t(n.kind->id) | std::uint64_t(n.inputs) << 16 | std::uint64_t(n.outputs) << 24 |
                 std::uint64_t(a.combine) << 32 | std::uint64_t(a.change) << 36 | std::uint64_t(a.fill != 0) << 41 |
-                std::uint64_t(n.rule.blocked) << 48;
+                std::uint64_t(n.rule.windows.count) << 42 | std::uint64_t(n.rule.blocked) << 48;
     key[at++] = std::uint32_t(a.dim) | std::uint64_t(std::uint32_t(a.window)) << 32;
     key[at++] = n.rule.windows.bits;
     if (traits(n.kind).linear == linearity::of_function)
@@ -148,14 +150,15 @@ class chosen_strategies {
     std::uint64_t* const key = key_.data();
     std::size_t number = 0;
     while (number < count_ && tensors_[number] != tensor) ++number;
-    key[at_++] = number;
+    const std::size_t begin = at_++;
+    key[begin] = number;
     if (number < count_) return;
     fits_ = count_ < most_tensors;
     if (!fits_) return;
     tensors_[count_++] = tensor;
     const bool of_smaller = p.cache.is_of_smaller(tensor);
     write_value(p.g.values.data()[tensor], p.needs_complete.data()[tensor] | of_smaller << 1 | p.cache.may_count_rows(tensor) << 2);
-    write_forms(p, tensor);
+    key[begin] |= write_forms(p, tensor) << 32;
     write_counts(p, tensor);
     if (!of_smaller || !has_room()) return;
     const node& maker = p.g.nodes.data()[p.g.values.data()[tensor].producer];
@@ -165,36 +168,42 @@ class chosen_strategies {
   constexpr void write_value(const value& v, int more = 0) {
     std::uint64_t* const key = key_.data();
     key[at_++] = std::uint64_t(v.type) | std::uint64_t(v.bf16_on_wire) << 8 | std::uint64_t(v.fits_bf16) << 9 |
-                 std::uint64_t(more) << 10;
+                 std::uint64_t(more) << 10 | std::uint64_t(v.dims.count) << 16;
     key[at_++] = v.dims.bits;
   }
-  constexpr void write_forms(const planning& p, std::int32_t tensor) {
-    for (std::int32_t form = p.cache.first(tensor); form >= 0; form = p.cache.next(form)) {
-      if (!has_room()) return;
+  /// Returns the number of forms.
+  constexpr std::uint64_t write_forms(const planning& p, std::int32_t tensor) {
+    std::uint64_t forms = 0;
+    for (std::int32_t form = p.cache.first(tensor); form >= 0 && has_room(); form = p.cache.next(form), ++forms) {
       const value& held = p.cache.at(form);
       write_sharding(held.layout, held.windows.count);
       if (held.windows.count > 0) key_.data()[at_++] = held.windows.bits;
     }
+    return forms;
   }
-  /// The first word of a sharding has its highest bit set.
   constexpr void write_sharding(const sharding& s, std::uint8_t more) {
     std::uint64_t* const key = key_.data();
-    std::size_t at = at_;
-    key[at++] = std::uint64_t(1) << 63 | std::uint64_t(s.rank) << 40 | std::uint64_t(more) << 32 | std::uint64_t(s.partial) << 16 |
-                std::uint64_t(s.pending) << 8 | std::uint64_t(s.order);
+    std::size_t at = at_ + 1;
+    std::uint64_t sharded = 0;  // a bit per dim
     for (int d = 0; d < s.rank; ++d)
-      if (s.axes[d].count > 0) key[at++] = s.axes[d].bits | std::uint64_t(s.axes[d].count) << 32 | std::uint64_t(d) << 40;
+      if (s.axes[d].count > 0) {
+        key[at++] = s.axes[d].bits | std::uint64_t(s.axes[d].count) << 32;
+        sharded |= std::uint64_t(1) << d;
+      }
+    key[at_] = sharded << 48 | std::uint64_t(s.rank) << 40 | std::uint64_t(more) << 32 | std::uint64_t(s.partial) << 16 |
+               std::uint64_t(s.pending) << 8 | std::uint64_t(s.order);
     at_ = at;
   }
   /// The counts of a tensor's rows, and the choices that are counted. @see layout_cache::moves_between
   constexpr void write_counts(const planning& p, std::int32_t tensor) {
     if (!p.cache.may_count_rows(tensor) || !has_room()) return;
     const std::int32_t counts = row_counts(p.g, tensor);
-    key_.data()[at_++] = std::uint64_t(counts >= 0);
+    const std::size_t begin = at_++;
+    key_.data()[begin] = std::uint64_t(counts >= 0);
     if (counts < 0) return;
     fits_ = !p.cache.is_of_smaller(counts);
     write_value(p.g.at(p.g.nodes.data()[p.g.at(counts).producer].in[0]));
-    write_forms(p, counts);
+    key_.data()[begin] |= write_forms(p, counts) << 32;
   }
 };
 

@@ -84,5 +84,10 @@ static_assert(differs([](auto& b) {
   const symbol x = input(b, "AB", P<"x", none>{}), y = input(b, "AB", P<"x", none>{});
   return pair{x * y, x * x};
 }));
+// The placement of a node without a key is not kept: the next one takes its memory.
+static_assert(shares([](auto& b) {
+  const symbol x = input(b, "AB"), ids = input(b, "I", gs::dtype::i32), rows = input(b, "IB"), more = input(b, "IB", P<"x", none>{});
+  return pair{gs::scatter_add(x, ids, rows), gs::scatter_add(x, ids, more)};
+}));
 
 }  // namespace
