@@ -227,8 +227,8 @@ TEST_CASE("a table has the kinds of its program only, and every program may copy
   constexpr const collective_table& sums = collectives_for<1u << unsigned(move_kind::all_reduce)>;
   static_assert(sums.make[std::size_t(move_kind::all_reduce)] == &make_all_reduce);
   static_assert(sums.make[std::size_t(move_kind::ragged)] == nullptr);
-  static_assert(kind_of_moves(gs::op::collective_permute) == move_kind::exchange);
-  static_assert(kind_of_moves(gs::op::ragged_all_to_all) == move_kind::ragged);
+  static_assert(move_kind_of(gs::op::collective_permute) == move_kind::exchange);
+  static_assert(move_kind_of(gs::op::ragged_all_to_all) == move_kind::ragged);
   const on_devices::cluster c({2});
   const on_devices::matrix whole(c, {4, 4}, {-1, -1}), rows(c, {4, 4}, {0, -1});
   const auto room = std::make_shared<collective_room>();

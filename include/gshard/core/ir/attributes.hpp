@@ -111,7 +111,7 @@ struct packed_attributes {
 struct attributes {
   std::int32_t dim = 0;     ///< argmax, block_sum, concat, cumsum, gather, iota, reshape, scatter_add, scatter_along, sort, top_k.
   std::uint32_t axes = 0;   ///< Communication: a mask of mesh axes. Devices that differ only along them exchange data.
-  std::uint32_t moves = 0;  ///< A combined collective: the kind of move of each operand. @see kind_of_move
+  std::uint32_t moves = 0;  ///< A combined collective: the operation of each operand. @see operation_of_move
   std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks are passed on; the number of operands if partial sums are.
   std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
   std::int32_t key = 0;           ///< attention, dropout, random, top_k_gating, nodes of loops: identifies random numbers.

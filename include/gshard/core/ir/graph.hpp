@@ -193,12 +193,12 @@ constexpr std::int32_t ring_operand(const node& n) { return ring_carries_sum(n) 
 
 /// The most moves in one communication step.
 inline constexpr int most_moves = 5;
-/// The kind of move of operand i in a communication step. A combined step has the kind of each operand in `moves`, six bits each: its index
-/// in `move_operations`. Its own kind is all_to_all if these differ.
-constexpr op_ref kind_of_move(const node& n, int i) {
+/// The operation that moves operand i in a communication step. A combined step has one for each operand in `moves`, six bits each: its
+/// index in `move_operations`. Its own kind is all_to_all if these differ.
+constexpr op_ref operation_of_move(const node& n, int i) {
   return n.attr.moves != 0 ? move_operations[(n.attr.moves >> (6 * i)) & 63u] : n.kind;
 }
-constexpr void set_kind_of_move(node& n, int i, op_ref kind) { n.attr.moves |= std::uint32_t(kind->move) << (6 * i); }
+constexpr void set_operation_of_move(node& n, int i, op_ref moves) { n.attr.moves |= std::uint32_t(moves->move) << (6 * i); }
 static_assert(6 * most_moves <= 32 && std::size(move_operations) <= 64);
 static_assert(most_moves <= sharding_rule::most_in && most_moves <= sharding_rule::most_out);
 
@@ -206,7 +206,7 @@ static_assert(most_moves <= sharding_rule::most_in && most_moves <= sharding_rul
 constexpr bool performs(const node& n, op_ref kind) {
   if (n.inputs == 0 || n.attr.moves == 0) return n.kind == kind;
   for (int i = 0; i < n.inputs; ++i)
-    if (kind_of_move(n, i) == kind) return true;
+    if (operation_of_move(n, i) == kind) return true;
   return false;
 }
 

@@ -137,7 +137,7 @@ class step_traffic {
       for (int i = 0; i < step_.inputs; ++i) {
         const std::int64_t lacking = bytes_lacking(before(i), after(i), windows_, e_, at, at);
         bytes += lacking;
-        if (all || kind_of_move(step_, i) == of) here += lacking;
+        if (all || operation_of_move(step_, i) == of) here += lacking;
       }
       if (bytes <= most) return;
       most = bytes;

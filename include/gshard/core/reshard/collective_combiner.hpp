@@ -140,8 +140,8 @@ class collective_combiner {
   }
   constexpr void join(std::int32_t step, const node& n) {
     node& all = at(step);
-    if (all.inputs == 1) set_kind_of_move(all, 0, all.kind);
-    set_kind_of_move(all, all.inputs, n.kind);
+    if (all.inputs == 1) set_operation_of_move(all, 0, all.kind);
+    set_operation_of_move(all, all.inputs, n.kind);
     if (all.kind != n.kind) all.kind = op::all_to_all;
     all.in[all.inputs++] = n.in[0];
     all.out[all.outputs++] = n.out[0];

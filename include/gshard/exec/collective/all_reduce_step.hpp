@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <span>
 #include <utility>
@@ -43,21 +42,9 @@ class all_reduce_step final : public collective {
     for (std::size_t i = 0; i < moves_.devices() && shares_.any(); ++i) count_shares(i);
   }
   bool advance() override { return room_->sums.advance_all_reduce(on(), from_, to_); }
-  /// After an error the shares are still exchanged, because the other members wait for them.
   void finish() override {
     room_->advance_with_others([this] { return advance(); });
-    std::exception_ptr problem;
-    try {
-      room_->sums.finish_all_reduce(on(), from_, to_, addends_, most_addends());
-    } catch (...) {
-      problem = std::current_exception();
-    }
-    if (shares_.any())
-      shares_.exchange(on(), room_->channel, [&](std::size_t i, std::size_t k) {
-        const interval part = shares_.elements(i, k, moves_.elements(i));
-        return std::span<std::byte>(result(i) + part.begin * moves_.width(), std::size_t(part.size() * moves_.width()));
-      });
-    if (problem) std::rethrow_exception(problem);
+    finish_both([this] { room_->sums.finish_all_reduce(on(), from_, to_, addends_, most_addends()); }, [this] { exchange_shares(); });
     if (!is_alone()) unpack();
   }
   void drop() override { room_->sums.drop_all_reduce(on(), from_, to_); }
@@ -81,6 +68,13 @@ class all_reduce_step final : public collective {
     return shares_.any() ? shares_.elements(i, shares_.place(i), n) : interval{0, n};
   }
 
+  void exchange_shares() {
+    if (!shares_.any()) return;
+    shares_.exchange(on(), room_->channel, [&](std::size_t i, std::size_t k) {
+      const interval part = shares_.elements(i, k, moves_.elements(i));
+      return std::span<std::byte>(result(i) + part.begin * moves_.width(), std::size_t(part.size() * moves_.width()));
+    });
+  }
   std::int64_t most_addends() const { return moves_.most() * moves_.parts(); }
   void pack() {
     for (std::size_t i = 0; i < moves_.devices(); ++i) {

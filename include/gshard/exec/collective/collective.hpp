@@ -4,6 +4,9 @@
 // The interface of all collectives of a plan.
 
 #include <gshard/core/base/compiler.hpp>
+#include <gshard/exec/process/function_ref.hpp>
+
+#include <exception>
 
 namespace gshard { inline namespace v0 { namespace detail {
 
@@ -26,5 +29,18 @@ class collective {
   /// Abandons a step that was started, after an error on all processes. Other devices may have sent all its messages, so it receives them.
   virtual void drop() = 0;
 };
+
+/// Finishes both halves of a collective, the second one after an error as well: other devices wait for its messages. Throws the first error.
+inline void finish_both(function_ref<void()> first, function_ref<void()> second) {
+  std::exception_ptr problem;
+  for (const function_ref<void()>& finish : {first, second}) {
+    try {
+      finish();
+    } catch (...) {
+      if (!problem) problem = std::current_exception();
+    }
+  }
+  if (problem) std::rethrow_exception(problem);
+}
 
 }}}  // namespace gshard::v0::detail

@@ -41,7 +41,7 @@ class received_by_kind {
   void call(const node& step) {
     std::uint32_t kinds = 0;  // a bit each
     for (int t = 0; t < step.inputs; ++t) {
-      const op_ref kind = kind_of_move(step, t);
+      const op_ref kind = operation_of_move(step, t);
       if (!((kinds >> bit(kind)) & 1u)) ++count_of(kind).calls;
       kinds |= 1u << bit(kind);
     }
@@ -51,10 +51,10 @@ class received_by_kind {
     if (!steps_[i].empty())
       for (int t = 1; t < step.inputs; ++t) {
         const std::int64_t own = std::min(bytes, steps_[i][device][std::size_t(t)]);
-        count_of(kind_of_move(step, t)).bytes += own;
+        count_of(operation_of_move(step, t)).bytes += own;
         bytes -= own;
       }
-    count_of(kind_of_move(step, 0)).bytes += bytes;
+    count_of(operation_of_move(step, 0)).bytes += bytes;
   }
 
  private:
@@ -67,7 +67,7 @@ class received_by_kind {
   static constexpr unsigned bit(op_ref kind) { return unsigned(kind->move); }
   static bool has_several_kinds(const node& step) {
     for (int t = 1; t < step.inputs; ++t)
-      if (kind_of_move(step, t) != kind_of_move(step, 0)) return true;
+      if (operation_of_move(step, t) != operation_of_move(step, 0)) return true;
     return false;
   }
 };

@@ -4,6 +4,7 @@
 // Runs a reduce_scatter of a plan by messages.
 
 #include <gshard/exec/backend/backend.hpp>
+#include <gshard/exec/collective/collective.hpp>
 #include <gshard/exec/collective/collective_in_rounds.hpp>
 #include <gshard/exec/collective/replica_shares.hpp>
 #include <gshard/exec/reduce/hierarchical_reduce_scatter.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <span>
 #include <utility>
@@ -28,16 +28,8 @@ class reduce_scatter_step final : public collective_in_rounds {
   reduce_scatter_step(const step_moves& moves, std::shared_ptr<collective_room> room, bool early)
       : reduce_scatter_step(moves, std::move(room), early, moves.shares(), groups_of(moves)) {}
 
-  /// After an error the shares are still exchanged, because the other members wait for them.
   void finish() override {
-    std::exception_ptr problem;
-    try {
-      collective_in_rounds::finish();
-    } catch (...) {
-      problem = std::current_exception();
-    }
-    if (shares_.any()) exchange_shares();
-    if (problem) std::rethrow_exception(problem);
+    finish_both([this] { collective_in_rounds::finish(); }, [this] { exchange_shares(); });
   }
 
  private:
@@ -89,6 +81,7 @@ class reduce_scatter_step final : public collective_in_rounds {
   }
   /// Exchanges the shares. They are contiguous in the new shards.
   void exchange_shares() {
+    if (!shares_.any()) return;
     const step_moves& moves = blocks().moves();
     for (std::size_t t = 0; t < moves.tensors().size(); ++t)
       shares_.exchange(blocks().on(), blocks().room().channel, [&](std::size_t i, std::size_t k) {

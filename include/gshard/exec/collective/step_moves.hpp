@@ -25,7 +25,7 @@ namespace gshard { inline namespace v0 { namespace detail {
 /// How a step that reshards moves elements between devices. Other moves of plans are exchanges, such as all_to_all.
 enum class move_kind : std::uint8_t { exchange, gather, all_reduce, reduce_scatter, ragged };
 inline constexpr std::size_t move_kinds = 5;
-constexpr move_kind kind_of_moves(op_ref kind) {
+constexpr move_kind move_kind_of(op_ref kind) {
   if (traits(kind).ragged) return move_kind::ragged;
   return kind == op::all_gather       ? move_kind::gather
          : kind == op::all_reduce     ? move_kind::all_reduce
@@ -63,7 +63,7 @@ class step_moves {
   }
 
   op_ref operation() const { return kind_; }
-  move_kind kind() const { return kind_of_moves(kind_); }
+  move_kind kind() const { return move_kind_of(kind_); }
   bool gathers() const { return kind() == move_kind::gather; }
   bool all_reduces() const { return kind() == move_kind::all_reduce; }
   bool reduce_scatters() const { return kind() == move_kind::reduce_scatter; }

@@ -5,7 +5,6 @@
 
 #include <gshard/exec/collective/collective.hpp>
 
-#include <exception>
 #include <memory>
 #include <utility>
 
@@ -18,17 +17,12 @@ class two_hops final : public collective {
 
   void start() override { first_->start(); }
   bool advance() override { return first_->advance(); }
-  /// After an error the second hop still runs, because the other members wait for it.
   void finish() override {
-    std::exception_ptr problem;
-    try {
-      first_->finish();
-    } catch (...) {
-      problem = std::current_exception();
-    }
-    second_->start();
-    second_->finish();
-    if (problem) std::rethrow_exception(problem);
+    finish_both([this] { first_->finish(); },
+                [this] {
+                  second_->start();
+                  second_->finish();
+                });
   }
   void drop() override { first_->drop(); }
 

@@ -38,8 +38,8 @@ GSHARD_INLINE std::string kind_text(const node& n) {
   std::string s;
   for (int i = 0; i < n.inputs; ++i) {
     bool is_new = true;
-    for (int before = 0; before < i; ++before) is_new = is_new && kind_of_move(n, before) != kind_of_move(n, i);
-    if (is_new) s.append(s.empty() ? "" : "+").append(name(kind_of_move(n, i)));
+    for (int before = 0; before < i; ++before) is_new = is_new && operation_of_move(n, before) != operation_of_move(n, i);
+    if (is_new) s.append(s.empty() ? "" : "+").append(name(operation_of_move(n, i)));
   }
   return s;
 }

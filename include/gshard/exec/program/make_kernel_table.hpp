@@ -87,7 +87,7 @@ template <class Selection>
 inline constexpr std::uint32_t move_kinds_in = [] {
   std::uint32_t kinds = 0;
   for (const used_kernels& k : Selection::used)
-    if (traits(k.kind).reshards && traits(k.kind).collective) kinds |= 1u << unsigned(kind_of_moves(k.kind));
+    if (traits(k.kind).reshards && traits(k.kind).collective) kinds |= 1u << unsigned(move_kind_of(k.kind));
   return kinds;
 }();
 #endif
