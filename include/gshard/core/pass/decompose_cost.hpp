@@ -105,10 +105,14 @@ class decompose_cost {
   constexpr std::int64_t moved(const value& v, const sharding& from) const {
     return plan_reshard(v, from, complete(v.layout), e_).cost(e_);
   }
-  /// The cost of a decomposition with this number of all_reduces of one number per line.
+  /// The cost of a decomposition with this number of all_reduces of one number per line. Its results are the blocks of lines, or have one
+  /// number per line.
   constexpr std::int64_t with_sums(int count) const {
-    const sharding made = result().rank() == operand().rank() ? operand().layout : rows();
-    return count * sum_of_lines() + operands(operand().layout) + moved(result(), made);
+    std::int64_t total = count * sum_of_lines() + operands(operand().layout);
+    for (int o = 0; o < n_.outputs; ++o)
+      if (const value& v = g_.at(n_.output(o)); has_lines(o))
+        total += moved(v, v.rank() == operand().rank() ? operand().layout : rows());
+    return total;
   }
 
  private:
@@ -161,7 +165,7 @@ class decompose_cost {
         for (int i = 0; i < sharded_.size(); ++i) there[d].push_back(sharded_[i]);
     return there;
   }
-  /// False for a result that is a sum over lines, partial either way.
+  /// False for a result that is a sum over lines, partial either way. Of a single line, all results have its elements.
   constexpr bool has_lines(int o) const {
     const short_list& dims = n_.rule.in[0];
     for (int d = 0; d < dims.size(); ++d)
