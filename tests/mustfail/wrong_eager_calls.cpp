@@ -21,7 +21,7 @@
 // expect: gshard: tensors outside of programs are compared by equal
 // expect: gshard: an operand has another element type
 // expect: gshard: outside of programs, cumsum<1>\(x\) takes a dim as template argument, and one gshard::tensor
-// expect: gshard: outside of programs, cumsum<1>.*
+// expect: gshard: cumsum\(x, dim = -1, exclusive = false, reverse = false\) takes a tensor of a program
 // expect: gshard: outside of programs, gather<1>\(table, ids\) takes a dim as template argument
 // expect: gshard: outside of programs, slice<1, 0, 8>\(x\) takes a dim, start and stop as template arguments
 // expect: gshard: outside of programs, concat<1>\(a, b, ...\) takes a dim as template argument

@@ -82,15 +82,10 @@ using tensor_and_start = call<2, a_tensor, a_start>;
 using tensors_and_start = call<3, a_tensor, a_tensor, a_start>;
 using tensor_and_count = call<2, a_tensor, int>;
 using tensor_and_extents = call<3, a_tensor, int, int>;
-using some_tensors = tensors<1, sharding_rule::most_in>;
 struct any_tensors {
   template <class... Given>
   static constexpr bool fits = (distributed_tensor<Given> && ...);
 };
-template <class... Given>
-inline constexpr bool starts_with_tensor = false;
-template <class First, class... Rest>
-inline constexpr bool starts_with_tensor<First, Rest...> = distributed_tensor<First>;
 template <class T, class Spec, class... Given>
 concept makes_random =
     !std::is_void_v<T> && is_spec<Spec> && call<3, any_cluster, std::vector<std::int64_t>, std::uint64_t>::fits<Given...>;
@@ -141,9 +136,8 @@ auto operator!=(const A&, const B&) {
   return detail::refused_tensor();
 }
 
-// Verbs that take numbers as template arguments. Each row has the verb, its arguments, those in a program, the least count of its numbers,
-// and the sentence.
-// The overloads differ from those next to the verbs by their first parameter, or by the numbers.
+// Verbs that take numbers as template arguments. Each row has the verb, its arguments, the least count of its numbers, and the sentence.
+// The overloads differ from those next to the verbs by their first parameter. Other calls have the sentence of the verb in programs.
 #define GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                        \
   template <int... Numbers, class T, class Spec, class... Given>                                                                     \
     requires(sizeof...(Numbers) < least || !detail::arguments::fits<tensor<T, Spec>, Given...>)                                      \
@@ -151,41 +145,26 @@ auto operator!=(const A&, const B&) {
     static_assert(detail::accepts<tensor<T, Spec>, Given...>, "gshard: outside of programs, " sentence);                             \
     return detail::refused_tensor();                                                                                                 \
   }
-#define GSHARD_TAKES_NUMBERS(verb, arguments, in_programs, least, sentence)                                                          \
-  GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                              \
-  template <int... Numbers, class... Given>                                                                                          \
-    requires((sizeof...(Numbers) > 0) && !detail::starts_with_tensor<Given...> &&                                                    \
-             !(sizeof...(Numbers) >= least && detail::in_programs::fits<Given...>))                                                  \
-  auto verb(const Given&...) {                                                                                                       \
-    static_assert(detail::accepts<Given...>, "gshard: outside of programs, " sentence);                                              \
-    return detail::refused_tensor();                                                                                                 \
-  }
-GSHARD_TAKES_NUMBERS(cumsum, one_tensor, tensors<1>, 0, "cumsum<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(sort, one_tensor, tensors<1>, 0, "sort<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(top_k, one_tensor, tensors<1>, 1,
-    "top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(gather, two_tensors, tensors<2>, 0, "gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors")
-GSHARD_TAKES_NUMBERS(scatter_add, three_tensors, tensors<3>, 0,
+GSHARD_TAKES_TENSOR(cumsum, one_tensor, 0, "cumsum<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(sort, one_tensor, 0, "sort<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(top_k, one_tensor, 1, "top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(gather, two_tensors, 0, "gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors")
+GSHARD_TAKES_TENSOR(scatter_add, three_tensors, 0,
     "scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors")
-GSHARD_TAKES_NUMBERS(dynamic_slice, tensor_and_start, tensors<2>, 2,
+GSHARD_TAKES_TENSOR(dynamic_slice, tensor_and_start, 2,
     "dynamic_slice<1, 8>(x, start) takes a dim and a size as template arguments, one gshard::tensor and an integer")
-GSHARD_TAKES_NUMBERS(dynamic_update_slice, tensors_and_start, tensors<3>, 1,
+GSHARD_TAKES_TENSOR(dynamic_update_slice, tensors_and_start, 1,
     "dynamic_update_slice<1>(x, update, start) takes a dim as template argument, two gshard::tensors and an integer")
-GSHARD_TAKES_NUMBERS(slice, one_tensor, tensors<1>, 3,
-    "slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(pad, one_tensor, tensors<1>, 3,
-    "pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(reverse, one_tensor, tensors<1>, 1, "reverse<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(roll, one_tensor, tensors<1>, 2,
-    "roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor")
-GSHARD_TAKES_NUMBERS(concat, any_tensors, some_tensors, 1, "concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors")
-// Without a tensor as the first argument, the sentence is that of the verb in programs, which takes the same numbers.
+GSHARD_TAKES_TENSOR(slice, one_tensor, 3, "slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(pad, one_tensor, 3, "pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(reverse, one_tensor, 1, "reverse<1>(x) takes a dim as template argument, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(roll, one_tensor, 2, "roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor")
+GSHARD_TAKES_TENSOR(concat, any_tensors, 1, "concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors")
 GSHARD_TAKES_TENSOR(merge_dims, one_tensor, 1, "merge_dims<1>(x) takes a dim as template argument, and one gshard::tensor")
 GSHARD_TAKES_TENSOR(split_dim, tensor_and_extents, 1,
     "split_dim<1>(x, 4, 8) takes a dim as template argument, one gshard::tensor and two extents")
 GSHARD_TAKES_TENSOR(expand_dims, one_tensor, 1, "expand_dims<1>(x) takes a dim as template argument, and one gshard::tensor")
 GSHARD_TAKES_TENSOR(squeeze, one_tensor, 1, "squeeze<1>(x) takes a dim as template argument, and one gshard::tensor")
-#undef GSHARD_TAKES_NUMBERS
 #undef GSHARD_TAKES_TENSOR
 template <class T = float, class I, class Spec, class... Given>
   requires(!detail::tensor_and_count::fits<tensor<I, Spec>, Given...>)

@@ -192,6 +192,17 @@ struct anything {
     return detail::refused(given...);                                \
   }
 
+/// The same for a verb that also takes its numbers as template arguments, `least` to `most` of them. `tensors_that_fit` are then its only
+/// arguments.
+#define GSHARD_TAKES_NUMBERS(verb, calls_that_fit, least, most, tensors_that_fit, sentence)                                         \
+  template <int... Numbers, class... Given>                                                                                        \
+    requires(sizeof...(Numbers) == 0 ? !(calls_that_fit)                                                                           \
+                                     : sizeof...(Numbers) < least || sizeof...(Numbers) > most || !(tensors_that_fit))             \
+  constexpr auto verb(const Given&... given) {                                                                                     \
+    static_assert(detail::accepts<Given...>, "gshard: " sentence);                                                                 \
+    return detail::refused(given...);                                                                                              \
+  }
+
 /// The same for a reduction with and without an equation.
 #define GSHARD_TAKES_REDUCTION(verb)                                                                                              \
   template <fixed_string Equation = "", class... Given>                                                                           \

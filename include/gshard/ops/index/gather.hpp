@@ -147,9 +147,10 @@ constexpr void scatter_add_gradient(differentiator& d, const node& n) {
 
 }  // namespace detail
 
-GSHARD_TAKES(gather, (detail::call<2, symbol, symbol, int, int>::fits<Given...>),
-             "gather(table, ids, dim = 0, batch = 0) takes two tensors of a program, a dim and a number of dims")
-GSHARD_TAKES(scatter_add, (detail::call<3, symbol, symbol, symbol, int, int>::fits<Given...>),
-             "scatter_add(x, ids, updates, dim = 0, batch = 0) takes three tensors of a program, a dim and a number of dims")
+GSHARD_TAKES_NUMBERS(gather, (detail::call<2, symbol, symbol, int, int>::fits<Given...>), 1, 2, (detail::tensors<2>::fits<Given...>),
+                     "gather(table, ids, dim = 0, batch = 0) takes two tensors of a program, a dim and a number of dims")
+GSHARD_TAKES_NUMBERS(scatter_add, (detail::call<3, symbol, symbol, symbol, int, int>::fits<Given...>),
+                     1, 2, (detail::tensors<3>::fits<Given...>),
+                     "scatter_add(x, ids, updates, dim = 0, batch = 0) takes three tensors of a program, a dim and a number of dims")
 
 }}  // namespace gshard::v0

@@ -91,8 +91,9 @@ constexpr symbol concat(here first, Symbols... rest) {
   return concat({first, rest...}, Dim);
 }
 
-GSHARD_TAKES(concat, (detail::call<2, detail::list_of<symbol>, int>::fits<Given...>),
-             "concat({a, b, ...}, dim) takes a list of tensors of a program and a dim")
+GSHARD_TAKES_NUMBERS(concat, (detail::call<2, detail::list_of<symbol>, int>::fits<Given...>), 1, 1,
+                     (detail::tensors_of_any_kind<1, sharding_rule::most_in>::fits<Given...>),
+                     "concat({a, b, ...}, dim) takes a list of tensors of a program and a dim")
 template <class... Given>
 constexpr auto concat(std::initializer_list<detail::anything>, const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: concat({a, b, ...}, dim) takes a list of tensors of a program and a dim");

@@ -48,7 +48,8 @@ constexpr symbol reverse(here x) {
   return reverse(x, Dim);
 }
 
-GSHARD_TAKES(reverse, (detail::call<2, symbol, int>::fits<Given...> || detail::call<2, symbol, detail::list_of<int>>::fits<Given...>),
-             "reverse(x, dim) takes a tensor of a program and a dim")
+GSHARD_TAKES_NUMBERS(reverse, (detail::call<2, symbol, int>::fits<Given...> ||
+                               detail::call<2, symbol, detail::list_of<int>>::fits<Given...>), 1, 1, (detail::tensors<1>::fits<Given...>),
+                     "reverse(x, dim) takes a tensor of a program and a dim")
 
 }}  // namespace gshard::v0

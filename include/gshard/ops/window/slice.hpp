@@ -64,8 +64,9 @@ constexpr symbol slice(here x) {
   return slice(x, Dim, Start, Stop, Stride);
 }
 
-GSHARD_TAKES(slice, (detail::call<4, symbol, int, int, int, int>::fits<Given...> ||
-                     detail::call<2, symbol, detail::list_of<dim_range>>::fits<Given...>),
-             "slice(x, dim, start, stop, stride = 1) takes a tensor of a program and integers")
+GSHARD_TAKES_NUMBERS(slice, (detail::call<4, symbol, int, int, int, int>::fits<Given...> ||
+                             detail::call<2, symbol, detail::list_of<dim_range>>::fits<Given...>), 3, 4,
+                     (detail::tensors<1>::fits<Given...>),
+                     "slice(x, dim, start, stop, stride = 1) takes a tensor of a program and integers")
 
 }}  // namespace gshard::v0
