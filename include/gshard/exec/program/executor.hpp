@@ -37,6 +37,14 @@ namespace gshard { inline namespace v0 {
 namespace detail {
 struct bound_program;
 class runner;
+
+/// What an executable or an eager operation adds to the making of its executor.
+struct executor_call {
+  process_error problem{};         ///< An error of the caller on this process, or empty.
+  std::string_view operation{};    ///< The name of an eager operation, empty for a program of the user.
+  std::vector<lent_value> lent{};  ///< Inputs and outputs in the caller's memory, which must stay valid. Runs read and write it directly.
+  collective_call operands{};      ///< Facts about the operands of an operation that must be the same on all processes.
+};
 }  // namespace detail
 
 /// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step
@@ -45,17 +53,13 @@ class runner;
 /// If one process fails, all throw. A process that failed throws its own error; the others throw one that names the failed ranks.
 class executor {
  public:
-  /// Binds a plan. `kernels`: `kernels_of<Program>` or `all_kernels`. `problem`: an error of the caller on this process, or empty.
-  /// `operation`: the name of an eager operation, empty for a program of the user. `lent`: inputs and outputs in the caller's memory, which
-  /// must stay valid. Runs read and write it directly. `operands`: facts about the operands of an operation that must be the same on all
-  /// processes. Collective over the cluster.
+  /// Binds a plan. `kernels`: `kernels_of<Program>` or `all_kernels`. `call`: set by executables. Collective over the cluster.
   /// Communicates: one small message per process; if devices share memory, two, and the addresses of all values.
-  /// Throws `gshard::error`, on every process: for a `problem`; for a letter without an extent; if the cluster lacks a mesh axis; if the
-  /// store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan, function,
-  /// extents, initial values, seed or store. The store is then unchanged.
+  /// Throws `gshard::error`, on every process: for a `call.problem`; for a letter without an extent; if the cluster lacks a mesh axis; if
+  /// the store is on another cluster; if another program declares a parameter differently; if the processes differ in the call, plan,
+  /// function, extents, initial values, seed or store. The store is then unchanged.
   executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given, parameter_store store,
-           process_error problem = {}, std::string_view operation = {}, std::vector<detail::lent_value> lent = {},
-           const collective_call& operands = {});
+           detail::executor_call call = {});
   ~executor();
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -156,12 +160,11 @@ class executor {
 #if GSHARD_HAS_BODIES
 
 GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& given,
-                                 parameter_store store, process_error problem, std::string_view operation,
-                                 std::vector<detail::lent_value> lent, const collective_call& operands)
+                                 parameter_store store, detail::executor_call call)
     : threads(kernel::default_threads(on.backend().processes_here())),
-      program_(std::make_unique<detail::bound_program>(plan, on, kernels.at(on.backend().level()), std::move(store), std::move(lent),
-                                                       std::string(operation))) {
-  detail::binder(*program_, given, std::move(problem), operands);
+      program_(std::make_unique<detail::bound_program>(plan, on, kernels.at(on.backend().level()), std::move(store), std::move(call.lent),
+                                                       std::string(call.operation))) {
+  detail::binder(*program_, given, std::move(call.problem), call.operands);
   runner_ = std::make_unique<detail::runner>(*program_);
 }
 GSHARD_INLINE executor::~executor() = default;

@@ -180,8 +180,8 @@ GSHARD_INLINE untyped_executable::untyped_executable(const plan_view& plan, cons
     : seed(store.seed()), kernels_(&kernels), extents_(extents), bound_inputs_(plan.inputs.size()), bound_outputs_(plan.outputs.size()) {
   if (problem.empty()) problem = detail::problem_of_orders(plan, on.mesh());
   for (const parameter& p : plan.parameters) updates_ = updates_ || p.updated >= 0;
-  run_ = std::make_unique<executor>(plan, kernels, on, extents, std::move(store), std::move(problem), operation,
-                                    std::vector<detail::lent_value>(), operands);
+  run_ = std::make_unique<executor>(plan, kernels, on, extents, std::move(store),
+                                    detail::executor_call{std::move(problem), operation, {}, operands});
 }
 
 GSHARD_INLINE std::string untyped_executable::input_name::text() const {
@@ -216,8 +216,8 @@ GSHARD_INLINE process_error untyped_executable::prepare() {
     if (rebinds_) lent = detail::lent_values(*run_, bound_inputs_, bound_outputs_);
   });
   if (!rebinds_) return problem;
-  auto made = std::make_unique<executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(), std::move(problem),
-                                         std::string_view(), std::move(lent));
+  auto made = std::make_unique<executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(),
+                                         detail::executor_call{.problem = std::move(problem), .lent = std::move(lent)});
   made->replace(*run_);
   run_ = std::move(made);
   rebinds_ = false;
