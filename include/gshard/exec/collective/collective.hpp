@@ -30,7 +30,7 @@ class collective {
   virtual void drop() = 0;
 };
 
-/// Finishes both halves of a collective, the second one after an error as well: other devices wait for its messages. Throws the first error.
+/// Finishes both halves of a collective, the second after an error as well: other devices wait for its messages. Throws the first error.
 inline void finish_both(function_ref<void()> first, function_ref<void()> second) {
   std::exception_ptr problem;
   for (const function_ref<void()>& finish : {first, second}) {
