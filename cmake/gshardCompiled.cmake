@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# gshard::compiled: backends, engine and all kernels in one static library. On x86-64 it has the kernels three times: for the compiler's
+# gshard::compiled: backends, runtime and all kernels in one static library. On x86-64 it has the kernels three times: for the compiler's
 # flags, for x86-64-v3 and for x86-64-v4. Clusters choose (exec/process/cpu_level.hpp).
-add_library(gshard_compiled STATIC "${PROJECT_SOURCE_DIR}/cmake/engine.cpp")
+add_library(gshard_compiled STATIC "${PROJECT_SOURCE_DIR}/cmake/runtime.cpp")
 add_library(gshard::compiled ALIAS gshard_compiled)
 target_link_libraries(gshard_compiled PUBLIC gshard)
 target_compile_definitions(gshard_compiled INTERFACE GSHARD_COMPILED_KERNELS=1)

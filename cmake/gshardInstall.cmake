@@ -41,7 +41,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/gshardConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/gshardDependencies.cmake"
   DESTINATION "${package_dir}" ${all})
-install(FILES "${PROJECT_SOURCE_DIR}/cmake/engine.cpp" "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/gshard" ${all})
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/runtime.cpp" "${PROJECT_SOURCE_DIR}/cmake/kernels.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/gshard" ${all})
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/gshard" ${all})
 if(GSHARD_COMPILED)
   set(compiled COMPONENT gshard_compiled)

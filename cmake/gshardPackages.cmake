@@ -51,7 +51,7 @@ if(GSHARD_COMPILED)
   set(CPACK_DEBIAN_GSHARD_COMPILED_PACKAGE_NAME libgshard-compiled-dev)
   set(CPACK_DEBIAN_GSHARD_COMPILED_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_GSHARD_COMPILED_PACKAGE_DEPENDS "libgshard-dev (= ${PROJECT_VERSION})")
-  set(CPACK_COMPONENT_GSHARD_COMPILED_DESCRIPTION "gshard's backends, engine and kernels as a static library")
+  set(CPACK_COMPONENT_GSHARD_COMPILED_DESCRIPTION "gshard's backends, runtime and kernels as a static library")
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libgshard-compiled-dev" RENAME copyright
     COMPONENT gshard_compiled EXCLUDE_FROM_ALL)
 endif()

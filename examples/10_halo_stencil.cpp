@@ -30,5 +30,5 @@ int main() {
   for (int t = 0; t < 100; ++t) u = gs::to_global(run(u));
   std::cout << "after 100 steps the mode has decayed to " << u[0] << ", as it should: "
             << (std::abs(u[0] - std::pow(factor, 100)) < 1e-4 ? "yes" : "no") << '\n'
-            << "a device received " << heat::plan.bytes_received(run.engine().sizes()) << " bytes per step, of " << 4 * n * n / 6 << " that it holds\n";
+            << "a device received " << heat::plan.bytes_received(run.executor().sizes()) << " bytes per step, of " << 4 * n * n / 6 << " that it holds\n";
 }

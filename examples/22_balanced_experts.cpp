@@ -56,7 +56,7 @@ int main() {
     const gs::routing_workload w{.what = what, .seed = 1, .experts = E, .ranks = devices, .sources = G, .tokens = S, .k = 2};
     gs::executable<program<false>> fixed(gs::simulate<mesh>(devices), sizes);
     gs::executable<program<true>> balanced(gs::simulate<mesh>(devices), sizes);
-    gs::placed_experts experts(balanced.engine());
+    gs::placed_experts experts(balanced.executor());
     const auto even = gs::expert_placement::even(E, {devices, E / devices});
     std::vector<double> sums(E, 0.0);
     double imbalance = 0, imbalance_fixed = 0;

@@ -58,7 +58,7 @@ std::vector<float> losses(const std::vector<float>& x, const std::vector<float>&
   gs::executable<step<Fsdp>> run(on, {{'G', 8}, {'S', 256}, {'M', 128}, {'F', 512}, {'E', 8}}, gs::parameter_store(on, 3));
   std::vector<float> found;
   for (int i = 0; i < 10; ++i) found.push_back(run(x, target, std::vector{3e-3f}).item());
-  const auto price = gs::price(step<Fsdp>::plan, run.engine().sizes(), gs::machine{});
+  const auto price = gs::price(step<Fsdp>::plan, run.executor().sizes(), gs::machine{});
   std::printf("%s: weights and their state on a device: %lld KiB\n", Fsdp ? "FSDP" : "replicated over data",
               static_cast<long long>(price.parameters / 1024));
   return found;

@@ -57,19 +57,19 @@ double median_together(int rounds, const std::function<double()>& once) {
 
 /// A program with its inputs.
 struct prepared {
-  gs::executor& engine;
+  gs::executor& executor;
   std::function<void()> run;
 
   /// Runs until the program has chosen whether its collectives overlap.
   void prepare() const {
     do run();
-    while (engine.measures_overlap());
+    while (executor.measures_overlap());
   }
   /// The seconds that this process computes in a run, without communication.
   double compute() const {
     double sum = 0;
     std::chrono::steady_clock::time_point start;
-    engine.hook = [&](const gs::node& step, bool begins) {
+    executor.hook = [&](const gs::node& step, bool begins) {
       if (gs::traits(step.kind).collective) return;
       const auto now = std::chrono::steady_clock::now();
       if (begins)
@@ -78,7 +78,7 @@ struct prepared {
         sum += std::chrono::duration<double>(now - start).count();
     };
     run();
-    engine.hook = {};
+    executor.hook = {};
     return sum;
   }
 };
@@ -99,7 +99,7 @@ class contest {
     std::int64_t between = 0;
     with(on, [&](const prepared& p) {
       p.prepare();
-      between = most_of_a_node(on.backend().nodes().node, p.engine.between_nodes_in_run()[0]);
+      between = most_of_a_node(on.backend().nodes().node, p.executor.between_nodes_in_run()[0]);
       time = median_together(rounds_, [&] { return seconds_of(p.run); });
       compute = median_together(rounds_, [&] { return p.compute(); });
     });
@@ -176,7 +176,7 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
   const std::vector<float> rate{1e-3f};
   const auto step = [&](const gs::cluster<mesh>& on, const auto& measure) {
     gs::executable<Program> training(on, extents);
-    measure(prepared{training.engine(), [&] { training(tokens[0], tokens[1], tokens[2], rate); }});
+    measure(prepared{training.executor(), [&] { training(tokens[0], tokens[1], tokens[2], rate); }});
   };
   const auto with = [](gs::overlap_mode overlap) { return gs::on_mpi<mesh>(MPI_COMM_WORLD, {}, {.overlap = overlap}); };
   const double time = all.row(what, gs::on_mpi<mesh>(MPI_COMM_WORLD), step);
@@ -208,7 +208,7 @@ double moe_layer(contest& all, const std::string& what) {
     gs::kernel::fill_normal(v->data(), gs::kernel::whole(1, {std::int64_t(v->size())}), 1, {1, ++key, 3});
   return all.row(what, gs::on_mpi<mesh>(MPI_COMM_WORLD), [&](const gs::cluster<mesh>& on, const auto& measure) {
     gs::executable<program> layer(on, extents);
-    measure(prepared{layer.engine(), [&] { layer(x, mask, dy); }});
+    measure(prepared{layer.executor(), [&] { layer(x, mask, dy); }});
   });
 }
 void moe(contest& all) {
@@ -240,7 +240,7 @@ double eight_experts(contest& all, const std::string& what, int nodes) {
   return all.row(what, gs::on_mpi<node_mesh>(MPI_COMM_WORLD, {nodes, all.ranks() / nodes}),
                  [&](const gs::cluster<node_mesh>& on, const auto& measure) {
                    gs::executable<program> layer(on, extents);
-                   measure(prepared{layer.engine(), [&] { layer(x, mask, dy); }});
+                   measure(prepared{layer.executor(), [&] { layer(x, mask, dy); }});
                  });
 }
 void expert_groups(contest& all) {
@@ -270,7 +270,7 @@ void product(contest& all) {
   const double time = all.row("product " + std::to_string(n), gs::on_mpi<grid>(MPI_COMM_WORLD, {rows, columns}),
                               [&](const gs::cluster<grid>& on, const auto& measure) {
                                 gs::executable<program> multiply(on, {{'M', n}, {'K', n}, {'N', n}});
-                                measure(prepared{multiply.engine(), [&] { multiply.engine().run({}); }});
+                                measure(prepared{multiply.executor(), [&] { multiply.executor().run({}); }});
                               });
 #if GSHARD_BENCH_SCALAPACK
   const auto number = [](std::int64_t i, std::int64_t j) { return float((i * 31 + j * 17) % 101) / 101 - 0.5f; };

@@ -185,8 +185,8 @@ void run(const gs::cluster<mesh>& on, int rank, int rounds) {
   ring_by_hand<T> ring(of);
   local_product<T> local(of);
   std::vector<competitor<T>> all{
-      {"gshard", [&] { gathers.engine().run({}); }, visit_rows(of, gathers.engine().output(0).template as<T>(0))},
-      {"gshard, looped", [&] { loops.engine().run({}); }, visit_rows(of, loops.engine().output(0).template as<T>(0))},
+      {"gshard", [&] { gathers.executor().run({}); }, visit_rows(of, gathers.executor().output(0).template as<T>(0))},
+      {"gshard, looped", [&] { loops.executor().run({}); }, visit_rows(of, loops.executor().output(0).template as<T>(0))},
       {"ring by hand", [&] { ring.run(); }, visit_rows(of, ring.c.data())},
       {"local product", [&] { local.run(); }, visit_rows(of, local.c.data())}};
 #if GSHARD_BENCH_SCALAPACK

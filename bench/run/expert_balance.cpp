@@ -114,7 +114,7 @@ struct contest {
       return even.filled_slots(load, double(groups) * tokens * Slots / 100);
     });
     const result after = run<program<ReplicaSlots, true>>(w, [&](auto& train, const std::vector<double>& load) {
-      gs::placed_experts placed(train.engine());
+      gs::placed_experts placed(train.executor());
       placed.balance(load);
       imbalance[1] = placed.placement().imbalance(load);
       return placed.placement().filled_slots(load, double(groups) * tokens * ReplicaSlots / 100);

@@ -66,15 +66,15 @@ struct prepared {
 
   void operator()() {
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      std::copy(inputs[i].begin(), inputs[i].end(), program.engine().input(i).template as<float>(0));
-    program.engine().run({});
+      std::copy(inputs[i].begin(), inputs[i].end(), program.executor().input(i).template as<float>(0));
+    program.executor().run({});
   }
 };
 
 template <class Program>
 void copy_parameters(prepared<Program>& p, const bench::moe_floor& floor) {
   const auto put = [&](const char* name, const std::vector<float>& from) {
-    const gs::executor& run = p.program.engine();
+    const gs::executor& run = p.program.executor();
     std::copy(from.begin(), from.end(), run.value(run.plan().find(name)->value).template as<float>(0));
   };
   put("wg", floor.wg);
@@ -119,7 +119,7 @@ void run(std::int64_t M, std::int64_t F, std::int64_t E, int rounds) {
   floor.forward();
   floor.backward();
   training();
-  const gs::executor& done = training.program.engine();
+  const gs::executor& done = training.program.executor();
   std::size_t i = 0;
   for (const std::vector<float>* expected : {&floor.y, &floor.dx, &floor.dwg, &floor.dwi, &floor.dwo})
     if (const double d = difference(*expected, done.output(i++).as<float>(0)); d > 1e-4) {

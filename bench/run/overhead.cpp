@@ -63,8 +63,8 @@ int main(int count, char** arguments) {
   constexpr int runs = 100;
   const auto sides = bench::compare(
       "overhead, " + std::to_string(calls) + " calls",
-      {{"plan", [&] { for (int i = 0; i < runs; ++i) many.engine().run({}); }},
-       {"run of one step", repeat([&] { single.engine().run({}); })},
+      {{"plan", [&] { for (int i = 0; i < runs; ++i) many.executor().run({}); }},
+       {"run of one step", repeat([&] { single.executor().run({}); })},
        {"call of one step", repeat([&] { single(number); })},
        {"kernel of 8x8 einsum", repeat([&] { product.run(a.local_shard(0).data, b.local_shard(0).data, c.local_shard(0).data); })},
        {"8x8 einsum", repeat([&] { gs::einsum<"AB,BC->AC">(a, b); })},

@@ -38,11 +38,11 @@ class trainer {
   }
   void run() { losses_.push_back(step_(tokens_[0], tokens_[1], tokens_[2], rate_).local_shard(0).data[0]); }
   const std::vector<float>& losses() const { return losses_; }
-  std::int64_t activations() const { return step_.engine().arena_bytes(); }
+  std::int64_t activations() const { return step_.executor().arena_bytes(); }
   /// The bytes of parameters and optimizer state.
   std::int64_t parameters() const {
     std::int64_t bytes = 0;
-    for (const gs::parameter& p : step_.engine().plan().parameters) bytes += step_.engine().value(p.value).bytes(0);
+    for (const gs::parameter& p : step_.executor().plan().parameters) bytes += step_.executor().value(p.value).bytes(0);
     return bytes;
   }
 

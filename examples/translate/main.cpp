@@ -204,7 +204,7 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
     std::cout << "batches (sequences x source + target):";
     for (const bucket& b : buckets) std::cout << ' ' << b.sequences << 'x' << b.source_length << '+' << b.target_length;
     std::cout << std::endl;
-    if (c.plan) std::cout << gs::describe(training.engine(0).plan());
+    if (c.plan) std::cout << gs::describe(training.executor(0).plan());
   }
 
   // mpirun gives each process its own terminal, so isatty alone is not enough: --plain turns the bar off.
@@ -217,9 +217,9 @@ int train(const gs::cluster<mesh>& on, const command_line& c) {
     stop.emplace();
     const std::string directory = directory_here(c.checkpoint);
     events.emplace(on, directory);
-    events->write_plan("training", training.engine(0));
+    events->write_plan("training", training.executor(0));
     monitor.emplace(on, gs::telemetry_options{.directory = directory, .events = &*events});
-    for (std::size_t i = 0; i < buckets.size(); ++i) monitor->add(training.engine(i));
+    for (std::size_t i = 0; i < buckets.size(); ++i) monitor->add(training.executor(i));
     std::map<std::string, std::string> shape = s.to_metadata();
     shape["batch_tokens"] = std::to_string(s.batch_tokens);
     checkpoints.emplace(store, directory,

@@ -112,7 +112,7 @@ inline std::vector<pair> showcase(std::span<const pair> pairs, std::size_t most)
 
 /// The collectives of a training step with the bytes that a device receives, and the bytes received in the whole training.
 inline std::string communication_report(const trainer& t) {
-  const gs::executor& e = t.engine(0);
+  const gs::executor& e = t.executor(0);
   std::string s = "a training step (" + std::to_string(e.plan().steps.size()) +
                   " steps of the plan), per device at the smallest batch shape:\n" + gs::describe_communication(e.plan(), e.sizes()) +
                   "the whole training:\n";

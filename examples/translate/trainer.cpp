@@ -34,7 +34,7 @@ step_report trainer::step(const batch& b) {
 trainer::traffic trainer::communication(gs::op_ref kind) const {
   traffic t;
   for (const auto& p : programs_->by_bucket) {
-    const gs::executor& e = p->engine();
+    const gs::executor& e = p->executor();
     const std::int64_t per_step = e.plan().count(kind);
     t.calls += e.received(kind).calls;
     t.received += e.received(kind).bytes;
@@ -43,6 +43,6 @@ trainer::traffic trainer::communication(gs::op_ref kind) const {
   return t;
 }
 
-const gs::executor& trainer::engine(std::size_t bucket) const { return programs_->by_bucket[bucket]->engine(); }
+const gs::executor& trainer::executor(std::size_t bucket) const { return programs_->by_bucket[bucket]->executor(); }
 
 }  // namespace translate

@@ -52,7 +52,7 @@ class trainer {
   };
   traffic communication(gs::op_ref kind) const;
 
-  const gs::executor& engine(std::size_t bucket) const;
+  const gs::executor& executor(std::size_t bucket) const;
 
  private:
   struct programs;

@@ -22,7 +22,7 @@ class Gshard(CMakePackage):
     variant("blas", default=False, description="Matrix products by a BLAS with its C interface")
     variant("onednn", default=False, description="Matrix products by oneDNN")
     variant("openmp", default=False, description="Several threads per process")
-    variant("compiled", default=False, description="Backends, engine and kernels in a static library")
+    variant("compiled", default=False, description="Backends, runtime and kernels in a static library")
     variant("tools", default=False, when="+io", description="The commands gshard-plan and gshard-plan-run")
 
     depends_on("cxx", type="build")

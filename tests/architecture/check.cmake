@@ -335,7 +335,7 @@ foreach(pair IN LISTS pairs)
 endforeach()
 
 # The recipe of CONTRIBUTING.md: an operation is a constant of the header of its verb, and in the table operations.def, as are the headers of
-# verbs and kernels. Only the files of operations and bindings to kernels name it: passes, engine and simulator ask its traits and call its
+# verbs and kernels. Only the files of operations and bindings to kernels name it: passes, executor and simulator ask its traits and call its
 # rules. Those of core/ir/op.hpp are the operations that the planner itself adds or treats apart.
 set(max_tests_of_kinds 30)  # most are about communication; the number may only decrease
 function(check_registry)

@@ -85,7 +85,7 @@ if(WAY STREQUAL "debian")
     run(dpkg-deb --extract "${deb}" "${SCRATCH}/unpacked")
   endforeach()
   execute_process(COMMAND dpkg-deb --contents "${library}" OUTPUT_VARIABLE contents)
-  foreach(path IN ITEMS include/gshard/gshard.hpp share/cmake/gshard/gshardConfig.cmake share/pkgconfig/gshard.pc share/gshard/engine.cpp share/gshard/kernels.cpp
+  foreach(path IN ITEMS include/gshard/gshard.hpp share/cmake/gshard/gshardConfig.cmake share/pkgconfig/gshard.pc share/gshard/runtime.cpp share/gshard/kernels.cpp
       share/doc/libgshard-dev/copyright)
     if(NOT contents MATCHES " \\./usr/${path}\n")
       message(FATAL_ERROR "libgshard-dev has no /usr/${path}:\n${contents}")

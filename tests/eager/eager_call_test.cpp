@@ -151,7 +151,7 @@ TEST_CASE("one program that two threads run at the same time, on one device or o
     gs::executable<doubled> run(on, {{'A', 4}});
     std::string said;
     bool tried = false;
-    run.engine().hook = [&](const gs::node&, bool) {
+    run.executor().hook = [&](const gs::node&, bool) {
       if (!std::exchange(tried, true)) std::thread([&] { said = complaint([&] { run(std::vector(4, 9.0f)); }); }).join();
     };
     CHECK(gs::to_global(run(std::vector(4, 3.0f))) == std::vector(4, 6.0f));  // its input is unchanged
@@ -164,7 +164,7 @@ TEST_CASE("a hook of a run may use its own cluster and others, on its thread") {
   using doubled = gs::program<[](auto&, auto x) { return x + x; }, line, gs::in<"A", P<"x">>>;
   gs::executable<doubled> run(on, {{'A', 4}});
   int right = 0;
-  run.engine().hook = [&](const gs::node&, bool) { right += is_product(on, 4, 6, 1) && is_product(other, 4, 6, 2); };
+  run.executor().hook = [&](const gs::node&, bool) { right += is_product(on, 4, 6, 1) && is_product(other, 4, 6, 2); };
   CHECK(gs::to_global(run(std::vector(4, 3.0f))) == std::vector(4, 6.0f));
   CHECK(right > 0);
 }

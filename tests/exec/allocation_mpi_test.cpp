@@ -17,8 +17,8 @@ TEST_CASE("mpi: a training step allocates nothing once one has run") {
   const auto on = gs::on_mpi<small_step::mesh>(MPI_COMM_WORLD);
   gs::executable<small_step::program> step(on, small_step::sizes);
   for (std::uint32_t i = 0; i < 4; ++i) {
-    small_step::write_inputs(step.engine());
-    const std::int64_t made = small_step::allocations_of_run(step.engine(), {step.seed, i});
+    small_step::write_inputs(step.executor());
+    const std::int64_t made = small_step::allocations_of_run(step.executor(), {step.seed, i});
     CAPTURE(i);
     if (i > 0) CHECK(made == 0);
   }

@@ -42,8 +42,8 @@ TEST_CASE("a training step allocates nothing once one has run") {
     const auto on = gs::simulate<small_step::mesh>(devices);
     gs::executable<small_step::program> step(on, small_step::sizes);
     for (std::uint32_t i = 0; i < 4; ++i) {
-      small_step::write_inputs(step.engine());
-      const std::int64_t made = small_step::allocations_of_run(step.engine(), {step.seed, i});
+      small_step::write_inputs(step.executor());
+      const std::int64_t made = small_step::allocations_of_run(step.executor(), {step.seed, i});
       CAPTURE(on.size());
       CAPTURE(i);
       if (i > 0) CHECK(made == 0);
@@ -71,10 +71,10 @@ TEST_CASE("lines and loops allocate nothing once they have run") {
     gs::executable<lines> step(on, {{'A', 6}, {'B', 5}});
     for (int i = 0; i < 3; ++i) {
       for (std::size_t d = 0; d < on.devices().size(); ++d) {
-        std::fill_n(step.engine().input(0).as<float>(d), step.engine().input(0).elements(d), 1.0f);
-        *step.engine().input(1).as<std::int32_t>(d) = 4;
+        std::fill_n(step.executor().input(0).as<float>(d), step.executor().input(0).elements(d), 1.0f);
+        *step.executor().input(1).as<std::int32_t>(d) = 4;
       }
-      const std::int64_t made = small_step::allocations_of_run(step.engine(), {step.seed, 0});
+      const std::int64_t made = small_step::allocations_of_run(step.executor(), {step.seed, 0});
       CAPTURE(devices);
       if (i > 0) CHECK(made == 0);
     }
@@ -99,14 +99,14 @@ using early = gs::program<layers, line, gs::in<"BM", gs::P<"x", gs::none>>, gs::
 TEST_CASE("communication that overlaps with other steps allocates nothing after its first run") {
   const auto on = gs::simulate<line>(4);
   gs::executable<early> step(on, {{'B', 36}, {'M', 45}});
-  const auto schedule = gs::async_schedule(early::plan, step.engine().sizes());
+  const auto schedule = gs::async_schedule(early::plan, step.executor().sizes());
   CHECK(std::any_of(schedule.begin(), schedule.end(), [](const gs::async_interval& f) { return f.finish > f.start + 1; }));
   for (std::uint32_t i = 0; i < 4; ++i) {
     for (const std::size_t input : {0u, 1u}) {  // the memory may contain NaN
-      const gs::detail::bound_value& x = step.engine().input(input);
+      const gs::detail::bound_value& x = step.executor().input(input);
       for (std::size_t d = 0; d < x.data.size(); ++d) std::fill_n(x.as<float>(d), x.elements(d), 0.01f);
     }
-    const std::int64_t made = small_step::allocations_of_run(step.engine(), {.seed = 1, .step = i});
+    const std::int64_t made = small_step::allocations_of_run(step.executor(), {.seed = 1, .step = i});
     if (i > 0) CHECK(made == 0);
   }
 }
@@ -125,7 +125,7 @@ TEST_CASE("runs on memory of the caller allocate nothing once they have run, wha
   run.bind_input<1>(a);
   run.bind_output<0>(y);
   run.run_bound();
-  CHECK(run.engine().arena_bytes() == 0);
+  CHECK(run.executor().arena_bytes() == 0);
   CHECK(allocations::during([&] { run.run_bound(); }) == 0);
   run.bind_input<1>(b);  // column-major: copied in every run
   run.run_bound();

@@ -45,9 +45,9 @@ std::vector<float> trained(const gs::cluster<line>& on, const std::string& rest)
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i)));
   for (int t = 0; t < 4; ++t) all.push_back(run(x, std::vector{0.01f}).item());
   for (const char* name : {"w", "b"})
-    for (const bfloat16 v : gs::to_global<bfloat16>(run.engine().store(), name)) all.push_back(float(v));
+    for (const bfloat16 v : gs::to_global<bfloat16>(run.executor().store(), name)) all.push_back(float(v));
   for (const char* name : {"w", "b"})
-    for (const float v : gs::to_global<float>(run.engine().store(), rest + name)) all.push_back(v);
+    for (const float v : gs::to_global<float>(run.executor().store(), rest + name)) all.push_back(v);
   return all;
 }
 }  // namespace

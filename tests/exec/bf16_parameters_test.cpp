@@ -80,8 +80,8 @@ TEST_CASE("initial values in bf16 are those of float, rounded") {
     gs::executable<program<product<false, P<"x", "y">>>> full(on, sizes, gs::parameter_store(on, 7));
     const std::vector<float> x = numbers(30);
     CHECK(gs::to_global(stored(x)) == gs::to_global(full(x)));
-    const std::vector<float> w = gs::to_global<float>(full.engine().store(), "w");
-    CHECK(as_float(gs::to_global<bfloat16>(stored.engine().store(), "w")) == rounded(w));
+    const std::vector<float> w = gs::to_global<float>(full.executor().store(), "w");
+    CHECK(as_float(gs::to_global<bfloat16>(stored.executor().store(), "w")) == rounded(w));
     CHECK(rounded(w) != w);
   }
 }
@@ -120,22 +120,22 @@ void check_training(bool skips = false) {
     const auto on = gs::simulate<mesh>(e);
     gs::executable<program<step<true, Spec, Settings>, in<"">>> stored(on, sizes, gs::parameter_store(on, 7));
     gs::executable<program<step<false, Spec, Settings>, in<"">>> full(on, sizes, gs::parameter_store(on, 7));
-    const std::vector<float> start = as_float(gs::to_global<bfloat16>(stored.engine().store(), "w"));
-    gs::set_global<float>(full.engine().store(), "w", start);
+    const std::vector<float> start = as_float(gs::to_global<bfloat16>(stored.executor().store(), "w"));
+    gs::set_global<float>(full.executor().store(), "w", start);
     std::vector<float> x = numbers(30);
     for (int t = 0; t < 8; ++t) {
       x[3] = skips && t == 4 ? INFINITY : float(t);
       const float rate = 0.004f, a = stored(x, std::vector{rate}).item(), b = full(x, std::vector{rate}).item();
       CHECK((a == b || (std::isnan(a) && std::isnan(b))));
-      const std::vector<float> master = gs::to_global<float>(full.engine().store(), "w");
-      const std::vector<float> w = as_float(gs::to_global<bfloat16>(stored.engine().store(), "w"));
-      const std::vector<float> rest = gs::to_global<float>(stored.engine().store(), rest_of(Settings));
+      const std::vector<float> master = gs::to_global<float>(full.executor().store(), "w");
+      const std::vector<float> w = as_float(gs::to_global<bfloat16>(stored.executor().store(), "w"));
+      const std::vector<float> rest = gs::to_global<float>(stored.executor().store(), rest_of(Settings));
       CHECK(w == rounded(master));
       std::vector<float> sum = w;
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += rest[i];
       CHECK(sum == master);
     }
-    CHECK(as_float(gs::to_global<bfloat16>(stored.engine().store(), "w")) != start);
+    CHECK(as_float(gs::to_global<bfloat16>(stored.executor().store(), "w")) != start);
     CHECK(stored.skipped_steps() == (skips ? 1 : 0));
   }
 }
@@ -174,7 +174,7 @@ void check_accumulated() {
     const auto on = gs::simulate<mesh>(e);
     gs::executable<accumulating<true, Settings>> stored(on, {{'N', 2}, {'B', 6}, {'M', 5}, {'H', 4}}, gs::parameter_store(on, 7));
     gs::executable<accumulating<false, Settings>> full(on, {{'N', 2}, {'B', 6}, {'M', 5}, {'H', 4}}, gs::parameter_store(on, 7));
-    gs::set_global<float>(full.engine().store(), "w", as_float(gs::to_global<bfloat16>(stored.engine().store(), "w")));
+    gs::set_global<float>(full.executor().store(), "w", as_float(gs::to_global<bfloat16>(stored.executor().store(), "w")));
     for (int t = 0; t < 4; ++t)
       CHECK(stored(numbers(60), std::vector{0.01f}).item() == full(numbers(60), std::vector{0.01f}).item());
   }
@@ -213,16 +213,16 @@ void check_written() {
     train(fresh, 3);
     std::vector<T> small;
     for (const float v : numbers(20)) small.push_back(T(v / 100000));  // each less than a remainder
-    gs::set_global<T>(written.engine().store(), "w", small);
-    gs::set_global<T>(fresh.engine().store(), "w", small);
-    CHECK(gs::to_global<float>(written.engine().store(), "adam.rest.w") != std::vector<float>(20));
-    gs::set_global<float>(fresh.engine().store(), "adam.rest.w", std::vector<float>(20));
+    gs::set_global<T>(written.executor().store(), "w", small);
+    gs::set_global<T>(fresh.executor().store(), "w", small);
+    CHECK(gs::to_global<float>(written.executor().store(), "adam.rest.w") != std::vector<float>(20));
+    gs::set_global<float>(fresh.executor().store(), "adam.rest.w", std::vector<float>(20));
     for (int t = 0; t < 3; ++t) {
       train(written, 1);
       train(fresh, 1);
       for (const char* name : {"adam.rest.w", "adam.m.w"})
-        CHECK(gs::to_global<float>(written.engine().store(), name) == gs::to_global<float>(fresh.engine().store(), name));
-      CHECK(gs::to_global<T>(written.engine().store(), "w") == gs::to_global<T>(fresh.engine().store(), "w"));
+        CHECK(gs::to_global<float>(written.executor().store(), name) == gs::to_global<float>(fresh.executor().store(), name));
+      CHECK(gs::to_global<T>(written.executor().store(), "w") == gs::to_global<T>(fresh.executor().store(), "w"));
     }
   }
 }
@@ -237,7 +237,7 @@ TEST_CASE("a master value beyond the numbers of f16: the parameter is infinite, 
   const auto on = gs::simulate<mesh>(std::vector<int>{1, 1});
   gs::executable<program<beyond, in<"">>> run(on, sizes, gs::parameter_store(on, 7));
   for (int t = 0; t < 4; ++t) run(numbers(30), std::vector{40000.f});
-  for (const gs::half v : gs::to_global<gs::half>(run.engine().store(), "w")) CHECK(float(v) == -INFINITY);
+  for (const gs::half v : gs::to_global<gs::half>(run.executor().store(), "w")) CHECK(float(v) == -INFINITY);
 }
 
 namespace {

@@ -57,9 +57,9 @@ TEST_CASE("executor: the number of threads is its own, and lasts no longer than 
   const int before = omp_get_max_threads();
 #endif
   gs::executable<training> step(gs::on_one_device<mesh>(), {{'B', 4}, {'M', 2}, {'V', 3}});
-  CHECK(step.engine().threads == gs::kernel::default_threads(1));
+  CHECK(step.executor().threads == gs::kernel::default_threads(1));
   int seen = 0;
-  step.engine().hook = [&](const gs::node&, bool) { seen = gs::kernel::threads(); };
+  step.executor().hook = [&](const gs::node&, bool) { seen = gs::kernel::threads(); };
   step.threads(3);
   const std::vector<float> x(8), rate{0.1f};
   step(x, std::vector<std::int32_t>{0, 1, 2, 0}, rate);

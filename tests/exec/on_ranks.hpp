@@ -48,7 +48,7 @@ class both {
   std::string difference() {
     simulated_.run(program_);
     const auto device = std::size_t(real_.on.devices()[0]);
-    const std::int64_t here = real_.engine.received_in_run()[0], counted = simulated_.engine.received_in_run()[device];
+    const std::int64_t here = real_.executor.received_in_run()[0], counted = simulated_.executor.received_in_run()[device];
     received += here;
     if (here != counted)
       return "device " + std::to_string(device) + " receives " + std::to_string(here) + " bytes, simulated " + std::to_string(counted);
@@ -64,23 +64,23 @@ class both {
  private:
   struct bound {
     gs::any_cluster on;
-    gs::executor engine;
+    gs::executor executor;
     decltype(gs::plan_tables::parameters) names;
 
     bound(const gs::plan_tables& p, std::shared_ptr<gs::backend> b, const gs::dims& dims)
-        : on(p.mesh, std::move(b)), engine(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on)), names(p.parameters) {}
+        : on(p.mesh, std::move(b)), executor(p.view(), gs::all_kernels, on, dims, gs::parameter_store(on)), names(p.parameters) {}
     void run(const on_mesh::prepared& p) {
       const std::size_t inputs = p.program.inputs.size();
       for (std::size_t i = inputs; i < p.sources.size(); ++i) run_graph::scatter(on, parameter(i - inputs), p.sources[i]);
       gs::run_context context = p.setting.context;
       for (int step = 0; step < p.setting.steps; ++step, ++context.step) {
-        for (std::size_t i = 0; i < inputs; ++i) run_graph::scatter(on, engine.input(i), p.sources[i]);
-        engine.run(context);
+        for (std::size_t i = 0; i < inputs; ++i) run_graph::scatter(on, executor.input(i), p.sources[i]);
+        executor.run(context);
       }
     }
-    const gs::detail::bound_value& parameter(std::size_t i) { return engine.store().find(names[i].name.view())->value; }
+    const gs::detail::bound_value& parameter(std::size_t i) { return executor.store().find(names[i].name.view())->value; }
     const gs::detail::bound_value& result(std::size_t i, std::size_t outputs) {
-      return i < outputs ? engine.output(i) : parameter(i - outputs);
+      return i < outputs ? executor.output(i) : parameter(i - outputs);
     }
   };
 

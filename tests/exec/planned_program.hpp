@@ -46,7 +46,7 @@ class executable : public gs::untyped_executable {
   template <class... Ranges>
   results operator()(const Ranges&... inputs) {
     const std::vector<gs::detail::untyped_array> given{array_of(inputs)...};
-    const gs::detail::thread_rule::use in_use = engine().enter();
+    const gs::detail::thread_rule::use in_use = executor().enter();
     gs::process_error problem = prepare();
     begin_inputs();
     if (problem.empty()) problem = gs::detail::problem_of([&] { write(given); });
@@ -54,7 +54,7 @@ class executable : public gs::untyped_executable {
       for (std::size_t i = 0; i < given.size(); ++i) add_facts_of_array(facts, name(i), given[i], false);
     });
     results r;
-    for (std::size_t i = 0; i < engine().plan().outputs.size(); ++i) r.all.push_back(gs::testing::collect(cluster(), output(i)));
+    for (std::size_t i = 0; i < executor().plan().outputs.size(); ++i) r.all.push_back(gs::testing::collect(cluster(), output(i)));
     return r;
   }
 
@@ -64,9 +64,9 @@ class executable : public gs::untyped_executable {
     const std::span all(given);
     return gs::detail::whole_array<typename decltype(all)::value_type>{all.data(), {std::int64_t(all.size())}};
   }
-  input_name name(std::size_t i) const { return {i, engine().plan().inputs[i].name.view()}; }
+  input_name name(std::size_t i) const { return {i, executor().plan().inputs[i].name.view()}; }
   void write(const std::vector<gs::detail::untyped_array>& given) {
-    if (given.size() != engine().plan().inputs.size()) throw gs::error("a program is called with another number of inputs than it has");
+    if (given.size() != executor().plan().inputs.size()) throw gs::error("a program is called with another number of inputs than it has");
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (given[i].type != input(i).type) throw gs::error(name(i).text() + " has another element type");
       write_array(name(i), given[i], false);

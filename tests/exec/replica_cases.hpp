@@ -59,7 +59,7 @@ inline std::string flip(const gs::any_cluster& on, const gs::detail::bound_value
 /// A flipped bit in one copy of each tensor, on each device in turn, is found and reported on every process.
 inline void check_flipped_bits(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
-  const gs::parameter_store& store = run.engine().store();
+  const gs::parameter_store& store = run.executor().store();
   run(batch(0), rate);
   CHECK(complaint([&] { gs::check_replicas(store); }) == "");
   std::uint32_t random = 1;
@@ -95,7 +95,7 @@ inline void check_flipped_bits(const gs::any_cluster& on) {
 /// The first of several differences is reported, in any element and on any number of devices. The majority is right.
 inline void check_first_difference(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
-  const gs::parameter_store& store = run.engine().store();
+  const gs::parameter_store& store = run.executor().store();
   if (on.size() < 3) return;
   const gs::detail::bound_value& v = store.find("whole")->value;  // on all devices
   const int bad = on.size() - 1;
@@ -121,7 +121,7 @@ inline void check_first_difference(const gs::any_cluster& on) {
 /// No false alarm: in training, and for NaN with equal bits. NaN with different bits is reported.
 inline void check_no_false_alarm(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
-  gs::parameter_store& store = run.engine().store();
+  gs::parameter_store& store = run.executor().store();
   run.check_replicas_every = 1;
   for (int n = 0; n < 5; ++n) CHECK(complaint([&] { run(batch(n), rate); }) == "");
   gs::set_global<float>(store, "whole", std::vector<float>(9 * 17, std::bit_cast<float>(0x7fc00000u)));
@@ -138,7 +138,7 @@ inline void check_every_n_steps(const gs::any_cluster& on) {
   gs::executable<training> run(on, sizes, gs::parameter_store(on, 3));
   CHECK(run.check_replicas_every == gs::detail::steps_between_replica_checks);
   run.check_replicas_every = 3;
-  const gs::parameter_store& store = run.engine().store();
+  const gs::parameter_store& store = run.executor().store();
   run(batch(0), rate);
   flip(on, store.find("adam.v.whole")->value, on.size() - 1, 5, 20);
   CHECK(complaint([&] { run(batch(1), rate); }) == "");

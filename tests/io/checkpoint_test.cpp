@@ -392,7 +392,7 @@ struct bf16_training {
 
   explicit bf16_training(const std::vector<int>& mesh) : bf16_training(gs::simulate<plane>(mesh)) {}
   explicit bf16_training(const gs::cluster<plane>& on) : run(on, {{'B', 6}, {'M', 6}, {'H', 4}}, gs::parameter_store(on, 1)) {}
-  gs::parameter_store& store() { return run.engine().store(); }
+  gs::parameter_store& store() { return run.executor().store(); }
   void train(int steps) {
     std::vector<float> x(36);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i * i % 13) - 6;

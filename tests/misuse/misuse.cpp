@@ -265,13 +265,13 @@ const std::vector<misuse> cases{
        const auto on = cluster();
        auto step = made<training>(on);
        step(ones, rate);
-       if (odd) step.engine().store().set_steps(5);
+       if (odd) step.executor().store().set_steps(5);
        step(ones, rate);
      }, {"the processes disagree on the step of a run"}},
     {"hook on one rank", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       if (odd) step.engine().hook = [](const gs::node&, bool) {};
+       if (odd) step.executor().hook = [](const gs::node&, bool) {};
        result(step(ones, rate));
      }, harmless},
     {"threads", [] {
@@ -382,29 +382,29 @@ const std::vector<misuse> cases{
     {"set_global with other values", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::set_global<float>(step.engine().store(), "w", floats(8 * 24, odd ? 2.0f : 1.0f));
+       gs::set_global<float>(step.executor().store(), "w", floats(8 * 24, odd ? 2.0f : 1.0f));
      }, {"set_global of parameter \"w\"", "element 0 of the array"}},
     {"set_global with another length", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::set_global<float>(step.engine().store(), "w", floats(odd ? 7 : 8 * 24, 1.0f));
+       gs::set_global<float>(step.executor().store(), "w", floats(odd ? 7 : 8 * 24, 1.0f));
      }, {"parameter \"w\": 7 elements for a tensor of 192"}},
     {"set_global on one rank", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       if (odd) gs::set_global<float>(step.engine().store(), "w", floats(8 * 24, 1.0f));
+       if (odd) gs::set_global<float>(step.executor().store(), "w", floats(8 * 24, 1.0f));
        step(ones, rate);
      }, {"set_global of parameter \"w\"", "a run of the program made in call 2"}},
     {"to_global on one rank", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       if (odd) gs::to_global<float>(step.engine().store(), "w");
+       if (odd) gs::to_global<float>(step.executor().store(), "w");
        step(ones, rate);
      }, {"to_global of parameter \"w\"", "a run of the program made in call 2"}},
     {"to_global on one rank, at the end", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       if (odd) gs::to_global<float>(step.engine().store(), "w");
+       if (odd) gs::to_global<float>(step.executor().store(), "w");
      }, {"has destroyed its cluster, so that it makes no further call after call 2"}, 0, false, true},
     {"to_global of another name", [] {
        const auto on = cluster();
@@ -416,7 +416,7 @@ const std::vector<misuse> cases{
     {"load of another file", [] {  // the leader's path is used
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::parameter_store& store = step.engine().store();
+       gs::parameter_store& store = step.executor().store();
        gs::save(store, dir / "a");
        gs::set_global<float>(store, "w", floats(8 * 24, 3.0f));
        gs::save(store, dir / "b");
@@ -426,7 +426,7 @@ const std::vector<misuse> cases{
     {"load of files of other content", [] {  // each rank's own disk: the leader's is used
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::parameter_store& store = step.engine().store();
+       gs::parameter_store& store = step.executor().store();
        std::filesystem::create_directories(dir / std::to_string(rank));
        for (int of = 0; of < ranks; ++of) {
          gs::set_global<float>(store, "w", floats(8 * 24, float(of)));
@@ -437,32 +437,32 @@ const std::vector<misuse> cases{
      }, harmless},
     {"load of a missing file", [] {
        const auto on = cluster();
-       gs::load(made<once>(on).engine().store(), dir / (odd ? "missing" : "missing, too"));
+       gs::load(made<once>(on).executor().store(), dir / (odd ? "missing" : "missing, too"));
      }, {"missing", "No such file"}},
     {"options of load", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::save(step.engine().store(), dir / "a");
-       gs::load(step.engine().store(), dir / "a", {.scope = odd ? gs::checkpoint_scope::everything : gs::checkpoint_scope::parameters});
+       gs::save(step.executor().store(), dir / "a");
+       gs::load(step.executor().store(), dir / "a", {.scope = odd ? gs::checkpoint_scope::everything : gs::checkpoint_scope::parameters});
      }, {"the processes disagree on checkpoint_options::scope"}},
     {"save on one rank", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       if (odd) gs::save(step.engine().store(), dir / "a");
+       if (odd) gs::save(step.executor().store(), dir / "a");
        step(ones, rate);
      }, {"save of a checkpoint", "a run of the program made in call 2"}},
     {"load on one rank, at the end", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::save(step.engine().store(), dir / "a");
-       if (odd) gs::load(step.engine().store(), dir / "a");
+       gs::save(step.executor().store(), dir / "a");
+       if (odd) gs::load(step.executor().store(), dir / "a");
      }, {"has destroyed its cluster, so that it makes no further call after call 3"}, 0, false, true},
     {"save against load", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       gs::save(step.engine().store(), dir / "a");
-       if (odd) gs::load(step.engine().store(), dir / "a");
-       else gs::save(step.engine().store(), dir / "a");
+       gs::save(step.executor().store(), dir / "a");
+       if (odd) gs::load(step.executor().store(), dir / "a");
+       else gs::save(step.executor().store(), dir / "a");
      }, {"save of a checkpoint", "load of a checkpoint"}},
     {"load_npy of files of other content", [] {
        const auto on = cluster();
@@ -540,7 +540,7 @@ const std::vector<misuse> cases{
     {"exception in a hook", [] {
        const auto on = cluster();
        auto step = made<once>(on);
-       if (odd) step.engine().hook = [](const gs::node&, bool) { throw std::runtime_error("no room for the timeline"); };
+       if (odd) step.executor().hook = [](const gs::node&, bool) { throw std::runtime_error("no room for the timeline"); };
        step(ones, rate);
      }, {"no room for the timeline"}},
     {"exception that nobody catches", [] {
@@ -584,7 +584,7 @@ const std::vector<misuse> cases{
        const auto on = cluster();
        auto step = made<once>(on);
        step(ones, rate);
-       if (odd) step.engine().hook = [](const gs::node& n, bool before) {
+       if (odd) step.executor().hook = [](const gs::node& n, bool before) {
          if (!before && n.kind == gs::op::einsum) std::raise(SIGKILL);
        };
        step(ones, rate);

@@ -47,7 +47,7 @@ std::vector<float> trained(const gs::cluster<mesh>& on) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(1.7 * double(i)));
   std::vector<float> found;
   for (int i = 0; i < 5; ++i) found.push_back(run(x, std::vector{1e-2f}).item());
-  const std::vector<float> w = gs::to_global<float>(run.engine().store(), "w");
+  const std::vector<float> w = gs::to_global<float>(run.executor().store(), "w");
   found.insert(found.end(), w.begin(), w.end());
   return found;
 }

@@ -78,7 +78,7 @@ history train(int devices, int steps) {
     h.losses.push_back(made.item());
     h.load = made.floats(1);
   }
-  h.bytes = run.engine().arena_bytes();
+  h.bytes = run.executor().arena_bytes();
   return h;
 }
 

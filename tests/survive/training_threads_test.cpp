@@ -151,7 +151,7 @@ TEST_CASE("while a thread runs a program on a cluster, every verb of another thr
       {"finish", [&] { checkpoints.finish(); }},
   };
   bool tried = false;
-  step.engine().hook = [&](const gs::node&, bool) {
+  step.executor().hook = [&](const gs::node&, bool) {
     if (std::exchange(tried, true)) return;
     std::thread([&] {
       for (const auto& [name, verb] : verbs) {

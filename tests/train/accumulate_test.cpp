@@ -63,8 +63,8 @@ TEST_CASE("accumulate: micro-batches train like the whole batch") {
       const double loss = second(x, y, rate).item();
       CHECK(first(x, y, rate).item() == doctest::Approx(loss).epsilon(1e-12));
     }
-    const std::vector<double> w = gs::to_global<double>(first.engine().store(), "w");
-    const std::vector<double> other = gs::to_global<double>(second.engine().store(), "w");
+    const std::vector<double> w = gs::to_global<double>(first.executor().store(), "w");
+    const std::vector<double> other = gs::to_global<double>(second.executor().store(), "w");
     for (std::size_t i = 0; i < w.size(); ++i) CHECK(w[i] == doctest::Approx(other[i]).epsilon(1e-10));
   }
 }

@@ -108,7 +108,7 @@ void check(const std::vector<int>& extents) {
   planned::executable<step<MatrixSpec, StackSpec, Settings, OwnRate>> run(on, {{'A', A}, {'B', B}, {'C', C}, {'E', E}},
                                                                           gs::parameter_store(on, 1));
   const auto content = [&](std::string_view name, std::size_t n) {
-    const gs::parameter_store::entry& e = *run.engine().store().find(name);
+    const gs::parameter_store::entry& e = *run.executor().store().find(name);
     std::vector<double> all(n);
     for (std::size_t d = 0; d < e.value.data.size(); ++d)
       gs::kernel::for_each_element(e.value.places[d],

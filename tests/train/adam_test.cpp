@@ -70,7 +70,7 @@ TEST_CASE("adam: a training step is the textbook's loop, on any number of device
   for (const int devices : {1, 2, 3}) {
     const auto on = gs::simulate<mesh>(devices);
     gs::executable<step> run(on, {{'A', A}, {'B', B}, {'C', C}}, gs::parameter_store(on, 1));
-    std::vector<double> w = parameter(run.engine(), "w"), m(B * C, 0.0), v(B * C, 0.0);
+    std::vector<double> w = parameter(run.executor(), "w"), m(B * C, 0.0), v(B * C, 0.0);
     for (int t = 1; t <= 10; ++t) {
       const double rate = 0.01 * t;
       std::vector<double> g(B * C, 0.0);
@@ -90,7 +90,7 @@ TEST_CASE("adam: a training step is the textbook's loop, on any number of device
         w[i] -= rate * (mean / (std::sqrt(square) + settings.epsilon) + settings.weight_decay * w[i]);
       }
       CHECK(run(x, y, std::vector{rate}).item() == doctest::Approx(loss).epsilon(1e-12));
-      const std::vector<double> found = parameter(run.engine(), "w");
+      const std::vector<double> found = parameter(run.executor(), "w");
       for (std::size_t i = 0; i < w.size(); ++i) CHECK(found[i] == doctest::Approx(w[i]).epsilon(1e-11));
     }
   }
@@ -101,8 +101,8 @@ TEST_CASE("adam moves every trainable parameter, those without a gradient not at
   gs::executable<two> run(on, {{'B', 3}});
   CHECK(run(std::vector<double>{1, 2, 3}, std::vector{0.1}).item() == 12);
   // The first step of Adam is the rate, against the gradient's sign.
-  for (const double v : parameter(run.engine(), "a")) CHECK(v == doctest::Approx(0.9).epsilon(1e-6));
-  CHECK(parameter(run.engine(), "deep.b")[0] == doctest::Approx(1.9).epsilon(1e-6));
-  CHECK(parameter(run.engine(), "unused") == std::vector<double>(3, 3.0));
-  CHECK(run.engine().store().entries().size() == 9);
+  for (const double v : parameter(run.executor(), "a")) CHECK(v == doctest::Approx(0.9).epsilon(1e-6));
+  CHECK(parameter(run.executor(), "deep.b")[0] == doctest::Approx(1.9).epsilon(1e-6));
+  CHECK(parameter(run.executor(), "unused") == std::vector<double>(3, 3.0));
+  CHECK(run.executor().store().entries().size() == 9);
 }

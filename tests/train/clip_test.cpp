@@ -80,7 +80,7 @@ TEST_CASE("adam with clipping, a mask of decay and sharded state is the textbook
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(double(i));
   const auto check = [&]<int How>(int devices) {
     planned::executable<training<How>> run(gs::simulate<mesh>({devices, 2}), {{'A', A}, {'B', B}, {'C', C}});
-    const gs::parameter_store& store = run.engine().store();
+    const gs::parameter_store& store = run.executor().store();
     std::vector<double> p = gs::to_global<double>(store, "w");  // and the bias
     p.resize(B * C + C, 0.5);
     std::vector<double> m(p.size(), 0.0), v(p.size(), 0.0);

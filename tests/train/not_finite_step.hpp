@@ -153,11 +153,11 @@ void check_skip(const gs::any_cluster& on) {
     if (i.named.starts_with("after")) continue;  // neither loss nor gradients are bad
     if (n % 3 != 2) {
       CHECK(t.step(batch(n)) == other.step(batch(n)));
-      CHECK(!t.run.engine().skipped());
+      CHECK(!t.run.executor().skipped());
     }
     ++n;
     CHECK(!std::isfinite(t.step(i.bad)));
-    CHECK(t.run.engine().skipped());
+    CHECK(t.run.executor().skipped());
     CHECK(t.run.skipped_steps() == ++skipped);
     CHECK(t.store.steps() == other.store.steps());
     CHECK(t.state() == other.state());

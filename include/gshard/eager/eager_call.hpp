@@ -297,8 +297,8 @@ GSHARD_INLINE kept_program::kept_program(const plan_view& plan, const kernel_tab
     : kept(&plan, 0),
       untyped_executable(plan, kernels, to.on, to.bound, parameter_store(to.on), std::move(to.problem), operation, operands),
       extents(std::move(to.extents)) {
-  engine().agreed_by_caller();  // when the program is made or reused
-  bytes = engine().arena_bytes() * std::int64_t(to.on.devices().size());
+  executor().agreed_by_caller();  // when the program is made or reused
+  bytes = executor().arena_bytes() * std::int64_t(to.on.devices().size());
 }
 
 GSHARD_INLINE eager_call::eager_call(const plan_view& plan, const kernel_table& kernels, std::string_view operation,
@@ -311,7 +311,7 @@ GSHARD_INLINE eager_call::eager_call(const plan_view& plan, const kernel_table& 
     program_ = kept.take<kept_program>(&plan, [&](const kept_program& p) { return have_extents(operands, p.extents); });
   const operand_facts facts{operands};
   const collective_call the_same{facts.hash(), facts};
-  if (program_) program_->engine().use_again(the_same);
+  if (program_) program_->executor().use_again(the_same);
   else program_ = std::make_unique<kept_program>(plan, kernels, bind_operands(plan.mesh, operation, operands), operation, the_same);
 }
 

@@ -125,7 +125,7 @@ class GshardConan(ConanFile):
         copy(self, "*", os.path.join(self.source_folder, "include"), include)
         texts = os.path.join(include, "gshard", "sim", "report", "page_texts.hpp")
         self.run(f'cmake "-DOUTPUT={texts}" -P "{os.path.join(self.source_folder, "cmake", "embed_pages.cmake")}"')
-        for source in ("engine.cpp", "kernels.cpp"):
+        for source in ("runtime.cpp", "kernels.cpp"):
             copy(self, source, os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))
         copy(self, "libgshard.a", self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)
         # A target with sources, which each target that links it compiles, as upstream's
@@ -133,7 +133,7 @@ class GshardConan(ConanFile):
 if(NOT TARGET gshard::kernels)
   add_library(gshard::kernels INTERFACE IMPORTED)
   set_target_properties(gshard::kernels PROPERTIES
-    INTERFACE_SOURCES "${CMAKE_CURRENT_LIST_DIR}/../../res/engine.cpp;${CMAKE_CURRENT_LIST_DIR}/../../res/kernels.cpp"
+    INTERFACE_SOURCES "${CMAKE_CURRENT_LIST_DIR}/../../res/runtime.cpp;${CMAKE_CURRENT_LIST_DIR}/../../res/kernels.cpp"
     INTERFACE_COMPILE_DEFINITIONS GSHARD_COMPILED_KERNELS=1
     INTERFACE_LINK_LIBRARIES gshard::gshard)
 endif()

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     if (train.check_replicas_every != expected_check_replicas_every) return 2;
 #if defined(WITH_SURVIVE)
     std::optional<gs::checkpointer> checkpoints;
-    if (argc > 1) checkpoints.emplace(train.engine().store(), argv[1]).resume();
+    if (argc > 1) checkpoints.emplace(train.executor().store(), argv[1]).resume();
 #else
     static_cast<void>(argc), static_cast<void>(argv);
 #endif

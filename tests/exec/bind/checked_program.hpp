@@ -49,7 +49,7 @@ inline void check_everywhere(const gs::any_cluster& on) {
                          bad{1e38f, ""}}) {
       std::vector<float> x(A * B, 2.0f);
       x[i] = b.number;
-      const std::vector<float> before = gs::to_global<float>(run.engine().store(), "w");
+      const std::vector<float> before = gs::to_global<float>(run.executor().store(), "w");
       std::string said;
       try {
         run(x, rate);
@@ -57,9 +57,9 @@ inline void check_everywhere(const gs::any_cluster& on) {
       } catch (const gs::not_finite_error& e) {
         said = e.what();
         CHECK(e.step == step);
-        CHECK(gs::to_global<float>(run.engine().store(), "w") == before);
+        CHECK(gs::to_global<float>(run.executor().store(), "w") == before);
       }
-      CHECK(run.engine().store().steps() == step);
+      CHECK(run.executor().store().steps() == step);
       if (b.named.empty()) {
         CHECK(said == "");
         continue;

@@ -80,7 +80,7 @@ TEST_CASE("mpi: what one process fails with between updates is told to all") {
   gs::executable<program> step(gs::on_mpi<line>(MPI_COMM_WORLD), {{'B', 8}, {'M', 64}});
   const std::vector<float> x(8 * 64, 0.5f);
   int updates = 0;
-  step.engine().hook = [&](const gs::node& n, bool before) {
+  step.executor().hook = [&](const gs::node& n, bool before) {
     if (before && n.kind == gs::op::adam && ++updates == 3 && mpi_world::rank() == 1) throw gs::error("the third update");
   };
   CHECK_THROWS_AS(step(x, std::vector<float>{0.01f}), gs::error);
@@ -91,7 +91,7 @@ TEST_CASE("mpi: with, without and with measured overlap, a program has the same 
   std::vector<float> expected;
   for (const gs::overlap_mode mode : {gs::overlap_mode::off, gs::overlap_mode::on, gs::overlap_mode::automatic}) {
     gs::executable<program> step(gs::on_mpi<line>(MPI_COMM_WORLD, {}, {.overlap = mode}), {{'B', 8}, {'M', 64}});
-    const gs::executor& run = step.engine();
+    const gs::executor& run = step.executor();
     const bool measures = mode == gs::overlap_mode::automatic && mpi_world::ranks() > 1;
     CHECK(run.measures_overlap() == measures);
     std::vector<float> losses;
@@ -119,12 +119,12 @@ TEST_CASE("mpi: an error in a measured run is told to all, and later runs go on 
   gs::executable<program> step(gs::on_mpi<line>(MPI_COMM_WORLD), {{'B', 8}, {'M', 64}});
   const std::vector<float> x(8 * 64, 0.5f), rate{0.001f};
   step(x, rate);  // the next run does not overlap
-  REQUIRE_FALSE(step.engine().overlaps());
-  step.engine().hook = [&](const gs::node& n, bool before) {
+  REQUIRE_FALSE(step.executor().overlaps());
+  step.executor().hook = [&](const gs::node& n, bool before) {
     if (before && n.kind == gs::op::einsum && mpi_world::rank() == 1) throw gs::error("a product");
   };
   CHECK_THROWS_AS(step(x, rate), gs::error);
-  step.engine().hook = {};
+  step.executor().hook = {};
   for (int i = 0; i < 20; ++i) step(x, rate);
-  CHECK_FALSE(step.engine().measures_overlap());
+  CHECK_FALSE(step.executor().measures_overlap());
 }

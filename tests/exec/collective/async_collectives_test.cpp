@@ -76,7 +76,7 @@ TEST_CASE("steps run while communication is under way, and results are those of 
   for (const int devices : {2, 3, 4}) {
     trained several(devices);
     std::size_t most = 0, products_meanwhile = 0;
-    several.step.engine().hook = [&](const gs::node& n, bool before) {
+    several.step.executor().hook = [&](const gs::node& n, bool before) {
       const std::size_t now = several.backend->started - several.backend->finished;
       most = std::max(most, now);
       products_meanwhile += before && n.kind == op::einsum && now > 0;
@@ -86,7 +86,7 @@ TEST_CASE("steps run while communication is under way, and results are those of 
     CHECK(most >= 2);
     CHECK(products_meanwhile >= 3 * 20);
     CHECK(several.backend->started == several.backend->finished);
-    const gs::executor& run = several.step.engine();
+    const gs::executor& run = several.step.executor();
     for (const gs::op_ref kind : std::initializer_list<gs::op_ref>{op::all_reduce, op::all_gather, op::reduce_scatter}) {
       CHECK(run.received(kind).calls == 3 * program::plan.count(kind));
       if (rows % devices == 0 && width % devices == 0)
@@ -102,7 +102,7 @@ TEST_CASE("collectives that advance while steps run give the same bits, and an e
     std::vector<float> losses;
     for (int i = 0; i < steps; ++i) losses.push_back(step(std::span<const float>(x), std::span<const float>(&rate, 1)).item());
     if (steps == 1) {
-      step.engine().hook = [&, updates = 0](const gs::node& n, bool before) mutable {
+      step.executor().hook = [&, updates = 0](const gs::node& n, bool before) mutable {
         if (before && n.kind == op::adam && ++updates == 3) throw gs::error("the third update");
       };
       CHECK_THROWS_WITH_AS(step(std::span<const float>(x), std::span<const float>(&rate, 1)), "the third update", gs::error);
@@ -123,7 +123,7 @@ TEST_CASE("collectives that advance while steps run give the same bits, and an e
 TEST_CASE("nothing else is written where messages come from and go to while they are under way") {
   for (const int devices : {2, 3, 4}) {
     const trained t(devices);
-    const gs::executor& run = t.step.engine();
+    const gs::executor& run = t.step.executor();
     const gs::plan_view& plan = run.plan();
     const auto bytes_of = [&](std::int32_t v) {
       const auto& value = run.value(v);
@@ -162,7 +162,7 @@ TEST_CASE("an error ends what is under way, and the next run starts afresh") {
     CHECK_THROWS_WITH_AS(other.run(), ("exchange " + std::to_string(failing) + " failed").c_str(), gs::error);
     CHECK(other.backend->started == other.backend->finished);
   }
-  CHECK_THROWS_WITH_AS(t.step.engine().run({}, "what was found before"), "what was found before", gs::error);
+  CHECK_THROWS_WITH_AS(t.step.executor().run({}, "what was found before"), "what was found before", gs::error);
   CHECK(t.backend->started == t.backend->finished);
   CHECK(t.run() < first);
 }

@@ -70,8 +70,8 @@ routed run(const std::vector<int>& extents, const gs::dims& sizes, const std::ve
     r.y = numbers(y);
     r.count = gs::to_global(count);
   }
-  r.received = step.engine().received(gs::op::ragged_all_to_all).bytes / 2;
-  const auto between = step.engine().between_nodes_in_run();
+  r.received = step.executor().received(gs::op::ragged_all_to_all).bytes / 2;
+  const auto between = step.executor().between_nodes_in_run();
   r.between_nodes.assign(between.begin(), between.end());
   return r;
 }

@@ -87,7 +87,7 @@ TEST_CASE("mpi: ranks that bind other memory are told so") {
 TEST_CASE("mpi: a matrix that is contiguous on some ranks only; a replicated array must be equal on all") {
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   gs::executable<apply> run(on, {{'A', 7}, {'B', 3}});
-  const auto rows = run.engine().input(0).extent(0, 0);  // the last of three ranks has one row
+  const auto rows = run.executor().input(0).extent(0, 0);  // the last of three ranks has one row
   const Eigen::MatrixXf a = Eigen::MatrixXf::Constant(rows, 3, 2);
   Eigen::VectorXf v = Eigen::VectorXf::Constant(3, 5), y(rows);
   run.bind_input<0>(a);

@@ -54,9 +54,9 @@ TEST_CASE("bound memory: a run reads and writes it directly, and copies nothing"
   a[5] = 100;
   run.run_bound();
   CHECK(y[5] == 101);
-  CHECK(run.engine().input(0).data[0] == reinterpret_cast<std::byte*>(a.data()));
-  CHECK(run.engine().output(0).data[0] == reinterpret_cast<std::byte*>(y.data()));
-  CHECK(run.engine().arena_bytes() == 0);
+  CHECK(run.executor().input(0).data[0] == reinterpret_cast<std::byte*>(a.data()));
+  CHECK(run.executor().output(0).data[0] == reinterpret_cast<std::byte*>(y.data()));
+  CHECK(run.executor().arena_bytes() == 0);
   const auto result = run(gs::bound, gs::bound);
   CHECK(result.local_shard(0).data == y.data());
 }
@@ -71,7 +71,7 @@ TEST_CASE("bound memory: four kinds of views are the same addresses") {
     run.bind_input<0>(view);
     std::ranges::fill(y, 0.0f);
     run.run_bound();
-    CHECK(run.engine().input(0).data[0] == address);
+    CHECK(run.executor().input(0).data[0] == address);
     CHECK(std::ranges::count(y, 5.0f) == 12);
   };
   check(std::span(a));
@@ -118,8 +118,8 @@ TEST_CASE("bound memory: column-major inputs of einsums are not copied") {
   Eigen::Map<Eigen::Matrix<float, 4, 3, Eigen::RowMajor>> transposed(y.data());
   run.bind_output<0>(transposed);
   run.run_bound();
-  CHECK(run.engine().input(0).data[0] == reinterpret_cast<const std::byte*>(a.data()));
-  CHECK(run.engine().output(0).data[0] == reinterpret_cast<const std::byte*>(y.data()));
+  CHECK(run.executor().input(0).data[0] == reinterpret_cast<const std::byte*>(a.data()));
+  CHECK(run.executor().output(0).data[0] == reinterpret_cast<const std::byte*>(y.data()));
   CHECK((y - a * b).norm() < 1e-5f);
 
   for (const int devices : {1, 2, 3, 4}) {  // complete matrices in either memory order, and ranges in the input's order
@@ -186,9 +186,9 @@ TEST_CASE("bound memory: what is refused") {
   CHECK(complaint([&] { on_two.bind_input<0>(b); }) ==
         "program: the memory of input 0 is one array, and this process has 2 devices; bind a tensor");
   std::vector<float> all(12);
-  const gs::tensor<float, P<"x", none>> lower(on_two.engine().cluster(), {3, 4}, std::vector<float*>{&all[0], &all[8]});
-  gs::tensor<float, P<"x", none>> other(on_two.engine().cluster(), {3, 4});
-  gs::tensor<float, P<"x", none>> upper(on_two.engine().cluster(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
+  const gs::tensor<float, P<"x", none>> lower(on_two.executor().cluster(), {3, 4}, std::vector<float*>{&all[0], &all[8]});
+  gs::tensor<float, P<"x", none>> other(on_two.executor().cluster(), {3, 4});
+  gs::tensor<float, P<"x", none>> upper(on_two.executor().cluster(), {3, 4}, std::vector<float*>{&a[0], &all[4]});
   on_two.bind_input<0>(lower);
   on_two.bind_input<1>(lower);  // inputs may overlap
   on_two.bind_output<0>(upper);
@@ -202,7 +202,7 @@ TEST_CASE("bound memory: what is refused") {
 TEST_CASE("bound memory: arrays of C, and calls with tensors, too") {
   gs::executable<add> run(gs::on_one_device<mesh>(), {{'A', 1}, {'B', 4}});
   float a[4] = {1, 2, 3, 4}, y[4] = {};
-  gs::tensor<float, P<"x", none>> b(run.engine().cluster(), {1, 4}, std::vector<float*>{a});
+  gs::tensor<float, P<"x", none>> b(run.executor().cluster(), {1, 4}, std::vector<float*>{a});
   run.bind_output<0>(y);
   CHECK(run(b, b).local_shard(0).data[3] == 8);
   CHECK(y[3] == 8);
@@ -261,7 +261,7 @@ TEST_CASE("started runs: the caller goes on while they run") {
   run.bind_output<0>(y);
   run.run_bound();
   std::atomic<bool> caller_went_on = false, ran_alone = false;
-  run.engine().hook = [&](const gs::node&, bool) {
+  run.executor().hook = [&](const gs::node&, bool) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!caller_went_on && !ran_alone) {
       if (std::chrono::steady_clock::now() > until) ran_alone = true;  // start_bound() waits for the run

@@ -116,7 +116,7 @@ TEST_CASE("mpi: an input of another size on one rank is told to all") {
 TEST_CASE("mpi: a hook that throws on one rank does not stop the others") {
   const auto on = gs::on_mpi<mesh>(MPI_COMM_WORLD);
   gs::executable<reading> run(on, {{'A', 8}, {'B', 3}});
-  if (rank() == ranks() - 1) run.engine().hook = [](const gs::node&, bool) { throw std::runtime_error("the hook's"); };
+  if (rank() == ranks() - 1) run.executor().hook = [](const gs::node&, bool) { throw std::runtime_error("the hook's"); };
   check_last_failed(complaint([&] { run(std::vector<float>(3, 1.0f)); }), "the hook's");
 }
 
@@ -142,7 +142,7 @@ TEST_CASE(
     CHECK(count([&] { gs::to_global(rows); }) == 1);
   }
   // If one rank has a hook, which may fail, all ranks agree once more.
-  if (rank() == 0) sends.engine().hook = [](const gs::node&, bool) {};
+  if (rank() == 0) sends.executor().hook = [](const gs::node&, bool) {};
   CHECK(count([&] { sends(x); }) == 2);
 }
 
@@ -155,9 +155,9 @@ TEST_CASE("mpi: ranks that run with another seed or step are told") {
   run.seed = last ? 1 : 0;
   CHECK(told("the processes disagree on the seed of a run: rank") == (ranks() > 1));
   run.seed = 1;
-  run.engine().store().set_steps(last ? 1 : 0);
+  run.executor().store().set_steps(last ? 1 : 0);
   CHECK(told("the processes disagree on the step of a run: rank") == (ranks() > 1));
-  run.engine().store().set_steps(1);
+  run.executor().store().set_steps(1);
   CHECK(complaint([&] { run(x); }).empty());
 }
 

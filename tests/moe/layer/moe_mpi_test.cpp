@@ -69,7 +69,7 @@ result train(const gs::cluster<Mesh>& on, std::size_t G) {
     r.overflow += overflow.item();
   }
   for (const char* name : {"wi", "bo"}) {
-    const std::vector<float> w = gs::to_global<float>(run.engine().store(), name);
+    const std::vector<float> w = gs::to_global<float>(run.executor().store(), name);
     r.weights.insert(r.weights.end(), w.begin(), w.end());
   }
   return r;
@@ -134,8 +134,8 @@ TEST_CASE("mpi: a rank that fails before it counts rows stops no other rank, in 
         const auto [expected_loss, expected_y] = expected(x, z, mask, rate);
         CHECK(loss.item() == expected_loss.item());
         CHECK(gs::to_global(y) == gs::to_global(expected_y));
-        CHECK(run.engine().received_in_run()[0] == expected.engine().received_in_run()[std::size_t(on.devices()[0])]);
+        CHECK(run.executor().received_in_run()[0] == expected.executor().received_in_run()[std::size_t(on.devices()[0])]);
       }
-      CHECK(run.engine().received(gs::op::ragged_all_to_all).calls == 4 * checked_step::plan.count(gs::op::ragged_all_to_all));
+      CHECK(run.executor().received(gs::op::ragged_all_to_all).calls == 4 * checked_step::plan.count(gs::op::ragged_all_to_all));
     }
 }

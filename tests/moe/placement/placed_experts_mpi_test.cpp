@@ -27,7 +27,7 @@ TEST_CASE("placed_experts, mpi: the bits of simulated devices, whichever nodes t
     const auto alike = gs::simulate<test::expert_mesh>(mesh);
     gs::parameter_store here(real, 8), there(alike, 8);
     const auto balance = [&](int step, auto& run, std::vector<double> demand) {
-      if (step % 2 == 0) gs::placed_experts(run.engine(), "moe", 1).balance(demand, 1);
+      if (step % 2 == 0) gs::placed_experts(run.executor(), "moe", 1).balance(demand, 1);
     };
     CHECK(test::train<true>(real, here, 5, balance) == test::train<true>(alike, there, 5, balance));
     for (const auto& [name, entry] : here.entries()) {
@@ -39,7 +39,7 @@ TEST_CASE("placed_experts, mpi: the bits of simulated devices, whichever nodes t
     }
     if (mpi_world::ranks() > 1) {
       gs::executable<test::layer_program<true>> run(real, test::sizes, here);
-      gs::placed_experts experts(run.engine(), "moe");
+      gs::placed_experts experts(run.executor(), "moe");
       std::vector<int> expert = experts.placement().expert();
       std::ranges::rotate(expert, expert.begin() + 1);
       const gs::expert_placement turned = gs::expert_placement::of(expert, int(test::E), experts.on());

@@ -39,13 +39,13 @@ TEST_CASE("training with replicas, moved every other step, has the losses of tra
       const auto balance = [&](int step, auto& run, const std::vector<double>& demand) {
         for (std::size_t e = 0; e < E; ++e) sums[e] += demand[e];
         if (moves && step % 2 == 0) {
-          gs::placed_experts experts(run.engine(), "moe");
+          gs::placed_experts experts(run.executor(), "moe");
           const double before = experts.placement().imbalance(sums);
           moved += experts.balance(sums, 1);
           CHECK(experts.placement().imbalance(sums) <= before);
         }
         if (step < 8) return;
-        gs::placed_experts experts(run.engine(), "moe");
+        gs::placed_experts experts(run.executor(), "moe");
         CHECK(experts.tensors().size() == 6);  // two weights, two moments of each
         for (const std::string name : {"moe.wi", "moe.wo", "adam.m.moe.wi", "adam.v.moe.wo"}) {
           const std::vector<double> of_plain = gs::to_global<double>(plain, name);
@@ -69,7 +69,7 @@ TEST_CASE("optimizer state that is sharded over another axis moves with its expe
     const auto on = nodes.empty() ? gs::simulate<expert_mesh>({2, 4}) : gs::simulate<expert_mesh>({2, 4}, {nodes});
     gs::parameter_store store(on, 8);
     const auto rotate = [&](int, auto& run, const auto&) {
-      gs::placed_experts experts(run.engine(), "moe");
+      gs::placed_experts experts(run.executor(), "moe");
       std::vector<int> expert = experts.placement().expert();
       std::ranges::rotate(expert, expert.begin() + 5);
       const auto to = gs::expert_placement::of(expert, int(E), experts.on());
@@ -92,7 +92,7 @@ TEST_CASE("the initial rows of replicas are those of experts without replicas") 
   gs::parameter_store plain(on, 3), store(on, 3);
   gs::executable<layer_program<false>> without(on, sizes, plain);
   gs::executable<layer_program<true>> with(on, sizes, store);
-  gs::placed_experts experts(with.engine(), "moe");
+  gs::placed_experts experts(with.executor(), "moe");
   CHECK(experts.placement() == gs::expert_placement::even(int(E), {4, 3}));
   const auto rows = rows_of_experts(store, "moe.wi", experts.placement().expert());
   const std::vector<double> of_plain = gs::to_global<double>(plain, "moe.wi");
@@ -155,7 +155,7 @@ TEST_CASE("demand counts choices that full experts refuse: placement, bias and m
     // Expert 1 has more load than the mean load, 5.5, but less demand than the mean demand, 9.
     const std::vector<double> bias = gs::to_global<double>(store, "bias");
     for (std::size_t e = 0; e < E; ++e) CHECK((e == 0 ? bias[e] < 0 : bias[e] > 0));
-    gs::placed_experts experts(run.engine());
+    gs::placed_experts experts(run.executor());
     CHECK(experts.balance(choices) == (mesh[1] > 1));
     if (mesh[1] == 4) CHECK(experts.placement().replicas(0) == 4);
   }
@@ -164,12 +164,12 @@ TEST_CASE("demand counts choices that full experts refuse: placement, bias and m
 TEST_CASE("errors of placed_experts") {
   const auto on = gs::simulate<expert_mesh>({1, 4});
   gs::executable<layer_program<false>> without(on, sizes);
-  CHECK(complaint([&] { gs::placed_experts(without.engine(), "moe"); }) ==
+  CHECK(complaint([&] { gs::placed_experts(without.executor(), "moe"); }) ==
         "placed_experts: the program has no variable \"moe.expert_of\"; nn::moe makes one with .replicas = true");
   gs::executable<layer_program<true>> run(on, sizes);
-  CHECK(contains(complaint([&] { gs::placed_experts(run.engine()); }), "\"expert_of\""));
-  CHECK(contains(complaint([&] { gs::placed_experts(run.engine(), "moe", 3); }), "on 3 nodes"));
-  gs::placed_experts experts(run.engine(), "moe");
+  CHECK(contains(complaint([&] { gs::placed_experts(run.executor()); }), "\"expert_of\""));
+  CHECK(contains(complaint([&] { gs::placed_experts(run.executor(), "moe", 3); }), "on 3 nodes"));
+  gs::placed_experts experts(run.executor(), "moe");
   const gs::expert_placement of_two(std::vector<double>(E, 1.0), {2, 6});
   const std::string unlike = "placed_experts: the placement has other devices or experts than \"moe.expert_of\"";
   CHECK(complaint([&] { experts.move(of_two); }) == unlike);
@@ -177,5 +177,5 @@ TEST_CASE("errors of placed_experts") {
   gs::dims uneven = sizes;
   uneven = {{'G', G}, {'S', S}, {'E', E}, {'M', M}, {'F', F}, {'R', 10}};
   gs::executable<layer_program<true>> other(on, uneven);
-  CHECK(contains(complaint([&] { gs::placed_experts(other.engine(), "moe"); }), "different numbers of replicas"));
+  CHECK(contains(complaint([&] { gs::placed_experts(other.executor(), "moe"); }), "different numbers of replicas"));
 }

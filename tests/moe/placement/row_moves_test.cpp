@@ -18,7 +18,7 @@ TEST_CASE("a move sends a row to each device that lacks it, once") {
   const auto on = gs::simulate<expert_mesh>({2, 4});
   gs::parameter_store store(on, 3);
   gs::executable<layer_program<true>> run(on, sizes, store);
-  gs::placed_experts experts(run.engine(), "moe");
+  gs::placed_experts experts(run.executor(), "moe");
   const gs::expert_placement before = experts.placement();
   const std::vector<double> load{50, 1, 1, 1, 1, 1, 1, 1};
   const gs::expert_placement now = gs::expert_placement(load, experts.on()).closest_to(before);
@@ -40,7 +40,7 @@ TEST_CASE("a row that several devices of a node lack crosses between nodes once,
     const auto on = gs::simulate<expert_mesh>(mesh, std::move(nodes));
     gs::parameter_store store(on, 3);
     gs::executable<layer_program<true>> run(on, sizes, store);
-    gs::placed_experts experts(run.engine(), "moe");
+    gs::placed_experts experts(run.executor(), "moe");
     CHECK(experts.on().nodes == expected_nodes);
     gs::backend& devices = store.cluster().backend();
     devices.reset_received();

@@ -46,13 +46,13 @@ TEST_CASE("mpi: every process has the clocks of a simulated run, and receives wh
   gs::executable<training> run(here, sizes, gs::parameter_store(here, 5)), simulated(there, sizes, gs::parameter_store(there, 5));
   gs::dry_run_options o;
   o.faults.stragglers = {{ranks() - 1, 2.0}};
-  const gs::run_clock clock(run.engine(), devices(), o), of_simulated(simulated.engine(), devices(), o);
+  const gs::run_clock clock(run.executor(), devices(), o), of_simulated(simulated.executor(), devices(), o);
   for (int k = 0; k < 3; ++k) {
     CHECK(step(run) == step(simulated));
     const gs::run_record r = clock.record(), s = of_simulated.record();
     CHECK(r.seconds == s.seconds);
     CHECK(r.received == std::vector<std::int64_t>{s.received[std::size_t(rank())]});
-    CHECK(r.received[0] == training::plan.bytes_received(run.engine().sizes()));
+    CHECK(r.received[0] == training::plan.bytes_received(run.executor().sizes()));
   }
   CHECK(clock.seconds() == of_simulated.seconds());
 }
@@ -64,7 +64,7 @@ TEST_CASE("mpi: a dead device ends the run on every process, with the names of t
   gs::dry_run_options o;
   o.faults.dead_devices = {ranks() - 1};
   {
-    const gs::run_clock clock(run.engine(), devices(), o);
+    const gs::run_clock clock(run.executor(), devices(), o);
     const std::string said = complaint([&] { step(run); });
     CAPTURE(said);
     CHECK(contains(said, " waited 60 s for device " + std::to_string(ranks() - 1) + ", which is dead"));

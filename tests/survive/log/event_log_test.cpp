@@ -145,14 +145,14 @@ TEST_CASE("event log: start, mesh and plan") {
   const gs::any_cluster on = gs::simulate<line>(3);
   gs::event_log log(on, folder / "");
   gs::executable<products> run(on, {{'A', 6}, {'B', 4}, {'C', 2}});
-  log.write_plan("products", run.engine());
+  log.write_plan("products", run.executor());
   const auto all = records_in(log.path());
   REQUIRE(all.size() == 3);
   CHECK(all[0]["event"] == "start");
   CHECK(all[0]["fields"]["processes"] == 1);
   CHECK(all[1]["fields"]["axes"]["x"] == 3);
   CHECK(all[2]["fields"]["program"] == "products");
-  CHECK(all[2]["fields"]["arena_bytes"] == run.engine().arena_bytes());
+  CHECK(all[2]["fields"]["arena_bytes"] == run.executor().arena_bytes());
   CHECK(all[2]["fields"]["sha256"].get<std::string>().size() == 64);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
   const scratch folder;
   const auto on = gs::simulate<two>(2);
   gs::executable<sums> run(on, {{'A', 4}, {'B', 6}, {'C', 2}});
-  const std::int64_t arena = run.engine().arena_bytes();  // before an input is bound to the caller's memory
+  const std::int64_t arena = run.executor().arena_bytes();  // before an input is bound to the caller's memory
   std::vector<float> x(24, 1), y(12, 2);
   {
     gs::telemetry watch(on, {.directory = folder / "run", .lists_every = 2});
@@ -68,7 +68,7 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
   REQUIRE(all.size() == 5);
   CHECK(all[0]["telemetry"] == 1);
   CHECK(all[0]["mesh"]["x"] == 2);
-  const std::int64_t bytes = run.engine().received(gs::op::all_reduce).bytes;
+  const std::int64_t bytes = run.executor().received(gs::op::all_reduce).bytes;
   CHECK(bytes > 0);
   for (std::uint32_t n = 0; n < 4; ++n) {
     const nlohmann::json& line = all[n + 1];
@@ -78,7 +78,7 @@ TEST_CASE("telemetry: steps of a program, its bytes by kind, its memory, and the
     const std::uint32_t runs = n == 3 ? 1 : n;
     if (runs == 0) CHECK(line["received"].empty());
     else CHECK(line["received"] == nlohmann::json{{"all_reduce", runs * bytes}});
-    CHECK(line["arena"] == 2 * (n < 3 ? arena : run.engine().arena_bytes()));
+    CHECK(line["arena"] == 2 * (n < 3 ? arena : run.executor().arena_bytes()));
 #ifdef __linux__
     CHECK(line["resident"] > 1000000);
 #endif
@@ -124,7 +124,7 @@ TEST_CASE("telemetry: the predicted time of a piece of hardware, and nothing but
   {
     gs::telemetry watch(on, {.directory = folder / ""}), no_files(on, {.stragglers = {.last_steps = 2}});
     watch.add(run, chips);
-    watch.add(run.engine());
+    watch.add(run.executor());
     for (std::uint32_t n = 0; n < 20; ++n) {
       const auto step = watch.step(n), other = no_files.step(n);
       run(std::vector<float>(24, 1), std::vector<float>(12, 1));
@@ -134,6 +134,6 @@ TEST_CASE("telemetry: the predicted time of a piece of hardware, and nothing but
   REQUIRE(all.size() == 21);
   gs::dry_run_options how;
   how.activations = gs::recompute::never;
-  const double predicted = gs::dry_run(run.engine().plan(), run.engine().sizes(), chips, how).seconds;
+  const double predicted = gs::dry_run(run.executor().plan(), run.executor().sizes(), chips, how).seconds;
   CHECK(all[1]["predicted"].get<double>() == doctest::Approx(predicted));
 }

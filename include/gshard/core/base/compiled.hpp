@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Macros that decide where backends, engine and kernels are compiled: in each program, or once in the target gshard::kernels.
+// Macros that decide where backends, runtime and kernels are compiled: in each program, or once in the target gshard::kernels. The runtime
+// binds plans and runs them: exec/program/.
 
-// 0: header-only. 1: backends and engine are in cmake/engine.cpp, which defines GSHARD_COMPILES_ENGINE, and kernels in cmake/kernels.cpp.
+// 0: header-only. 1: cmake/runtime.cpp has backends and runtime, and defines GSHARD_COMPILES_RUNTIME. cmake/kernels.cpp has the kernels.
 #ifndef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 0
 #endif
@@ -18,8 +19,8 @@
 
 // Virtual functions are declared GSHARD_INLINE in the class. Otherwise g++ emits the vtable in every source of a header-only program.
 
-// 1 where a header defines its GSHARD_INLINE functions: everywhere if header-only, otherwise in cmake/engine.cpp.
-#if GSHARD_HEADER_ONLY || defined(GSHARD_COMPILES_ENGINE)
+// 1 where a header defines its GSHARD_INLINE functions: everywhere if header-only, otherwise in cmake/runtime.cpp.
+#if GSHARD_HEADER_ONLY || defined(GSHARD_COMPILES_RUNTIME)
 #define GSHARD_HAS_BODIES 1
 #else
 #define GSHARD_HAS_BODIES 0
@@ -34,13 +35,13 @@
 #endif
 #endif
 
-// GSHARD_NEEDS(symbol): every source refers to a symbol that is named after its build, and cmake/engine.cpp defines the symbol of its own
-// build. Therefore the linker refuses an engine of another version, or one without MPI for programs with MPI.
+// GSHARD_NEEDS(symbol): every source refers to a symbol that is named after its build, and cmake/runtime.cpp defines the symbol of its own
+// build. Therefore the linker refuses a runtime of another version, or one without MPI for programs with MPI.
 #if GSHARD_HEADER_ONLY
 #define GSHARD_NEEDS(symbol) static_assert(true)
 #else
 #include <gshard/core/base/version.hpp>
-#ifdef GSHARD_COMPILES_ENGINE
+#ifdef GSHARD_COMPILES_RUNTIME
 #define GSHARD_NEEDED_DEFINITION(symbol) const char symbol = 0;
 #else
 #define GSHARD_NEEDED_DEFINITION(symbol)

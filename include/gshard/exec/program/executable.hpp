@@ -108,7 +108,7 @@ class executable : public untyped_executable {
       return detail::refused_output();
     } else {
       constexpr bool reads = sizeof...(Inputs) == expected && expected > 0;
-      const detail::thread_rule::use in_use = engine().enter();
+      const detail::thread_rule::use in_use = executor().enter();
       process_error problem = prepare();
       begin_inputs();
       if (problem.empty())

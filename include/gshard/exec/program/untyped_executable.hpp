@@ -65,8 +65,8 @@ class untyped_executable {
   std::int64_t skipped_steps() const { return skipped_steps_; }
 
   /// The executor. A run after bind_input or bind_output makes another one, with new counts.
-  executor& engine() { return *run_; }
-  const executor& engine() const { return *run_; }
+  gshard::executor& executor() { return *run_; }
+  const gshard::executor& executor() const { return *run_; }
 
  protected:
   /// `problem`, `operation`, `operands`: as in `executor`. The plan must outlive the executable.
@@ -131,7 +131,7 @@ class untyped_executable {
   pending_run started_;  // first, so that a move of the executable waits for it
   kernel_table const* kernels_;
   dims extents_;
-  std::unique_ptr<executor> run_;
+  std::unique_ptr<gshard::executor> run_;
   fnv1a<std::uint64_t> inputs_;  // the hash of a call's inputs that must be the same on all processes
   std::vector<detail::bound_port> bound_inputs_, bound_outputs_;
   bool updates_ = false;   // if the program updates parameters
@@ -180,7 +180,7 @@ GSHARD_INLINE untyped_executable::untyped_executable(const plan_view& plan, cons
     : seed(store.seed()), kernels_(&kernels), extents_(extents), bound_inputs_(plan.inputs.size()), bound_outputs_(plan.outputs.size()) {
   if (problem.empty()) problem = detail::problem_of_orders(plan, on.mesh());
   for (const parameter& p : plan.parameters) updates_ = updates_ || p.updated >= 0;
-  run_ = std::make_unique<executor>(plan, kernels, on, extents, std::move(store),
+  run_ = std::make_unique<gshard::executor>(plan, kernels, on, extents, std::move(store),
                                     detail::executor_call{std::move(problem), operation, {}, operands});
 }
 
@@ -216,7 +216,7 @@ GSHARD_INLINE process_error untyped_executable::prepare() {
     if (rebinds_) lent = detail::lent_values(*run_, bound_inputs_, bound_outputs_);
   });
   if (!rebinds_) return problem;
-  auto made = std::make_unique<executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(),
+  auto made = std::make_unique<gshard::executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(),
                                          detail::executor_call{.problem = std::move(problem), .lent = std::move(lent)});
   made->replace(*run_);
   run_ = std::move(made);

@@ -32,7 +32,7 @@ namespace gshard { inline namespace v0 {
 /// choices of tokens. Results do not depend on the placement, except for the order of sums. Norms of whole parameters count each replica,
 /// so with `clip_norm` or adafactor results depend on the numbers of replicas.
 ///
-///   gs::placed_experts experts(train.engine(), "moe");
+///   gs::placed_experts experts(train.executor(), "moe");
 ///   for (int step = 1; ; ++step) {
 ///     const auto [loss, demand] = train(...);
 ///     // add the demand of the step to `sums`

@@ -99,7 +99,7 @@ class telemetry {
   void add(const Run& run, double predicted = -1) {
     programs_.push_back({[&run]() -> const executor& {
                            if constexpr (std::derived_from<Run, executor>) return run;
-                           else return run.engine();
+                           else return run.executor();
                          }, predicted, nullptr, 0, {}});
     snapshot(programs_.back());
   }
@@ -111,7 +111,7 @@ class telemetry {
     how.report_only = true;
     const executor& e = [&]() -> const executor& {
       if constexpr (std::derived_from<Run, executor>) return run;
-      else return run.engine();
+      else return run.executor();
     }();
     add(run, dry_run(e.plan(), e.sizes(), on, how).seconds);
   }
@@ -180,7 +180,7 @@ class telemetry {
  private:
   using clock = std::chrono::steady_clock;
   struct program {
-    std::function<const executor&()> engine;
+    std::function<const executor&()> current;
     double predicted;
     const executor* seen;  // by snapshot()
     std::int64_t runs;
@@ -213,7 +213,7 @@ class telemetry {
     return second == nullptr ? 0 : std::strtoll(second, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
   }
   static void snapshot(program& p) {
-    const executor& e = p.engine();
+    const executor& e = p.current();
     p.seen = &e;
     p.runs = e.runs();
     p.received.clear();
@@ -221,7 +221,7 @@ class telemetry {
   }
   /// Adds the work of a program since snapshot(). An executable that was bound to other memory has a new executor, which counts from 0.
   void count(program& p) {
-    const executor& e = p.engine();
+    const executor& e = p.current();
     const bool is_new = p.seen != &e || e.runs() < p.runs;
     for (std::size_t k = 0; k < p.received.size(); ++k)
       now_.received[k] += e.received(detail::collective_kinds()[k]).bytes - (is_new ? 0 : p.received[k]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Backends and engine, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/core/base/compiled.hpp
+// Backends and runtime, compiled once for programs with GSHARD_COMPILED_KERNELS=1. @see gshard/core/base/compiled.hpp
 #undef GSHARD_COMPILED_KERNELS
 #define GSHARD_COMPILED_KERNELS 1
-#define GSHARD_COMPILES_ENGINE
+#define GSHARD_COMPILES_RUNTIME
 #include <gshard/gshard.hpp>
 #include <gshard/models.hpp>
 #include <gshard/moe.hpp>
