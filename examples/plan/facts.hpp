@@ -4,7 +4,7 @@
 #include "held.hpp"
 #include "request.hpp"
 
-#include <gshard/exec/process/step_text.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/ops/along/cumsum.hpp>
 #include <gshard/ops/along/sort.hpp>
 #include <gshard/ops/index/gather.hpp>

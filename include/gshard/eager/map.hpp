@@ -50,7 +50,7 @@ tensor<T, spec<>> scalar_on(std::string_view operation, const any_cluster& on, N
   tensor<T, spec<>> t(on, {});
   for_each_local_shard(t, [&](shard_view<T> s) { *s.data = T(number); });
   tensor_origin origin = tensor_access::origin(t);
-  origin.constant = element_text(number);
+  origin.constant = number_text(number);
   tensor_access::set_origin(t, origin);
   return t;
 }

@@ -15,10 +15,12 @@ TEST_CASE("element_text: by the element type") {
   const std::int64_t n = -7;
   const bool yes = true;
   const std::complex<double> z(0.5, -3);
+  const std::complex<float> y(1, 2);
   const gs::half h(1.5f);
   CHECK(element_text(gs::dtype::f32, &x) == "0.1");
   CHECK(element_text(gs::dtype::i64, &n) == "-7");
   CHECK(element_text(gs::dtype::boolean, &yes) == "true");
+  CHECK(element_text(gs::dtype::c64, &y) == "1 + 2i");
   CHECK(element_text(gs::dtype::c128, &z) == "0.5 - 3i");
   CHECK(element_text(gs::dtype::f16, &h) == "1.5");
 }

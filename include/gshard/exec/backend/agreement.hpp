@@ -5,7 +5,6 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/base/hash.hpp>
-#include <gshard/core/ir/arithmetic.hpp>
 
 #include <algorithm>
 #include <array>
@@ -66,23 +65,14 @@ class collective_call {
 
 namespace detail {
 
-/// A number with enough digits to distinguish it from all others of its type.
+/// A number with enough digits to distinguish it from all others of its type, or "true".
 template <class T>
   requires std::is_arithmetic_v<T>
 std::string number_text(T x) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, x).ptr};
-}
-/// An element of a tensor as text: "1 + 2i", "true".
-template <class T>
-std::string element_text(const T& x) {
   if constexpr (std::is_same_v<T, bool>) return x ? "true" : "false";
-  else if constexpr (std::is_arithmetic_v<T>) return number_text(x);
-  else if constexpr (!has_parts<T>) return number_text(float(x));
   else {
-    const std::string imaginary = number_text(x.imag());
-    const bool is_negative = imaginary[0] == '-';
-    return number_text(x.real()) + (is_negative ? " - " + imaginary.substr(1) : " + " + imaginary) + "i";
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, x).ptr};
   }
 }
 std::string extents_text(std::span<const std::int64_t> extents);

@@ -4,7 +4,7 @@
 // A plan bound to a cluster: its extents, and the sharding and local shards of every value.
 
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/check_sizes.hpp>
+#include <gshard/exec/bind/check_sizes.hpp>
 #include <gshard/exec/bind/shards.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/placement.hpp>

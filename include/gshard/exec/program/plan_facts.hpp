@@ -6,8 +6,8 @@
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/exec/process/error.hpp>
-#include <gshard/exec/process/step_text.hpp>
 
 #include <array>
 #include <cfenv>

@@ -5,8 +5,8 @@
 
 #include <gshard/exec/bind/checked_shard.hpp>
 #include <gshard/exec/bind/local_step.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/exec/kernel/finite.hpp>
-#include <gshard/exec/process/step_text.hpp>
 #include <gshard/ops/check/check_finite.hpp>
 
 #include <cstddef>

@@ -9,8 +9,8 @@
 
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/check_sizes.hpp>
-#include <gshard/exec/process/step_text.hpp>
+#include <gshard/exec/bind/check_sizes.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/sim/report/reason.hpp>
 
 #include <cstddef>

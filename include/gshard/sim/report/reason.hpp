@@ -6,7 +6,7 @@
 #include <gshard/core/base/compiled.hpp>
 #include <gshard/core/plan/move_reason.hpp>
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/process/step_text.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/core/schedule/async_schedule.hpp>
 #include <gshard/exec/backend/device_group.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/exec/process/error.hpp>
-#include <gshard/exec/process/step_text.hpp>
 #include <gshard/sim/record/faults.hpp>
 #include <gshard/sim/record/run_record.hpp>
 

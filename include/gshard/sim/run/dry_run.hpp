@@ -9,9 +9,9 @@
 
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/check_sizes.hpp>
+#include <gshard/exec/bind/check_sizes.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/exec/process/error.hpp>
-#include <gshard/exec/process/step_text.hpp>
 #include <gshard/sim/network/plan_links.hpp>
 #include <gshard/sim/record/run_record.hpp>
 #include <gshard/sim/run/device_clock.hpp>

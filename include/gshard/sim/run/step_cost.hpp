@@ -6,7 +6,7 @@
 #include <gshard/core/cost/network.hpp>
 #include <gshard/core/cost/step_time.hpp>
 #include <gshard/core/plan/plan.hpp>
-#include <gshard/exec/backend/check_sizes.hpp>
+#include <gshard/exec/bind/check_sizes.hpp>
 #include <gshard/exec/process/error.hpp>
 #include <gshard/sim/record/run_record.hpp>
 #include <gshard/sim/run/step_part.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/exec/backend/check_sizes.hpp>
+#include <gshard/exec/bind/check_sizes.hpp>
 
 #include "../../complaint.hpp"
 

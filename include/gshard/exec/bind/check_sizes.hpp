@@ -6,8 +6,8 @@
 #include <gshard/core/base/counting.hpp>
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/device_group.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 #include <gshard/exec/process/error.hpp>
-#include <gshard/exec/process/step_text.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/exec/process/step_text.hpp>
+#include <gshard/exec/bind/step_text.hpp>
 
 #include <gshard/core/program/program.hpp>
 #include <gshard/core/trace/map.hpp>
