@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DOUTPUT=<include folder>/gshard/sim/report/page_texts.hpp -P embed_pages.cmake
-# Writes the files of pages/ as constants of a header, in which <gshard/sim/report/page.hpp> and <gshard/survive/monitor/run_page.hpp> find them.
+# cmake -DOUTPUT=<include folder>/gshard/io/report/page_texts.hpp -P embed_pages.cmake
+# Writes the files of pages/ as constants of a header, in which <gshard/io/report/page.hpp> and <gshard/survive/monitor/run_page.hpp> find them.
 cmake_minimum_required(VERSION 3.24)
 set(header "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once

@@ -6,7 +6,7 @@ function(gshard_drop_unavailable var)
   set(of_mpi "mpi\\.h" "boost/" "gshard/cluster\\.hpp" "gshard/([a-z]+/)+(boost_)?mpi")
   set(of_boost_mpi "boost/" "gshard/cluster/boost_mpi")
   set(of_xtensor "xtensor/" "gshard/exec/tensor/xtensor")
-  set(of_io "nlohmann/" "xxhash\\.h" "gshard/io" "gshard/sim/report/(run_json|timeline|page(_texts)?)\\.hpp")
+  set(of_io "nlohmann/" "xxhash\\.h" "gshard/io")
   set(of_hdf5 "hdf5\\.h" "gshard/io/hdf5")
   set(of_survive "openssl/" "gshard/survive")
   set(of_blas "cblas\\.h" "gshard/exec/kernel/gemm/gemm_blas")
@@ -75,8 +75,8 @@ function(gshard_headers target)
   endif()
 endfunction()
 
-# gshard_library(<name> <library>...): the target gshard::<name> with the headers of its folder, and <gshard/<name>.hpp>. Kernels of operations
-# are headers of gshard::gshard, as they need gshard::exec. Appends the name to gshard_libraries. The others are names, or targets.
+# gshard_library(<name> <library>...): the target gshard::<name> with the headers of its folder, and <gshard/<name>.hpp>. Appends the
+# name to gshard_libraries. The others are names, or targets. Kernels of gshard::ops are headers of gshard::gshard, which links gshard::exec.
 set(gshard_libraries)
 macro(gshard_library name)
   add_library(gshard_${name} INTERFACE)
@@ -88,6 +88,6 @@ macro(gshard_library name)
       target_link_libraries(gshard_${name} INTERFACE ${other})
     endif()
   endforeach()
-  gshard_headers(gshard_${name} ENTRY ${name}.hpp FOLDERS ${name} EXCEPT ${kernel_headers} ${part_headers})
+  gshard_headers(gshard_${name} ENTRY ${name}.hpp FOLDERS ${name} EXCEPT ${kernels_of_ops} ${part_headers})
   list(APPEND gshard_libraries ${name})
 endmacro()

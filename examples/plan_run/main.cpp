@@ -6,10 +6,10 @@
 #include "print.hpp"
 #include "sweep.hpp"
 
+#include <gshard/io/report/page.hpp>
+#include <gshard/io/report/run_json.hpp>
+#include <gshard/io/report/timeline.hpp>
 #include <gshard/sim/report/link_map.hpp>
-#include <gshard/sim/report/page.hpp>
-#include <gshard/sim/report/run_json.hpp>
-#include <gshard/sim/report/timeline.hpp>
 
 #include <exception>
 #include <fstream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Plans, simulated runs and mistakes as text. Headers that write JSON are included by name: sim/report/run_json.hpp,
-// sim/report/timeline.hpp and sim/report/page.hpp.
+// Plans, simulated runs and mistakes as text. Headers that write JSON are included by name: io/report/run_json.hpp,
+// io/report/timeline.hpp and io/report/page.hpp.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // write_pages <folder>: pages of made-up runs for check_page.py.
-#include <gshard/sim/report/page.hpp>
+#include <gshard/io/report/page.hpp>
 
 #include "../sim/report/sample_run.hpp"
 

@@ -123,7 +123,7 @@ class GshardConan(ConanFile):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         include = os.path.join(self.package_folder, "include")
         copy(self, "*", os.path.join(self.source_folder, "include"), include)
-        texts = os.path.join(include, "gshard", "sim", "report", "page_texts.hpp")
+        texts = os.path.join(include, "gshard", "io", "report", "page_texts.hpp")
         self.run(f'cmake "-DOUTPUT={texts}" -P "{os.path.join(self.source_folder, "cmake", "embed_pages.cmake")}"')
         for source in ("runtime.cpp", "kernels.cpp"):
             copy(self, source, os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "res"))

@@ -3,7 +3,7 @@
 
 // A whole run as one self-contained HTML page, from its telemetry and event logs.
 
-#include <gshard/sim/report/page.hpp>
+#include <gshard/io/report/page.hpp>
 #include <gshard/survive/monitor/run_history.hpp>
 #include <gshard/survive/monitor/run_page_data.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/sim/report/page_texts.hpp>
+#include <gshard/io/report/page_texts.hpp>
 
 #include <cstddef>
 #include <string_view>

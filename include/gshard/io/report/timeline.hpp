@@ -4,11 +4,11 @@
 // A simulated run as a trace for Perfetto and chrome://tracing.
 
 #include <gshard/core/plan/plan.hpp>
+#include <gshard/io/report/run_json.hpp>
 #include <gshard/sim/record/run_record.hpp>
 #include <gshard/sim/report/describe.hpp>
 #include <gshard/sim/report/reason.hpp>
 #include <gshard/sim/report/roofline.hpp>
-#include <gshard/sim/report/run_json.hpp>
 #include <gshard/sim/report/run_text.hpp>
 
 #include <nlohmann/json.hpp>

@@ -7,14 +7,14 @@
 #pragma GCC system_header
 #endif
 
-#if !__has_include(<gshard/sim/report/page_texts.hpp>)
+#if !__has_include(<gshard/io/report/page_texts.hpp>)
 #include "gshard: pages need a header that CMake makes: link gshard::io, or run cmake/embed_pages.cmake"
 #endif
 #include <gshard/core/plan/plan.hpp>
+#include <gshard/io/report/page_texts.hpp>
+#include <gshard/io/report/run_json.hpp>
 #include <gshard/sim/record/run_record.hpp>
 #include <gshard/sim/report/link_map.hpp>
-#include <gshard/sim/report/page_texts.hpp>
-#include <gshard/sim/report/run_json.hpp>
 #include <gshard/sim/run/sweep_row.hpp>
 
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/sim/report/page.hpp>
+#include <gshard/io/report/page.hpp>
 
 #include "../../complaint.hpp"
-#include "sample_run.hpp"
+#include "../../sim/report/sample_run.hpp"
 
 #include <doctest/doctest.h>
 

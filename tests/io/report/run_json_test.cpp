@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/sim/report/run_json.hpp>
+#include <gshard/io/report/run_json.hpp>
 
 #include "../../complaint.hpp"
-#include "sample_run.hpp"
+#include "../../sim/report/sample_run.hpp"
 
 #include <doctest/doctest.h>
 

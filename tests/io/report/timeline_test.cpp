@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/sim/report/timeline.hpp>
+#include <gshard/io/report/timeline.hpp>
 
 #include <gshard/sim/run/dry_run.hpp>
 
 #include "../../complaint.hpp"
-#include "sample_run.hpp"
+#include "../../sim/report/sample_run.hpp"
 
 #include <doctest/doctest.h>
 
