@@ -29,10 +29,14 @@ constexpr symbol sum_copies(symbol of, symbol gradient) {
 }
 }  // namespace detail
 
-/// The gradients of a scalar with respect to the tensors `of`, in that order, as further nodes of the program. Reverse mode, operation by
-/// operation: the gradient of an einsum is another einsum. The gradient of a parameter that is used in several places is summed once. The
-/// gradient of a tensor in half precision is float.
+/// gradients(y, {w, b}): dy/dw and dy/db, as further nodes of the program. Reverse mode, operation by operation: the gradient of an einsum
+/// is another einsum. The gradient of a parameter that is used in several places is summed once. The gradient of a tensor in half precision
+/// is float. That of a complex tensor w is dy/dRe(w) + i dy/dIm(w). A tensor on which y does not depend has the gradient 0.
+/// Shapes: a scalar, and a list of tensors of any shapes -> a list of the same shapes.
 /// Communicates: nothing by itself; the partitioner adds the communication of the appended nodes.
+/// Compile time: that y is a real scalar; that the element types have gradients; that the operations between have gradients.
+/// Throws: nothing.
+/// @see trainable
 template <class Symbols>
   requires(detail::takes<detail::list_of<symbol>, Symbols>)
 constexpr list<symbol> gradients(symbol scalar, const Symbols& of) {
@@ -85,7 +89,12 @@ constexpr list<symbol> gradients_to_train(symbol loss, const Symbols& parameters
 
 }  // namespace detail
 
-/// The trainable parameters that a program has so far.
+/// trainable(m): the trainable parameters that a program has so far, in the order of their declarations.
+/// Shapes: nothing -> a list of tensors of any shapes.
+/// Communicates: nothing.
+/// Compile time: nothing.
+/// Throws: nothing.
+/// @see gradients
 constexpr list<symbol> trainable(const parameter_scope& m) {
   list<symbol> result;
   for (const parameter& p : m.owner().program.parameters)
