@@ -8,8 +8,8 @@
 #endif
 
 #include <gshard/core/base/compiled.hpp>
-#include <gshard/core/base/reason.hpp>
 #include <gshard/core/ir/spec.hpp>
+#include <gshard/core/program/check.hpp>
 #include <gshard/exec/kernel/view.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/untyped_tensor.hpp>
@@ -131,10 +131,7 @@ tensor<T, Spec> from_global(const cluster<Mesh>& on, std::vector<std::int64_t> e
     resolve(Spec::named, Mesh::shape, "tensor", d);
     return d;
   }();
-  static_assert(holds<problem.what != fault::unknown_axis, unknown_axis<word<problem.word.length>(problem.word.view())>, Mesh>,
-                "gshard: a partition spec names an axis that the mesh does not have");
-  static_assert(holds<problem.what != fault::axis_used_twice, repeated_axis<word<problem.word.length>(problem.word.view())>>,
-                "gshard: a partition spec uses one mesh axis twice");
+  static_assert(detail::check_program<problem.what, problem, Mesh>());
   static_assert(!tensor<T, Spec>::is_partial, "gshard: a partial sum cannot be filled from complete data");
   detail::check_whole_array<T, Whole>();
   tensor<T, Spec> t(on, std::move(extents));
