@@ -3,6 +3,10 @@
 
 // The headers of the kernels of all operations, and the list by which all of them are compiled.
 
+#ifndef GSHARD_SHOW_WARNINGS
+#pragma GCC system_header
+#endif
+
 #include <gshard/all_operations.hpp>
 #include <gshard/exec/bind/kernel_table.hpp>
 

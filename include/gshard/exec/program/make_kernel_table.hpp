@@ -59,7 +59,7 @@ template <const operation& Kind>
 struct requires_kernel {
   static_assert(can_run<Kind>,
                 "gshard: the kernel of an operation is missing: include its header, such as ops/rows/softmax_kernel.hpp, "
-                "or <gshard/gshard.hpp>, which includes all");
+                "or <gshard/kernel_headers.hpp>, which includes all");
 };
 
 /// The row of an operation, with the kernels for the element types of a mask.
