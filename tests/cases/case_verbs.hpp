@@ -181,9 +181,9 @@ inline term record(const gs::gating_result& r) {
 inline gs::capacity slots(const call& c, double factor) {
   return {c.option("slots", factor), c.option("least_slots", 0), c.option("multiple", 1)};
 }
-inline gs::gate_norm norm(const call& c, const std::string& otherwise) {
+inline gs::gate_norm norm(const call& c) {
   const term* t = c.find("norm");
-  const std::string& name = t ? t->text : otherwise;
+  const std::string name = t ? t->text : "chosen";
   if (name == "chosen") return gs::gate_norm::chosen;
   if (name == "kept") return gs::gate_norm::kept;
   if (name != "off") c.fail("no norm " + name);
@@ -203,20 +203,22 @@ inline term conv(const call& c) {
   for (std::size_t i = 0; i < std::size_t(c.option("windows", 1)); ++i) how.push_back(c.window(i));
   return gs::conv(c.text(), c.x(1), c.x(2), how);
 }
+inline gs::choice choice(const call& c) {
+  const term* t = c.find("choice");
+  if (!t) return gs::choice::top_k;
+  if (t->text == "by_experts") return gs::choice::by_experts;
+  if (t->text != "sampled_second") c.fail("no choice " + t->text);
+  return gs::choice::sampled_second;
+}
 inline term top_k_gating(const call& c) {
-  const term* const second = c.find("second");
-  const gs::routing_options o{.k = c.option("k", 2),
+  const gs::choice how = choice(c);
+  const gs::routing_options o{.k = c.option("k", how.experts_choose ? 0 : 2),
                               .slots = slots(c, 0),
-                              .choice = second && second->text == "sampled" ? gs::choice::sampled_second : gs::choice::top_k,
-                              .norm = norm(c, "chosen"),
+                              .choice = how,
+                              .norm = norm(c),
                               .scale = c.option("scale", 1.0),
                               .importance = c.tensor_option("importance"),
                               .scores = c.tensor_option("scores")};
-  return record(c.count() > 1 ? gs::top_k_gating(c.x(0), c.x(1), o) : gs::top_k_gating(c.x(0), o));
-}
-inline term expert_choice_gating(const call& c) {
-  const gs::routing_options o{
-      .slots = slots(c, 2), .choice = gs::choice::by_experts, .norm = norm(c, "off"), .scale = c.option("scale", 1.0)};
   return record(c.count() > 1 ? gs::top_k_gating(c.x(0), c.x(1), o) : gs::top_k_gating(c.x(0), o));
 }
 /// scan(f, init, xs...): f(state, rows...) is the next state. Returns the last one.
@@ -305,7 +307,6 @@ inline const std::map<std::string_view, verb>& verbs() {
          return gs::attention(c.x(0), c.x(1), c.x(2), {.causal = c.option("causal", false), .mask = c.tensor_option("mask")});
        }},
       {"top_k_gating", top_k_gating},
-      {"expert_choice_gating", expert_choice_gating},
       {"scan", scan},
       {"clip_by_global_norm", [](const call& c) -> term { return gs::clip_by_global_norm(c.tensors_of(0), c.number(1)); }},
       {"gradients", [](const call& c) -> term { return gs::gradients(c.x(0), c.tensors(1)); }},

@@ -107,8 +107,8 @@ const std::vector<twin> twins{
     TWIN("dropout(x, 0.25)", gs::dropout(x, 0.25)),
     TWIN("attention(gates, gates, gates, causal=1)", gs::attention(gates, gates, gates, {.causal = true})),
     TWIN("top_k_gating(gates, k=2, slots=2).combine", gs::top_k_gating(gates, {.k = 2, .slots = {2}}).combine),
-    TWIN("expert_choice_gating(gates).combine",
-         gs::top_k_gating(gates, {.choice = gs::choice::by_experts, .norm = gs::gate_norm::off}).combine),
+    TWIN("top_k_gating(gates, slots=2, choice=\"by_experts\", norm=\"off\").combine",
+         gs::top_k_gating(gates, {.slots = {2}, .choice = gs::choice::by_experts, .norm = gs::gate_norm::off}).combine),
     TWIN("item(clip_by_global_norm([x, y], 2), 1)", gs::clip_by_global_norm(gs::list<gs::symbol>{x, y}, 2)[1]),
     TWIN("gradient(sum(softmax(x) * x), x)", gs::gradients(gs::sum(gs::softmax(x) * x), {x})[0]),
 };
