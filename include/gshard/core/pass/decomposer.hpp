@@ -31,7 +31,7 @@ class decomposer {
       const bool stays = at < 0 || (traits(n.kind).after_extremum && !n.attr.by_blocks) || b_.program.at(n.input(0)).layout[at].empty() ||
                          n.rule.is_blocked(n.rule.in[0][at]);
       if (stays) {
-        keep(n);
+        append(n);
         continue;
       }
       b_.keeps_place = true;
@@ -49,31 +49,31 @@ class decomposer {
   constexpr symbol in(const node& n, int i) { return {&b_, n.input(i)}; }
   /// The node that made an operand of n before the rewrite.
   constexpr const node& maker_of(const node& n, int i) const { return (*before_)[std::size_t(b_.program.at(n.input(i)).producer)]; }
-  constexpr void keep(const node& n) { b_.program.nodes.push_back(n); }
+  constexpr void append(const node& n) { b_.program.nodes.push_back(n); }
   /// Makes `made` the result o of n.
-  constexpr void give(const node& n, int o, symbol made) {
+  constexpr void replace_result(const node& n, int o, symbol made) {
     node& maker = b_.program.nodes[std::size_t(made.get().producer)];
     for (int k = 0; k < maker.outputs; ++k)
       if (maker.output(k) == made.id) maker.out[k] = n.output(o);
   }
   /// The same, by an annotation that keeps the sharding of `made`.
-  constexpr void settle(const node& n, int o, symbol made) {
+  constexpr void replace_result_annotated(const node& n, int o, symbol made) {
     sharding_rule rule;
     rule.in[0] = rule.out[0] = counting(made.rank());
-    give(n, o, {&b_, b_.add_node(op::annotate, {made.id}, rule, {}, {{made.get().dims, made.get().type}})});
+    replace_result(n, o, {&b_, b_.add_node(op::annotate, {made.id}, rule, {}, {{made.get().dims, made.get().type}})});
   }
   /// Sets the sharding of a tensor: complete, in the mesh's device order.
-  constexpr symbol lay(symbol s, const sharding& layout) {
+  constexpr symbol set_sharding(symbol s, const sharding& layout) {
     sharding& to = b_.program.at(s.id).layout;
     to = layout;
     to.open = to.partial = to.order = 0;
     return s;
   }
   /// Shards a tensor like these dims of another one.
-  constexpr symbol lay_as(symbol s, symbol like, const short_list& dims) {
+  constexpr symbol set_sharding_like(symbol s, symbol like, const short_list& dims) {
     sharding to = sharding::replicated(dims.size());
     for (int d = 0; d < dims.size(); ++d) to[d] = like.get().layout[dims[d]];
-    return lay(s, to);
+    return set_sharding(s, to);
   }
 
   /// Tensors that the rewrites of several nodes share: those of one operation with the same operands and setting.

@@ -62,12 +62,12 @@ constexpr void cumsum_by_blocks(decomposer& d, const node& n, int at) {
   dim_list blocks = x.get().dims;
   blocks.set(at, b.blocks_dim(layout[at].mask(), 1));
   const symbol sums{&b, b.add_node(op::block_sum, {x.id}, rule, n.attr, {{blocks, x.get().type}})};
-  d.lay(sums, layout);
-  const symbol before = d.lay(emit_cumsum(sums, at, true, own<cumsum_attributes>(n).reverse), layout.without(layout[at].mask()));
+  d.set_sharding(sums, layout);
+  const symbol before = d.set_sharding(emit_cumsum(sums, at, true, own<cumsum_attributes>(n).reverse), layout.without(layout[at].mask()));
   b.program.nodes.back().rule.block(at);
   const symbol y{&b, b.add_node(op::cumsum, {x.id, before.id}, rule, n.attr, {{x.get().dims, x.get().type}})};
   b.program.nodes.back().attr.of_blocks = true;
-  d.settle(n, 0, d.lay(y, layout));
+  d.replace_result_annotated(n, 0, d.set_sharding(y, layout));
 }
 /// An all_gather of the sums of blocks.
 constexpr std::int64_t cumsum_cost_by_blocks(const decompose_cost& cost) {

@@ -96,8 +96,8 @@ constexpr sorted emit_best_of_blocks(decomposer& d, symbol x, int at, std::int32
   const sharding layout = x.get().layout;
   const sorted best = emit_sorted(top_k_rules, x, at, b.blocks_dim(layout[at].mask(), k), k, largest, nan_first);
   b.program.nodes.back().attr.of_blocks = true;
-  d.lay(best.values, layout);
-  d.lay(best.ids, layout);
+  d.set_sharding(best.values, layout);
+  d.set_sharding(best.ids, layout);
   return best;
 }
 /// The best elements of every block, then the best of these.
@@ -105,7 +105,7 @@ constexpr void top_k_by_blocks(decomposer& d, const node& n, int at) {
   const auto order = own<sort_attributes>(n);
   node merge = n;
   merge_blocks(merge, emit_best_of_blocks(d, d.in(n, 0), at, order.count, order.descending), at);
-  d.keep(merge);
+  d.append(merge);
 }
 /// An all_gather of the best elements of blocks, with their indices.
 constexpr std::int64_t top_k_cost_by_blocks(const decompose_cost& cost) {

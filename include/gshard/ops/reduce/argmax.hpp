@@ -41,8 +41,8 @@ constexpr void argmax_by_blocks(decomposer& d, const node& n, int at) {
   dims.set(at, b.fixed_dim(1));
   b.add_node(op::top_k, {blocks.values.id, blocks.ids.id}, merge.rule, merge.attr, {{dims, x.get().type}, {dims, dtype::i32}});
   const sharding whole = x.get().layout.without(x.get().layout[at].mask());
-  d.lay(b.result_of_last(0), whole);
-  d.give(n, 0, emit_squeeze(d.lay(b.result_of_last(1), whole), at));
+  d.set_sharding(b.result_of_last(0), whole);
+  d.replace_result(n, 0, emit_squeeze(d.set_sharding(b.result_of_last(1), whole), at));
 }
 /// The extremum of every line, then the smallest index of an element that equals it: two reductions. @see is_best_by_blocks
 constexpr std::int64_t argmax_cost_of_reductions(const decompose_cost& cost) {

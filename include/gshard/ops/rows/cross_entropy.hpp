@@ -77,8 +77,8 @@ constexpr loss_parts emit_loss_parts(decomposer& d, const node& n) {
   const dtype type = x.get().type;
   b.add_node(op::block_cross_entropy, {x.id, n.input(1)}, rule, n.attr, {{blocks, type}, {blocks, type}});
   const loss_parts parts{b.result_of_last(0), b.result_of_last(1)};
-  d.lay(parts.log_sum, x.get().layout);
-  d.lay(parts.target, x.get().layout);
+  d.set_sharding(parts.log_sum, x.get().layout);
+  d.set_sharding(parts.target, x.get().layout);
   return parts;
 }
 /// log(sum exp) over the blocks of a row. The largest block contributes exactly 1, even if it is infinite.
@@ -86,12 +86,13 @@ template <class Used>
 constexpr symbol log_sum_of_blocks(decomposer& d, symbol blocks) {
   row_blocks r(d);
   const short_list rows = r.rows(blocks);
-  const symbol m = d.lay_as(emit_reduce_as(op::reduce, blocks, reduction::max, r.all(blocks), rows, "cross_entropy"), blocks, rows);
+  const symbol most = emit_reduce_as(op::reduce, blocks, reduction::max, r.all(blocks), rows, "cross_entropy");
+  const symbol m = d.set_sharding_like(most, blocks, rows);
   constexpr auto share = [](auto v, auto top) { return v == top ? decltype(v)(1) : exp(v - top); };
   const symbol total = r.sum(r.map(undifferentiated<share, 2>, std::array{blocks, m}), rows);
   const short_list own = r.all(m);
   constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
-  return d.lay_as(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
+  return d.set_sharding_like(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
 }
 /// log(sum exp) of every row of logits, and the target's logit. It depends on the labels, because rows without a label do not count. Made
 /// for the loss or its gradient: for the one that the program states first.
@@ -110,7 +111,7 @@ constexpr void cross_entropy_by_blocks(decomposer& d, const node& n, int /*at*/)
   const symbol log_sum = sums.made[0];
   const short_list own = counting(log_sum.rank());
   constexpr auto loss = [](auto s, auto t) { return s - t; };
-  d.give(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, sums.made[1]}, std::array{own, own}, log_sum));
+  d.replace_result(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, sums.made[1]}, std::array{own, own}, log_sum));
 }
 /// The gradient of a decomposed loss reuses the sums of the loss.
 template <class Used>
@@ -118,7 +119,7 @@ constexpr void cross_entropy_grad_by_blocks(decomposer& d, const node& n, int /*
   node g = n;
   g.in[g.inputs] = log_sum_of<Used>(d, n).made[0].id;
   g.rule.in[g.inputs++] = counting(d.in(n, 0).rank() - 1);
-  d.keep(g);
+  d.append(g);
 }
 
 }  // namespace detail

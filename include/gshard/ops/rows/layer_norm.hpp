@@ -74,16 +74,16 @@ constexpr normalized_rows normalize(decomposer& d, symbol x, double epsilon) {
   const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / sqrt(v + e); }, 2>,
                                    std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
                                    std::array{own, own}, variance);
-  d.lay_as(scale, variance, own);
+  d.set_sharding_like(scale, variance, own);
   return {r.map(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{centered, scale}), scale};
 }
 template <class Used>
 constexpr void layer_norm_by_blocks(decomposer& d, const node& n, int /*at*/) {
   row_blocks r(d);
   const normalized_rows x = normalize<Used>(d, d.in(n, 0), own<layer_norm_attributes>(n).epsilon);
-  d.give(n, 0,
-         emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
-                     std::array{x.x, d.in(n, 1), d.in(n, 2)}, std::array{r.all(x.x), r.last(x.x), r.last(x.x)}, x.x));
+  d.replace_result(n, 0,
+                   emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
+                               std::array{x.x, d.in(n, 1), d.in(n, 2)}, std::array{r.all(x.x), r.last(x.x), r.last(x.x)}, x.x));
 }
 template <class Used>
 constexpr void layer_norm_grad_by_blocks(decomposer& d, const node& n, int /*at*/) {
@@ -92,13 +92,14 @@ constexpr void layer_norm_grad_by_blocks(decomposer& d, const node& n, int /*at*
   const symbol dy = d.in(n, 2);
   const symbol g = emit_map_of(undifferentiated<[](auto v, auto gamma) { return v * gamma; }, 2>, std::array{dy, d.in(n, 1)},
                                std::array{r.all(dy), r.last(dy)}, dy);
-  d.lay_as(g, dy, r.all(dy));
+  d.set_sharding_like(g, dy, r.all(dy));
   const symbol product = r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
   const symbol of_g = r.mean_of_rows(g), of_product = r.mean_of_rows(product);
-  d.give(n, 0, r.map(undifferentiated<[](auto slope, auto v, auto a, auto b, auto s) { return s * (slope - a - v * b); }, 5>,
-                      std::array{g, x.x, of_g, of_product, x.scale}));
-  d.give(n, 1, r.sum(r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), r.last(dy)));
-  d.give(n, 2, r.sum(dy, r.last(dy)));
+  d.replace_result(n, 0,
+                   r.map(undifferentiated<[](auto slope, auto v, auto a, auto b, auto s) { return s * (slope - a - v * b); }, 5>,
+                         std::array{g, x.x, of_g, of_product, x.scale}));
+  d.replace_result(n, 1, r.sum(r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), r.last(dy)));
+  d.replace_result(n, 2, r.sum(dy, r.last(dy)));
 }
 
 }  // namespace detail

@@ -33,12 +33,12 @@ class row_blocks {
 
   constexpr symbol sum(symbol x, const short_list& kept) {
     const short_list dims = all(x);
-    return d_.lay_as(emit_einsum(d_.owner(), list_view(&x, 1), list_view(&dims, 1), kept), x, kept);
+    return d_.set_sharding_like(emit_einsum(d_.owner(), list_view(&x, 1), list_view(&dims, 1), kept), x, kept);
   }
   constexpr symbol mean_of_rows(symbol x) {
     dim_list last_dim;
     last_dim.push_back(x.get().dims[x.rank() - 1]);
-    return d_.lay_as(emit_scale(sum(x, rows(x)), 1, last_dim, -1), x, rows(x));
+    return d_.set_sharding_like(emit_scale(sum(x, rows(x)), 1, last_dim, -1), x, rows(x));
   }
   /// f(x, ...), sharded as x. Other operands have the dims of x, of its rows, or only its last dim.
   template <std::size_t N>
@@ -49,7 +49,7 @@ class row_blocks {
       dims[i] = operands[i].rank() == x.rank()       ? all(x)
                 : operands[i].rank() == x.rank() - 1 ? rows(x)
                                                      : last(x);
-    return d_.lay_as(emit_map_of(f, operands, dims, x), x, all(x));
+    return d_.set_sharding_like(emit_map_of(f, operands, dims, x), x, all(x));
   }
 
  private:

@@ -55,16 +55,17 @@ constexpr void softmax_gradient(differentiator& d, const node& n) {
 template <class Used>
 constexpr void softmax_by_blocks(decomposer& d, const node& n, int /*at*/) {
   row_blocks r(d);
-  const symbol x = d.in(n, 0), m = d.lay_as(emit_reduce_as(op::reduce, x, reduction::max, r.all(x), r.rows(x), "softmax"), x, r.rows(x));
+  const symbol x = d.in(n, 0);
+  const symbol m = d.set_sharding_like(emit_reduce_as(op::reduce, x, reduction::max, r.all(x), r.rows(x), "softmax"), x, r.rows(x));
   const symbol e = r.map(undifferentiated<[](auto v, auto top) { return exp(v - top); }, 2>, std::array{x, m});
-  d.give(n, 0, r.map(undifferentiated<[](auto v, auto total) { return v / total; }, 2>, std::array{e, r.sum(e, r.rows(x))}));
+  d.replace_result(n, 0, r.map(undifferentiated<[](auto v, auto total) { return v / total; }, 2>, std::array{e, r.sum(e, r.rows(x))}));
 }
 template <class Used>
 constexpr void softmax_grad_by_blocks(decomposer& d, const node& n, int /*at*/) {
   row_blocks r(d);
   const symbol y = d.in(n, 0), dy = d.in(n, 1);
   const symbol total = r.sum(r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{y, dy}), r.rows(y));
-  d.give(n, 0, r.map(undifferentiated<[](auto v, auto g, auto s) { return v * (g - s); }, 3>, std::array{y, dy, total}));
+  d.replace_result(n, 0, r.map(undifferentiated<[](auto v, auto g, auto s) { return v * (g - s); }, 3>, std::array{y, dy, total}));
 }
 
 }  // namespace detail

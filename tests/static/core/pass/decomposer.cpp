@@ -20,7 +20,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   n.in[0] = x.id;
   n.out[0] = y.id;
   gs::detail::decomposer d(b.program, b.mesh);
-  d.settle(n, 0, d.in(n, 0));
+  d.replace_result_annotated(n, 0, d.in(n, 0));
   const bool named = d.owner().program.nodes.back().output() == y.id && d.owner().program.nodes.back().input(0) == x.id;
   d.share({gs::op::softmax, x.id, y.id, 0.1, {x, y}});
   return named && d.find_shared(gs::op::softmax, x.id, y.id, 0.1) != nullptr && d.find_shared(gs::op::softmax, x.id, y.id, 0.2) == nullptr &&
