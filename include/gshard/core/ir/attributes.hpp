@@ -107,36 +107,35 @@ struct packed_attributes {
   }
 };
 
-/// An operation sets the attributes that name it here. The others keep their defaults.
+/// The settings of a node that passes read, or that several operations share. A node sets those of its operation. The others keep their
+/// defaults.
 struct attributes {
-  std::int32_t dim = 0;     ///< argmax, block_sum, concat, cumsum, gather, iota, reshape, scatter_add, scatter_along, sort, top_k.
+  std::int32_t dim = 0;     ///< The dim of operand 0 along which the operation works, or of the result if it has no operand.
   std::uint32_t axes = 0;   ///< Communication: a mask of mesh axes. Devices that differ only along them exchange data.
   std::uint32_t moves = 0;  ///< A combined collective: the operation of each operand. @see operation_of_move
-  std::int32_t ring_operand = 0;  ///< looped_einsum: the operand whose blocks are passed on; the number of operands if partial sums are.
-  std::int32_t window = 0;        ///< A merge: the row of the window through which the first dim reads the result.
-  std::int32_t key = 0;           ///< attention, dropout, random, top_k_gating, nodes of loops: identifies random numbers.
-  std::int32_t loop = 0;          ///< carry, loop_begin, loop_test, loop_end: the number of the loop.
-  reduction combine = reduction::sum;              ///< reduce, pool; for all: the reduction that completes partial results.
-  reshape_kind change = reshape_kind::unchanged;   ///< reshape.
-  not_finite if_not_finite = not_finite::ignore;   ///< adam, map: for an update. skip: the last operand is not 0 if the step is skipped.
-  bool reverse = false;          ///< Nodes of loops: the last iteration's random numbers first.
-  bool of_blocks = false;        ///< cumsum, top_k: computes a part for each block, so that its strategy is the sharding of its result.
-  bool by_blocks = false;        ///< argmax: gathers the best element of every block. Set by `decompose`.
-  bool defers_sums = false;      ///< carry: a sum over iterations, whose sums over devices are completed after the loop.
-  bool may_move = false;         ///< annotate: readers may reshard it, whatever the strictness of the program.
-  bool gradient_as_operand = false;  ///< annotate: the gradient has the sharding of the operand, not of the result.
-  bool rounds_to_bf16 = false;   ///< einsum, looped_einsum and grouped products: factors are rounded to bf16.
-  bool inside = false;           ///< strided_slice: the windows must not read outside the operand. gather: no id is outside.
-  double fill = 0;               ///< strided_slice, pad, roll: the result where the windows read nothing.
-  double factor = 1;             ///< scale: x * factor * (product of the extents of `dims`)^power.
-  const pointwise* function = nullptr;            ///< map, call_on_shards.
-  const custom_operation* custom = nullptr;       ///< custom.
-  const char* label = nullptr;                    ///< In errors: the name of the tensor of a check_finite; the verb of a reshape.
-  packed_attributes own{};                        ///< Those of one operation alone. @see own
-  dim_list dims = {};  ///< scale: see `power`. convolution, by dim of operand 0: 1 + the factor of its taps.
-                       ///< top_k_gating: the dim of slots. expert_group_slots: the dims of a group's experts and of their slots.
-                       ///< expert_rows: the same, and the dim of the rows of a group.
-                       ///< loop_begin: the dim whose extent is the number of iterations, if there is one.
+  std::int32_t ring_operand = 0;  ///< A loop over blocks: the operand whose blocks are passed on; the number of operands if sums are.
+  std::int32_t window = 0;        ///< A merge of dims: the row of the window through which the first dim reads the result.
+  std::int32_t key = 0;           ///< Identifies the random numbers that a node draws, and the loop whose iterations number them.
+  std::int32_t loop = 0;          ///< The number of the loop to which a node of a loop belongs.
+  reduction combine = reduction::sum;              ///< The reduction that completes partial results.
+  reshape_kind change = reshape_kind::unchanged;   ///< The change of the dims of an operand whose elements stay in their order.
+  not_finite if_not_finite = not_finite::ignore;   ///< An update: if skip, the last operand is not 0 where the step is skipped.
+  bool reverse = false;          ///< A node of a loop: the last iteration's random numbers first.
+  bool of_blocks = false;        ///< Computes a part for each block, therefore its strategy is the sharding of its result.
+  bool by_blocks = false;        ///< With the trait `after_extremum`: `decompose` rewrites the node by blocks.
+  bool defers_sums = false;      ///< A sum over iterations: the sums over devices are completed after the loop.
+  bool may_move = false;         ///< Readers may reshard the result, whatever the strictness of the program.
+  bool gradient_as_operand = false;  ///< The gradient has the sharding of the operand, not of the result.
+  bool rounds_to_bf16 = false;   ///< The factors of a product are rounded to bf16.
+  bool inside = false;           ///< Indices are inside the operand, and need no check. Windows must be: the kernel throws if one is not.
+  double fill = 0;               ///< The result where windows read nothing. If it is not 0, the operation is not linear.
+  double factor = 1;             ///< A constant by which the operation multiplies. If it is positive, zeros stay where they are.
+  const pointwise* function = nullptr;         ///< What the node computes, if its operation takes a function.
+  const custom_operation* custom = nullptr;    ///< The user's operation, with its traits.
+  const char* label = nullptr;                 ///< In errors of the node: the name of its tensor, or of its verb.
+  packed_attributes own{};                     ///< Those of one operation alone. @see own
+  dim_list dims = {};  ///< Dims whose extents the node needs in addition to those of its tensors: those that a factor counts, slots,
+                       ///< iterations. With the trait `taps`, by dim of operand 0: 1 + the factor of its taps.
 };
 
 /// The attributes of one operation alone: `own<cumsum_attributes>(n.attr)` of a cumsum.
