@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gshard/exec/kernel/element_text.hpp>
 
+#include <Eigen/Core>  // half
 #include <doctest/doctest.h>
 
 #include <complex>
