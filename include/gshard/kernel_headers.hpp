@@ -11,7 +11,9 @@
 #include <gshard/exec/bind/kernel_table.hpp>
 
 #define GSHARD_KERNELS
+#define GSHARD_KERNELS_OF_LAYERS
 #include <gshard/operations.def>
+#undef GSHARD_KERNELS_OF_LAYERS
 #undef GSHARD_KERNELS
 
 #include <array>

@@ -5,13 +5,10 @@
 #include <gshard/eager/compare.hpp>
 #include <gshard/eager/einsum.hpp>
 #include <gshard/eager/evaluate.hpp>
-#include <gshard/eager/lookup.hpp>
 #include <gshard/eager/map.hpp>
-#include <gshard/eager/random.hpp>
-#include <gshard/eager/reduce.hpp>
+#include <gshard/eager/new_dims.hpp>
 #include <gshard/eager/reshard.hpp>
-#include <gshard/eager/rows.hpp>
-#include <gshard/eager/shape.hpp>
+#include <gshard/eager/verbs.hpp>
 
 #include "../complaint.hpp"
 #include "../mpi_world.hpp"

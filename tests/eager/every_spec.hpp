@@ -57,7 +57,7 @@ void for_each_spec(const F& f, const auto& on, const operand<T, Specs...>& first
   (with(gs::from_global<T, Specs>(on, first.extents, first.all())), ...);
 }
 
-/// Checks that verb(operands...), which returns a tensor, is `expected` on all meshes with all specs.
+/// Checks that verb(operands...), which returns a tensor, is `expected` on all meshes with all specs, to the last bit.
 template <class Expected, class F, class... Operands>
 void check(const std::vector<Expected>& expected, const F& verb, const Operands&... operands) {
   for (const std::vector<int>& e : meshes) {
@@ -65,6 +65,13 @@ void check(const std::vector<Expected>& expected, const F& verb, const Operands&
     for_each_spec(
         [&](const auto&... x) {
           const std::vector<Expected> whole = gs::to_global(verb(x...));
+          REQUIRE(whole.size() == expected.size());
+          CAPTURE(e[0]);
+          CAPTURE(e[1]);
+          for (std::size_t i = 0; i < whole.size(); ++i) {
+            CAPTURE(i);
+            if (whole[i] != expected[i]) CHECK(whole[i] == expected[i]);
+          }
           CHECK(whole == expected);
         },
         on, operands...);

@@ -2,7 +2,7 @@
 // An operation outside of a program on a tensor with a device order.
 // expect: gshard: operations on tensors outside of programs do not take an order of the devices \(device_order\)
 // expect: actual_type<.*on_devices<1, 0>
-#include <gshard/eager/rows.hpp>
+#include <gshard/eager/verbs.hpp>
 
 namespace gs = gshard;
 using gs::none, gs::P;

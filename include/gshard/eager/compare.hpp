@@ -69,7 +69,6 @@ namespace detail {
 inline constexpr auto select_model = [](auto&, auto condition, auto a, auto b) { return select(condition, a, b); };
 inline constexpr auto and_model = [](auto&, auto a, auto b) { return logical_and(a, b); };
 inline constexpr auto or_model = [](auto&, auto a, auto b) { return logical_or(a, b); };
-inline constexpr auto not_model = [](auto&, auto a) { return logical_not(a); };
 }  // namespace detail
 
 /// select(condition, a, b) on tensors: a where the condition is not 0, else b. One of a and b may be a number. The condition is a mask
@@ -107,15 +106,13 @@ template <class A, class B>
 auto logical_or(const tensor<bool, A>& a, const tensor<bool, B>& b) {
   return detail::run_elementwise<detail::or_model>("logical_or", a, b);
 }
-/// logical_not(a) on tensors: true where a mask (bool) is false.
-/// Shapes: any -> the same.
-/// Communicates: nothing.
-/// Compile time: that the operand is a mask.
-/// Throws: nothing.
-/// @see logical_and
-template <class A>
-auto logical_not(const tensor<bool, A>& a) {
-  return detail::run_elementwise<detail::not_model>("logical_not", a);
-}
+// logical_not(a) on masks. @see core/trace/select.hpp
+namespace detail {
+struct one_mask {
+  template <class A, class... More>
+  static constexpr bool fits = std::is_same_v<typename A::value_type, bool> && sizeof...(More) == 0;
+};
+}  // namespace detail
+GSHARD_ON_TENSORS(logical_not, one_mask, by_position)
 
 }}  // namespace gshard::v0

@@ -62,17 +62,6 @@ inline constexpr auto letters_of = letters_of_factors<Factors>();
 /// The letters of a tensor's dims: 'A', 'B', ...
 template <int Rank>
 inline constexpr auto first_letters = letters_of<counting(Rank)>;
-/// The letters 'A', 'B', ... of a tensor, except that dim `Dim` has a letter that only operand `I` uses.
-template <int Rank, int Dim, std::size_t I = 0>
-inline constexpr auto letters_with_own_dim = [] {
-  constexpr short_list factors = [] {
-    short_list all = counting(Rank);
-    if (Dim >= 0 && Dim < Rank) all.set(Dim, max_rank + int(I));
-    return all;
-  }();
-  return letters_of_factors<factors>();
-}();
-
 /// An operand of an operation, with the letters of its dims in the operation's program.
 struct operand {
   std::string_view letters;

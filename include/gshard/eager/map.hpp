@@ -5,7 +5,7 @@
 
 #include <gshard/core/trace/complex.hpp>
 #include <gshard/core/trace/map.hpp>
-#include <gshard/eager/eager_call.hpp>
+#include <gshard/eager/tensor_verb.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 
 #include <algorithm>
@@ -24,36 +24,14 @@ inline constexpr auto subtract_model = [](auto&, auto a, auto b) { return a - b;
 inline constexpr auto multiply_model = [](auto&, auto a, auto b) { return a * b; };
 inline constexpr auto divide_model = [](auto&, auto a, auto b) { return a / b; };
 inline constexpr auto negate_model = [](auto&, auto a) { return -a; };
-inline constexpr auto relu_model = [](auto&, auto a) { return relu(a); };
 template <class To>
 inline constexpr auto cast_model = [](auto&, auto a) { return cast<To>(a); };
-inline constexpr auto conj_model = [](auto&, auto z) { return conj(z); };
-inline constexpr auto real_model = [](auto&, auto z) { return real(z); };
-inline constexpr auto imag_model = [](auto&, auto z) { return imag(z); };
 inline constexpr auto complex_model = [](auto&, auto x, auto y) { return complex(x, y); };
 
 /// Two tensors, or a tensor and a number.
 template <class A, class B>
 concept combined = (distributed_tensor<A> && (distributed_tensor<B> || std::is_arithmetic_v<B>)) ||
                    (std::is_arithmetic_v<A> && distributed_tensor<B>);
-
-/// A number as a tensor of T. If T is an integer type that cannot hold the number, the call on the cluster fails on every process.
-template <class T, class Number>
-tensor<T, spec<>> scalar_on(std::string_view operation, const any_cluster& on, Number number) {
-  if constexpr (std::is_integral_v<T>) {
-    constexpr bool are_alike = std::is_integral_v<Number> && std::is_same_v<T, bool> == std::is_same_v<Number, bool>;
-    static_assert(are_alike, "gshard: tensors of integers are combined with integers, masks with true and false");
-    if constexpr (are_alike && !std::is_same_v<T, bool>)
-      if (!std::in_range<T>(number))  // begin throws; processes with another number throw in their call of the operation
-        on.backend().begin({}, std::string(operation) + ": " + std::to_string(number) + " is no " + std::string(cpp_name(dtype_of<T>)));
-  }
-  tensor<T, spec<>> t(on, {});
-  for_each_local_shard(t, [&](shard_view<T> s) { *s.data = T(number); });
-  tensor_origin origin = tensor_access::origin(t);
-  origin.constant = number_text(number);
-  tensor_access::set_origin(t, origin);
-  return t;
-}
 
 /// An elementwise operation on tensors. Their dims have no names, so they match by position: every operand has all dims or none.
 template <auto Model, class... T, class... Specs>
@@ -133,16 +111,6 @@ auto operator-(const tensor<T, Spec>& a) {
   return detail::run_complete_elementwise<detail::negate_model>("negate", a);
 }
 
-/// relu(x) = max(x, 0) on tensors. NaN stays NaN.
-/// Shapes: any -> the same.
-/// Communicates: nothing.
-/// Compile time: a real element type; that x is complete.
-/// Throws: nothing.
-/// @see core/trace/map.hpp
-template <class T, class Spec>
-auto relu(const tensor<T, Spec>& x) {
-  return detail::run_complete_elementwise<detail::relu_model>("relu", x);
-}
 /// cast<double>(x) on tensors: the same numbers with another element type.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
@@ -154,39 +122,19 @@ auto cast(const tensor<T, Spec>& x) {
   return detail::run_complete_elementwise<detail::cast_model<To>>("cast", x);
 }
 
-/// conj(z) on tensors: the complex conjugate. An einsum with conjugation is einsum<"NI,NJ->IJ">(conj(x), y).
-/// Shapes: any -> the same.
-/// Communicates: nothing.
-/// Compile time: a complex element type; that z is complete.
-/// Throws: nothing.
-/// @see core/trace/complex.hpp
-template <class T, class Spec>
-  requires(detail::is_complex_number<T>)
-auto conj(const tensor<T, Spec>& z) {
-  return detail::run_complete_elementwise<detail::conj_model>("conj", z);
-}
-/// real(z) on tensors: the real part.
-/// Shapes: any -> the same.
-/// Communicates: nothing.
-/// Compile time: a complex element type; that z is complete.
-/// Throws: nothing.
-/// @see imag, complex
-template <class T, class Spec>
-  requires(detail::is_complex_number<T>)
-auto real(const tensor<T, Spec>& z) {
-  return detail::run_complete_elementwise<detail::real_model>("real", z);
-}
-/// imag(z) on tensors: the imaginary part.
-/// Shapes: any -> the same.
-/// Communicates: nothing.
-/// Compile time: a complex element type; that z is complete.
-/// Throws: nothing.
-/// @see real, complex
-template <class T, class Spec>
-  requires(detail::is_complex_number<T>)
-auto imag(const tensor<T, Spec>& z) {
-  return detail::run_complete_elementwise<detail::imag_model>("imag", z);
-}
+// relu(x), and parts of complex numbers. An einsum with conjugation is einsum<"NI,NJ->IJ">(conj(x), y).
+// @see core/trace/map.hpp, core/trace/complex.hpp
+namespace detail {
+struct complex_tensor {
+  template <class Z, class... More>
+  static constexpr bool fits = is_complex_number<typename Z::value_type> && sizeof...(More) == 0;
+};
+}  // namespace detail
+GSHARD_ON_TENSORS(relu, one_tensor, by_position)
+GSHARD_ON_TENSORS(conj, complex_tensor, by_position)
+GSHARD_ON_TENSORS(real, complex_tensor, by_position)
+GSHARD_ON_TENSORS(imag, complex_tensor, by_position)
+
 /// complex(x, y) = x + iy on tensors.
 /// Shapes: operands match as in map.
 /// Communicates: nothing if the operands have one sharding.

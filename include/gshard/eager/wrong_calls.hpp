@@ -6,11 +6,9 @@
 #include <gshard/exec/program/parameters.hpp>
 #include <gshard/eager/compare.hpp>
 #include <gshard/eager/evaluate.hpp>
-#include <gshard/eager/lookup.hpp>
-#include <gshard/eager/random.hpp>
+#include <gshard/eager/new_dims.hpp>
 #include <gshard/eager/reshard.hpp>
-#include <gshard/eager/rows.hpp>
-#include <gshard/eager/shape.hpp>
+#include <gshard/eager/tensor_verb.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/core/trace/refused_operators.hpp>
 
@@ -68,24 +66,8 @@ auto from_global(const Cluster&, std::initializer_list<std::int64_t>, const Give
 namespace detail {
 template <class A, class B>
 concept with_distributed = (distributed_tensor<A> || distributed_tensor<B>) && !with_tensor<A, B>;
-/// Parameters of the verbs below: a tensor outside of programs, and a start index.
-struct a_tensor {};
-struct a_start {};
-template <class G>
-inline constexpr bool takes<a_tensor, G> = distributed_tensor<G>;
-template <class G>
-inline constexpr bool takes<a_start, G> = start_index<G>;
-using one_tensor = call<1, a_tensor>;
-using two_tensors = call<2, a_tensor, a_tensor>;
-using three_tensors = call<3, a_tensor, a_tensor, a_tensor>;
-using tensor_and_start = call<2, a_tensor, a_start>;
-using tensors_and_start = call<3, a_tensor, a_tensor, a_start>;
 using tensor_and_count = call<2, a_tensor, int>;
 using tensor_and_extents = call<3, a_tensor, int, int>;
-struct any_tensors {
-  template <class... Given>
-  static constexpr bool fits = (distributed_tensor<Given> && ...);
-};
 template <class T, class Spec, class... Given>
 concept makes_random =
     !std::is_void_v<T> && is_spec<Spec> && call<3, any_cluster, std::vector<std::int64_t>, std::uint64_t>::fits<Given...>;
@@ -136,36 +118,14 @@ auto operator!=(const A&, const B&) {
   return detail::refused_tensor();
 }
 
-// Verbs that take numbers as template arguments. Each row has the verb, its arguments, the least count of its numbers, and the sentence.
-// The overloads differ from those next to the verbs by their first parameter. Other calls have the sentence of the verb in programs.
-#define GSHARD_TAKES_TENSOR(verb, arguments, least, sentence)                                                                        \
-  template <int... Numbers, class T, class Spec, class... Given>                                                                     \
-    requires(sizeof...(Numbers) < least || !detail::arguments::fits<tensor<T, Spec>, Given...>)                                      \
-  auto verb(const tensor<T, Spec>&, const Given&...) {                                                                               \
-    static_assert(detail::accepts<tensor<T, Spec>, Given...>, "gshard: outside of programs, " sentence);                             \
-    return detail::refused_tensor();                                                                                                 \
-  }
-GSHARD_TAKES_TENSOR(cumsum, one_tensor, 0, "cumsum<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(sort, one_tensor, 0, "sort<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(top_k, one_tensor, 1, "top_k<3, 1>(x) takes a count and a dim as template arguments, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(gather, two_tensors, 0, "gather<1>(table, ids) takes a dim as template argument, and two gshard::tensors")
-GSHARD_TAKES_TENSOR(scatter_add, three_tensors, 0,
-    "scatter_add<1>(x, ids, updates) takes a dim as template argument, and three gshard::tensors")
-GSHARD_TAKES_TENSOR(dynamic_slice, tensor_and_start, 2,
-    "dynamic_slice<1, 8>(x, start) takes a dim and a size as template arguments, one gshard::tensor and an integer")
-GSHARD_TAKES_TENSOR(dynamic_update_slice, tensors_and_start, 1,
-    "dynamic_update_slice<1>(x, update, start) takes a dim as template argument, two gshard::tensors and an integer")
-GSHARD_TAKES_TENSOR(slice, one_tensor, 3, "slice<1, 0, 8>(x) takes a dim, start and stop as template arguments, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(pad, one_tensor, 3, "pad<1, 0, 8>(x) takes a dim, low and high as template arguments, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(reverse, one_tensor, 1, "reverse<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(roll, one_tensor, 2, "roll<1, 3>(x) takes a dim and a shift as template arguments, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(concat, any_tensors, 1, "concat<1>(a, b, ...) takes a dim as template argument, and gshard::tensors")
-GSHARD_TAKES_TENSOR(merge_dims, one_tensor, 1, "merge_dims<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(split_dim, tensor_and_extents, 1,
-    "split_dim<1>(x, 4, 8) takes a dim as template argument, one gshard::tensor and two extents")
-GSHARD_TAKES_TENSOR(expand_dims, one_tensor, 1, "expand_dims<1>(x) takes a dim as template argument, and one gshard::tensor")
-GSHARD_TAKES_TENSOR(squeeze, one_tensor, 1, "squeeze<1>(x) takes a dim as template argument, and one gshard::tensor")
-#undef GSHARD_TAKES_TENSOR
+// Verbs that take extents.
+template <int... Dim, class T, class Spec, class... Given>
+  requires(sizeof...(Dim) != 1 || !detail::tensor_and_extents::fits<tensor<T, Spec>, Given...>)
+auto split_dim(const tensor<T, Spec>&, const Given&...) {
+  static_assert(detail::accepts<tensor<T, Spec>, Given...>,
+                "gshard: outside of programs, split_dim<1>(x, 4, 8) takes a dim as template argument, one gshard::tensor and two extents");
+  return detail::refused_tensor();
+}
 template <class T = float, class I, class Spec, class... Given>
   requires(!detail::tensor_and_count::fits<tensor<I, Spec>, Given...>)
 auto one_hot(const tensor<I, Spec>&, const Given&...) {

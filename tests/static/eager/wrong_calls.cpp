@@ -3,7 +3,7 @@
 
 #include <gshard/core/trace/refused_operators.hpp>
 #include <gshard/eager/einsum.hpp>
-#include <gshard/eager/rows.hpp>
+#include <gshard/eager/verbs.hpp>
 
 // Right calls are not refused as wrong ones. Wrong ones: mustfail/wrong_eager_calls.cpp.
 namespace gs = gshard;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/eager/random.hpp>
+#include <gshard/eager/new_dims.hpp>
 
 #include "every_spec.hpp"
 
@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace gs = gshard;
-using gs::none, gs::P;
+using every_spec::check, every_spec::operand;
+using gs::none, gs::P, gs::tensor;
 
 namespace {
 template <class... Specs>
@@ -43,4 +45,18 @@ TEST_CASE("iota along either dim") {
   const auto on = gs::simulate<every_spec::mesh>({2, 3});
   CHECK(gs::to_global(gs::iota<P<"x", "y">>(on, {3, 2})) == std::vector<std::int32_t>{0, 0, 1, 1, 2, 2});
   CHECK(gs::to_global(gs::iota<P<"x", "y">, 1>(on, {3, 2})) == std::vector<std::int32_t>{0, 1, 0, 1, 0, 1});
+}
+
+TEST_CASE("one_hot of a number of classes that is known at run time") {
+  const operand<std::int32_t, P<none>, P<"x">> ids{{4}, {2, 0, -1, 3}};
+  for (const std::int64_t classes : {3, 5}) {
+    std::vector<float> expected(std::size_t(4 * classes));
+    for (std::size_t i = 0; i < 4; ++i)
+      if (const std::int32_t id = ids.values[i]; id >= 0 && id < classes) expected[i * std::size_t(classes) + std::size_t(id)] = 1;
+    check(expected, [&](const auto& i) { return gs::one_hot(i, classes); }, ids);
+  }
+  const auto on = gs::simulate<every_spec::mesh>({2, 1});
+  const auto i = gs::from_global<std::int32_t, P<"x">>(on, {4}, ids.values);
+  static_assert(std::is_same_v<decltype(gs::one_hot<double>(i, 3)), tensor<double, P<"x", none>>>);
+  CHECK_THROWS_WITH_AS(gs::one_hot(i, -2), "one_hot: a new dim has extent -2", gs::error);
 }

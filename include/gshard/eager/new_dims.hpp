@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Tensors made from extents outside of programs: uniform, normal and iota.
+// Verbs on tensors outside of programs whose results have dims that no operand has: uniform, normal, iota, one_hot and split_dim. Their
+// extents are arguments.
 
 #include <gshard/core/trace/iota.hpp>
 #include <gshard/core/trace/shape.hpp>
 #include <gshard/eager/eager_call.hpp>
+#include <gshard/ops/index/one_hot.hpp>
 #include <gshard/ops/random/random.hpp>
 
 #if GSHARD_HEADER_ONLY
 #include <gshard/ops/random/random_kernel.hpp>
 #endif
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +30,11 @@ template <class Spec>
 inline constexpr auto normal_model = [](auto& m) { return annotate<Spec>(normal<first_letters<Spec::rank>>(m)); };
 template <class Spec, int Along>
 inline constexpr auto iota_model = [](auto& m) { return annotate<Spec>(iota<first_letters<Spec::rank>>(m, Along)); };
+
+template <class T>
+inline constexpr auto one_hot_model = [](auto&, auto ids) { return one_hot<"Z", T>(ids); };
+template <int Dim>
+inline constexpr auto split_dim_model = [](auto&, auto x) { return split_dim<Dim>(x, "YZ"); };
 
 template <auto Model, class T, class Spec>
 auto run_source(std::string_view operation, const any_cluster& on, std::vector<std::int64_t> extents, std::uint64_t seed) {
@@ -65,6 +73,29 @@ auto normal(const any_cluster& on, std::vector<std::int64_t> extents, std::uint6
 template <class Spec, int Along = 0>
 auto iota(const any_cluster& on, std::vector<std::int64_t> extents) {
   return detail::run_source<detail::iota_model<Spec, Along>, float, Spec>("iota", on, std::move(extents), 0);
+}
+/// one_hot(ids, classes)[i..., e] = 1 where ids[i...] = e, else 0, on tensors. one_hot<double>(ids, classes): in another element type than
+/// float. An id outside [0, classes) has a row of zeros.
+/// Shapes: int32 ids [I...] -> [I..., classes].
+/// Communicates: nothing.
+/// Compile time: that ids are int32 and complete.
+/// Throws: `gshard::error` if the number of classes is negative.
+/// @see ops/index/one_hot.hpp
+template <class T = float, class I, class Spec, std::integral Count>
+auto one_hot(const tensor<I, Spec>& ids, Count classes) {
+  return detail::run_eager_with<detail::one_hot_model<T>, spec<>, float, "Z">(
+      "one_hot", detail::added_extents(ids.cluster(), {std::int64_t(classes)}), ids);
+}
+/// split_dim<1>(x, 4, 8) on tensors: dim 1 as two dims of these extents.
+/// Shapes: [G,B*T,M] -> [G,B,T,M].
+/// Communicates: nothing, or, if shards of the dim do not hold whole indices of the first new dim, their borders.
+/// Compile time: that x has the dim; that x is complete.
+/// Throws: `gshard::error` if the extent of the dim is not the product of the two.
+/// @see merge_dims, core/trace/shape.hpp
+template <int Dim, class T, class Spec, std::integral First, std::integral Second>
+auto split_dim(const tensor<T, Spec>& x, First first, Second second) {
+  return detail::run_eager_with<detail::split_dim_model<Dim>, spec<>, float, "YZ">(
+      "split_dim", detail::added_extents(x.cluster(), {std::int64_t(first), std::int64_t(second)}), x);
 }
 
 }}  // namespace gshard::v0
