@@ -32,15 +32,31 @@ cmake_minimum_required(VERSION 3.24)
 project(recipe LANGUAGES CXX)
 add_subdirectory(tree gshard)
 find_package(doctest CONFIG REQUIRED)
-add_executable(recipe tree/tests/main.cpp tree/tests/cases/cases_test.cpp tree/tests/cases/twins_test.cpp)
+add_executable(recipe tree/tests/main.cpp tree/tests/cases/cases_test.cpp tree/tests/cases/twins_test.cpp on_tensors.cpp)
+target_include_directories(recipe PRIVATE tree/tests/eager)
 target_link_libraries(recipe PRIVATE gshard::gshard doctest::doctest)
+]])
+file(WRITE "${SCRATCH}/on_tensors.cpp" [[
+#include <gshard/eager/verbs.hpp>
+
+#include "every_spec.hpp"
+
+#include <doctest/doctest.h>
+
+using gshard::none, gshard::P;
+
+TEST_CASE("cases: on tensors, with every sharding") {
+  const every_spec::operand<double, P<none, none>, P<"x", none>, P<none, "x">, P<"y", "x">> x{{2, 3}, {1, 2, 3, 4, 5, 6}};
+  every_spec::check(std::vector<double>{1, 2, 6, 4, 20, 120}, [](const auto& t) { return gshard::cumprod(t); }, x);
+  every_spec::check(std::vector<double>{1, 2, 3, 4, 10, 18}, [](const auto& t) { return gshard::cumprod<0>(t); }, x);
+}
 ]])
 run("${CMAKE_COMMAND}" -DROOT=${SCRATCH}/tree -P "${SCRATCH}/tree/tests/architecture/check.cmake")
 run("${CMAKE_COMMAND}" -S "${SCRATCH}" -B "${SCRATCH}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Debug
   -DGSHARD_BUILD_TESTS=OFF -DGSHARD_BUILD_EXAMPLES=OFF -DGSHARD_BUILD_BENCH=OFF -DGSHARD_MPI=OFF)
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 set(ENV{GSHARD_CASES} "${SCRATCH}/tree/tests/cases/along.md")
-foreach(case IN ITEMS right verbs)
+foreach(case IN ITEMS right verbs "on tensors")
   execute_process(COMMAND "${SCRATCH}/build/recipe" "--test-case=cases: ${case}*" RESULT_VARIABLE code OUTPUT_VARIABLE said)
   message("${said}")
   if(NOT code EQUAL 0 OR said MATCHES "test cases: +0 ")
