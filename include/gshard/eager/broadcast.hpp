@@ -63,6 +63,8 @@ auto eager_broadcast(std::index_sequence<I...>, const tensor<T, Spec>& x, const 
       return std::array{operand_of(letters_of<parsed_equation<Equation>::value.operands[I]>.view(), t)...};
     };
     return run_operation<compiled>(Equation.view(), operands(x, like...), std::array<const untyped_tensor*, 1>{&x});
+  } else {
+    return refused_output();
   }
 }
 
@@ -98,6 +100,7 @@ auto broadcast(const tensor<T, Spec>& x, const Like&... like) {
                 "gshard: operations on tensors outside of programs do not take an order of the devices (device_order)");
   if constexpr (!problem && takes_these && detail::all_complete<tensor<T, Spec>> && Spec::named.order.empty())
     return detail::eager_broadcast<Equation>(std::make_index_sequence<1 + sizeof...(Like)>{}, x, like...);
+  else return detail::refused_output();
 }
 
 }}  // namespace gshard::v0

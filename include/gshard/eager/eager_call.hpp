@@ -190,6 +190,8 @@ auto run_eager(std::string_view operation, const tensor<T, Specs>&... operands) 
     using compiled = program<without_lines<Model>, mesh_of<Specs..., ExtraSpec>, in<Letters, Specs, T>..., partial_sums>;
     return run_operation<compiled>(operation, std::array{operand_of(Letters.view(), operands)...},
                                    std::array<const untyped_tensor*, sizeof...(T)>{&operands...});
+  } else {
+    return refused_output();
   }
 }
 
@@ -224,6 +226,8 @@ auto run_eager_with(std::string_view operation, const added_extents& added, cons
     return run_operation<compiled>(operation,
                                    std::array{operand_of(Added.view(), added), operand_of(first_letters<Specs::rank>.view(), operands)...},
                                    std::array<const untyped_tensor*, sizeof...(T)>{&operands...}, added.seed());
+  } else {
+    return refused_output();
   }
 }
 

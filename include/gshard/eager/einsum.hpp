@@ -42,6 +42,7 @@ auto run_equation(std::index_sequence<I...>, const tensor<T, Specs>&... x) {
                  ...),
                 "gshard: a tensor has another number of dims than its partition spec, equation or operation expects");
   if constexpr (fits) return run_verb<Model, letters_of_factors<e.operands[I]>()...>(Equation.view(), x...);
+  else return refused_output();
 }
 
 /// Runs a verb whose operands have the dims of an equation.
@@ -54,7 +55,8 @@ auto run_equation(const tensor<T, Specs>&... x) {
   constexpr bool takes_these = problem || count == int(sizeof...(T));
   static_assert(holds<takes_these, in_equation<Equation>, operands_in_equation<count>, operands_given<int(sizeof...(T))>>,
                 "gshard: the einsum equation has another number of operands than the call");
-  if constexpr (!problem && count == int(sizeof...(T))) return run_equation<Model, Equation, parsed>(std::index_sequence_for<T...>{}, x...);
+  if constexpr (!problem && takes_these) return run_equation<Model, Equation, parsed>(std::index_sequence_for<T...>{}, x...);
+  else return refused_output();
 }
 }  // namespace detail
 

@@ -43,6 +43,7 @@ auto evaluate(F, const tensor<T, Specs>&... x) {
     static_assert(holds<takes_these, operands_in_equation<int(sizeof...(Letters))>, operands_given<int(sizeof...(T))>>,
                   "gshard: evaluate<\"AB\", \"BC\">(f, x, y) takes the letters of the dims of each tensor, or no letters");
     if constexpr (takes_these) return detail::run_verb<detail::evaluate_model<F>, Letters...>("evaluate", x...);
+    else return detail::refused_output();
   }
 }
 

@@ -41,6 +41,7 @@ auto run_elementwise(std::string_view operation, const tensor<T, Specs>&... x) {
   static_assert(holds<fits, actual_type<Specs>...>,
                 "gshard: elementwise operands have equally many dims, or none: state the repeated dims by broadcast<\"Q,QK->QK\">(x, y)");
   if constexpr (fits) return run_eager<Model, spec<>>(operation, x...);
+  else return refused_output();
 }
 /// The same for complete tensors.
 template <auto Model, class... T, class... Specs>
