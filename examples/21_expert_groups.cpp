@@ -20,7 +20,7 @@ template <int Groups>
 inline constexpr auto layer = [](auto& m, auto x, auto mask) {
   const double rows = Groups == 1 ? 0 : 1.1 * gs::expected_expert_groups(number_of_experts, Groups, experts_per_token);
   constexpr gs::routing_options routing{.k = experts_per_token, .slots = {12}};
-  return gs::nn::moe<"node", "expert">(m, x, mask, {.routing = routing, .expert_groups = Groups, .rows = {rows}}).y;
+  return gs::nn::moe<"node", "expert">(m, x, mask, {.routing = routing, .experts = gs::experts::in_groups(Groups, {rows})}).y;
 };
 // Token groups are sharded over "node" last, so that one all_to_all over "node" moves rows between nodes.
 template <int Groups>

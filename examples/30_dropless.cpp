@@ -16,7 +16,7 @@ using mesh = gs::mesh<gs::axis<"expert">>;
 template <bool Dropless>
 constexpr gs::nn::moe_options options() {
   constexpr double spare = 2, k = 2;  // rows or slots for twice the number of choices
-  if (Dropless) return {.expert_groups = 4, .rows = {spare * k}, .dropless = true};
+  if (Dropless) return {.experts = gs::experts::dropless(4, {spare * k})};
   return {.routing = {.slots = {spare * k}}};
 }
 template <bool Dropless>

@@ -187,7 +187,7 @@ void transformer(contest& all, const std::string& what, std::int64_t sequences, 
 // Slots for 1.25 times the choices, in one or two chunks. Or no slots: rows for twice the choices, of which only the used ones are sent.
 template <int Chunks>
 inline constexpr gs::nn::moe_options slots{.routing = {.k = 2, .slots = {1.25}}, .chunks = Chunks};
-inline constexpr gs::nn::moe_options without_slots{.routing = {.k = 2}, .expert_groups = 8, .rows = {4}, .dropless = true};
+inline constexpr gs::nn::moe_options without_slots{.routing = {.k = 2}, .experts = gs::experts::dropless(8, {4})};
 
 template <gs::nn::moe_options Options>
 inline constexpr auto moe_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
@@ -222,7 +222,8 @@ void moe(contest& all) {
 using node_mesh = gs::mesh<gs::axis<"node">, gs::axis<"expert">>;
 template <int Groups, int Chunks>
 inline constexpr auto eight_experts_with_gradients = [](auto& m, auto x, auto mask, auto dy) {
-  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, {.routing = {.k = 8}, .expert_groups = Groups, .chunks = Chunks}).y;
+  const gs::nn::moe_options options{.routing = {.k = 8}, .experts = gs::experts::in_groups(Groups), .chunks = Chunks};
+  const auto y = gs::nn::moe<"node", "expert">(m, x, mask, options).y;
   const auto d = gs::gradients(gs::sum(y * dy), std::array{x});
   return std::tuple{y, d[0]};
 };

@@ -211,7 +211,7 @@ TEST_CASE("bytes between nodes: of a mixture of experts, in groups and not, on n
   for (const int groups : {1, 2, 3}) {
     const run_graph::traced t =
         run_graph::trace({{"GSM"}, {"GS"}, {"GSM"}}, [=](const gs::parameter_scope& m, std::span<const gs::symbol> x) {
-          const gs::symbol y = gs::nn::moe<"x">(m, x[0], x[1], {.routing = {.k = 3}, .expert_groups = groups}).y;
+          const gs::symbol y = gs::nn::moe<"x">(m, x[0], x[1], {.routing = {.k = 3}, .experts = gs::experts::in_groups(groups)}).y;
           return gs::list<gs::symbol>{y, gs::gradients(gs::sum(y * x[2]), std::array{x[0]})[0]};
         });
     const gs::dims dims{{'G', 7}, {'S', 6}, {'M', 5}, {'E', 6}, {'F', 4}};

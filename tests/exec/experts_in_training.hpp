@@ -31,7 +31,7 @@ template <bool Replicas, bool ShardedState = false>
 inline constexpr auto layer_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r =
       gs::nn::moe<"expert">(m.scope("moe"), x, mask,
-                            {.routing = {.slots = {8}}, .replicas = Replicas, .replica_slots = {Replicas ? 12.0 : 0.0}});
+                            {.routing = {.slots = {8}}, .experts = Replicas ? gs::experts::with_replicas({12}) : gs::experts::in_slots()});
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
   if constexpr (ShardedState) gs::adam{.shard_state_over = "data"}.minimize(m, m.objective(loss, 0.1), rate);

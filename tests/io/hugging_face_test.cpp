@@ -64,8 +64,9 @@ const gs::dims extents{{'G', G}, {'B', 1}, {'T', T}, {'L', T}, {'M', std::int64_
                        {'E', std::int64_t(small.experts)}, {'V', std::int64_t(small.words)}};
 
 constexpr nn::moe_options slots{.routing = {.k = 2, .slots = gs::capacity::unlimited()}, .swiglu = true};
-constexpr nn::moe_options in_groups{.routing = {.k = 2, .slots = gs::capacity::unlimited()}, .expert_groups = 2, .swiglu = true};
-constexpr nn::moe_options dropless{.routing = {.k = 2}, .expert_groups = 2, .swiglu = true, .dropless = true};
+constexpr nn::moe_options in_groups{
+    .routing = {.k = 2, .slots = gs::capacity::unlimited()}, .experts = gs::experts::in_groups(2), .swiglu = true};
+constexpr nn::moe_options dropless{.routing = {.k = 2}, .experts = gs::experts::dropless(2), .swiglu = true};
 
 constexpr nn::moe_options in_bf16(nn::moe_options moe) {
   moe.param_dtype = gs::dtype::bf16;

@@ -48,10 +48,10 @@ TEST_CASE("moe: a NaN at padding reaches no other token, load or loss; one at a 
   const std::pair<const char*, options> cases[]{
       {"slots", {}},
       {"few slots, z-loss", {.routing = {.k = 3, .slots = {1}, .z_loss = 0.1}}},
-      {"groups", {.routing = {.z_loss = 0.1}, .expert_groups = 2, .swiglu = true}},
+      {"groups", {.routing = {.z_loss = 0.1}, .experts = gs::experts::in_groups(2), .swiglu = true}},
       {"chunks", {.routing = {.slots = {2}}, .biases = true, .chunks = 2}},
-      {"dropless", {.dropless = true}},
-      {"dropless in groups, few rows", {.routing = {.z_loss = 0.1}, .expert_groups = 2, .rows = {1}, .biases = true, .dropless = true}},
+      {"dropless", {.experts = gs::experts::dropless()}},
+      {"dropless in groups, few rows", {.routing = {.z_loss = 0.1}, .experts = gs::experts::dropless(2, {1}), .biases = true}},
       {"experts choose", {.routing = {.slots = {1}, .choice = gs::choice::by_experts, .z_loss = 0.1}}},
       {"bias, sigmoid", {.routing = {.score = gs::gate_score::sigmoid, .balance = gs::balance::bias(), .z_loss = 0.1}}},
       {"sets of experts", {.routing = {.sets = {.count = 2}}}},
@@ -83,7 +83,7 @@ TEST_CASE("moe: a NaN at padding reaches no other token, load or loss; one at a 
       CHECK(all_finite(expected[0], 0, tokens * width));
       for (std::size_t token = 0; token < tokens; ++token)
         if (token != 2) CHECK(all_finite(alarmed[0], token * width, width));
-      const bool is_computed = o.rows.factor == 0 && o.routing.slots.factor == 0;
+      const bool is_computed = o.experts.rows.factor == 0 && o.routing.slots.factor == 0;
       for (std::size_t i = 2 * width; i < 3 * width; ++i) CHECK((std::isnan(alarmed[0][i]) || !is_computed));
       const bool has_loss = !o.routing.choice.experts_choose || o.routing.z_loss > 0;
       if (o.routing.balance == gs::balance::loss && has_loss) CHECK(std::isnan(alarmed[3][0]));

@@ -11,9 +11,9 @@
 namespace gs = gshard;
 
 #if defined(MUST_FAIL)
-inline constexpr gs::nn::moe_options options{.expert_groups = 2, .chunks = 3};
+inline constexpr gs::nn::moe_options options{.experts = gs::experts::in_groups(2), .chunks = 3};
 #else
-inline constexpr gs::nn::moe_options options{.expert_groups = 2, .chunks = 2};
+inline constexpr gs::nn::moe_options options{.experts = gs::experts::in_groups(2), .chunks = 2};
 #endif
 inline constexpr auto model = [](auto& m, auto x, auto mask) {
   return gs::nn::moe<"expert">(m, x, mask, options).y;

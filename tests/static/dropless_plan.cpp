@@ -22,7 +22,7 @@ constexpr double factor = 1.25 * k;
 
 template <bool Dropless, bool Biases = false>
 constexpr gs::nn::moe_options options() {
-  if (Dropless) return {.expert_groups = N, .rows = {factor}, .swiglu = true, .biases = Biases, .dropless = true};
+  if (Dropless) return {.experts = gs::experts::dropless(N, {factor}), .swiglu = true, .biases = Biases};
   return {.routing = {.slots = {factor}}, .swiglu = true, .biases = Biases};
 }
 template <bool Dropless>
@@ -52,7 +52,7 @@ static_assert(training<true, true>::plan.collectives() == training<true>::plan.c
 // For any element type, also with a row for every choice: unused rows are not sent.
 template <int EighthsOfRows>
 inline constexpr auto limited = [](auto& m, auto x, auto padding) {
-  return gs::nn::moe<"expert">(m, x, padding, {.expert_groups = N, .rows = {EighthsOfRows / 8.0}, .dropless = true}).y;
+  return gs::nn::moe<"expert">(m, x, padding, {.experts = gs::experts::dropless(N, {EighthsOfRows / 8.0})}).y;
 };
 template <class T, int EighthsOfRows>
 using of_type = gs::program<limited<EighthsOfRows>, mesh, in<"GSM", P<"expert", none, none>, T>, in<"GS", P<"expert", none>, T>,

@@ -22,7 +22,7 @@ constexpr int E = 32, k = 8;
 constexpr std::int64_t G = 8, S = 1024, M = 1024;
 
 constexpr gs::nn::moe_options options(int groups) {
-  return {.routing = {.k = k}, .expert_groups = groups, .rows = {groups == 1 ? 0 : gs::expected_expert_groups(E, groups, k)}};
+  return {.routing = {.k = k}, .experts = gs::experts::in_groups(groups, {groups == 1 ? 0 : gs::expected_expert_groups(E, groups, k)})};
 }
 template <int Groups>
 inline constexpr auto layer = [](auto& m, auto x, auto mask) {

@@ -149,8 +149,8 @@ TEST_CASE("mpi: a mixture of experts trains to the same bits as simulated") {
 }
 
 TEST_CASE("mpi: a mixture of experts in groups trains to the same bits as simulated") {
-  compare_training({.routing = {.k = 3}, .expert_groups = 2});
-  compare_training({.routing = {.k = 3}, .expert_groups = 3, .rows = gs::capacity{1.5}});
+  compare_training({.routing = {.k = 3}, .experts = gs::experts::in_groups(2)});
+  compare_training({.routing = {.k = 3}, .experts = gs::experts::in_groups(3, {1.5})});
 }
 
 TEST_CASE("mpi: mixtures of experts with other routers train to the same bits as simulated") {

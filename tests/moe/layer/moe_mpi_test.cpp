@@ -29,7 +29,7 @@ constexpr std::size_t S = 7, M = 4;
 
 inline constexpr auto model = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r =
-      gs::nn::moe<"expert">(m, x, mask, {.expert_groups = 4, .rows = {2.5}, .swiglu = true, .biases = true, .dropless = true});
+      gs::nn::moe<"expert">(m, x, mask, {.experts = gs::experts::dropless(4, {2.5}), .swiglu = true, .biases = true});
   const auto error = r.y - 3.0 * x;
   const auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
@@ -40,7 +40,7 @@ using step = gs::program<model, mesh, gs::in<"GSM", P<"expert", none, none>>, gs
 // Experts in groups, in two chunks of token groups. A token group may have less than one row per token.
 inline constexpr auto model_in_chunks = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(
-      m, x, mask, {.routing = {.k = 3}, .expert_groups = 4, .rows = {2}, .swiglu = true, .biases = true, .chunks = 2});
+      m, x, mask, {.routing = {.k = 3}, .experts = gs::experts::in_groups(4, {2}), .swiglu = true, .biases = true, .chunks = 2});
   const auto error = r.y - 3.0 * x;
   const auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
@@ -100,7 +100,7 @@ namespace {
 /// Fails on the device whose z has a non-finite number, before it routes tokens, but after a first collective.
 inline constexpr auto checked = [](auto& m, auto x, auto z, auto mask, auto rate) {
   const auto finite = gs::check_finite(x - gs::mean(x) + z, "x + z");
-  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, finite, mask, {.expert_groups = 4, .dropless = true});
+  const gs::nn::moe_result r = gs::nn::moe<"expert">(m, finite, mask, {.experts = gs::experts::dropless(4)});
   const auto error = r.y - 3.0 * finite;
   const auto loss = gs::mean(error * error);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);

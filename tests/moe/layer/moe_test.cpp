@@ -127,7 +127,7 @@ namespace {
 template <int Groups, int Rows, int Chunks>
 inline constexpr auto grouped_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_options options{
-      .routing = {.k = 3, .slots = {2.5}}, .expert_groups = Groups, .rows = gs::capacity{double(Rows)}, .chunks = Chunks};
+      .routing = {.k = 3, .slots = {2.5}}, .experts = gs::experts::in_groups(Groups, {double(Rows)}), .chunks = Chunks};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -152,8 +152,7 @@ namespace {
 template <int Groups, bool Replicas>
 inline constexpr auto choosing_step = [](auto& m, auto x, auto mask, auto rate) {
   const gs::nn::moe_options options{.routing = {.slots = {2}, .choice = gs::choice::by_experts, .norm = gs::gate_norm::off},
-                                    .expert_groups = Groups,
-                                    .replicas = Replicas};
+                                    .experts = Replicas ? gs::experts::with_replicas() : gs::experts::in_groups(Groups)};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -195,7 +194,7 @@ namespace {
 /// The training step with two experts per token, without slots. `Rows`: the rows of each group, as a capacity factor in quarters.
 template <int Groups, int Rows>
 inline constexpr auto dropless_step = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.expert_groups = Groups, .rows = {Rows / 4.0}, .swiglu = true, .biases = true, .dropless = true};
+  const gs::nn::moe_options options{.experts = gs::experts::dropless(Groups, {Rows / 4.0}), .swiglu = true, .biases = true};
   const gs::nn::moe_result r = gs::nn::moe<"expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;
   auto loss = gs::mean(error * error);
@@ -302,7 +301,7 @@ struct kind_of_experts {
 };
 template <kind_of_experts Kind>
 inline constexpr auto step_of_kind = [](auto& m, auto x, auto mask, auto rate) {
-  const gs::nn::moe_options options{.routing = {.slots = {1.5}}, .expert_groups = Kind.groups, .swiglu = Kind.swiglu,
+  const gs::nn::moe_options options{.routing = {.slots = {1.5}}, .experts = gs::experts::in_groups(Kind.groups), .swiglu = Kind.swiglu,
                                     .biases = Kind.biases, .chunks = Kind.chunks, .shared_experts = Kind.shared};
   const gs::nn::moe_result r = gs::nn::moe<"node", "expert">(m, x, mask, options);
   auto error = r.y - 3.0 * x;

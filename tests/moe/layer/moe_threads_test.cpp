@@ -41,8 +41,8 @@ TEST_CASE("moe: the same bits with every number of threads, results and gradient
   using options = gs::nn::moe_options;
   const std::pair<const char*, options> cases[]{
       {"slots", {.biases = true}},
-      {"dropless", {.swiglu = true, .biases = true, .dropless = true}},
-      {"dropless in groups, few rows", {.routing = {.k = 3}, .expert_groups = 3, .rows = {1}, .dropless = true}},
+      {"dropless", {.experts = gs::experts::dropless(), .swiglu = true, .biases = true}},
+      {"dropless in groups, few rows", {.routing = {.k = 3}, .experts = gs::experts::dropless(3, {1})}},
   };
   // Without shared experts: on several threads, Eigen's products larger than 128^3 are rounded differently. See executor::threads. Uneven,
   // and so large that threads share rows, tokens and products.

@@ -34,9 +34,9 @@ const gs::dims extents{{'G', G}, {'B', B},  {'S', T}, {'T', T}, {'M', 8}, {'H', 
 enum class experts { in_slots, in_groups, dropless, with_replicas };
 constexpr nn::moe_options experts_of(experts kind) {
   if (kind == experts::in_slots) return {.routing = {.slots = {3}}, .swiglu = true, .biases = true, .shared_experts = 1};
-  if (kind == experts::in_groups) return {.routing = {.slots = {3}}, .expert_groups = 2, .swiglu = true};
-  if (kind == experts::with_replicas) return {.routing = {.slots = {3}}, .replicas = true};
-  return {.expert_groups = 2, .swiglu = true, .dropless = true};
+  if (kind == experts::in_groups) return {.routing = {.slots = {3}}, .experts = gs::experts::in_groups(2), .swiglu = true};
+  if (kind == experts::with_replicas) return {.routing = {.slots = {3}}, .experts = gs::experts::with_replicas()};
+  return {.experts = gs::experts::dropless(2), .swiglu = true};
 }
 template <dtype Stored, experts Kind>
 constexpr auto language_model = [](auto& m, auto ids, auto labels, auto rate) {

@@ -101,7 +101,7 @@ TEST_CASE("the initial rows of replicas are those of experts without replicas") 
 
 TEST_CASE("replicas with few slots drop choices, which are counted") {
   static constexpr auto forward = [](auto& m, auto x, auto mask) {
-    const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = {8}}, .replicas = true, .replica_slots = {0.1}});
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = {8}}, .experts = gs::experts::with_replicas({0.1})});
     return std::tuple{r.overflow, r.load};
   };
   using program = gs::program<forward, expert_mesh, in<"GSM", by_both, double>, in<"GS", P<gs::axes<"data", "expert">, none>, double>,
@@ -126,7 +126,7 @@ TEST_CASE("replicas with few slots drop choices, which are counted") {
 TEST_CASE("demand counts choices that full experts refuse: placement, bias and measures of balance see an expert that is 10 times as hot") {
   static constexpr auto forward = [](auto& m, auto x, auto mask) {
     constexpr gs::routing_options routing{.k = 1, .slots = {1.25}, .norm = gs::gate_norm::off, .balance = gs::balance::bias()};
-    const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = routing, .replicas = true});
+    const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = routing, .experts = gs::experts::with_replicas()});
     const auto b = gs::nn::measure_balance(r.demand, r.overflow);
     return std::tuple{r.demand, r.load, r.overflow, b.busiest, b.refused};
   };
@@ -165,7 +165,7 @@ TEST_CASE("errors of placed_experts") {
   const auto on = gs::simulate<expert_mesh>({1, 4});
   gs::executable<layer_program<false>> without(on, sizes);
   CHECK(complaint([&] { gs::placed_experts(without.executor(), "moe"); }) ==
-        "placed_experts: the program has no variable \"moe.expert_of\"; nn::moe makes one with .replicas = true");
+        "placed_experts: the program has no variable \"moe.expert_of\"; nn::moe makes one for experts::with_replicas()");
   gs::executable<layer_program<true>> run(on, sizes);
   CHECK(contains(complaint([&] { gs::placed_experts(run.executor()); }), "\"expert_of\""));
   CHECK(contains(complaint([&] { gs::placed_experts(run.executor(), "moe", 3); }), "on 3 nodes"));

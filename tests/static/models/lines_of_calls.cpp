@@ -45,10 +45,10 @@ constexpr bool names_its_lines(std::uint32_t first, std::uint32_t last, F f) {
 static_assert(names_its_lines(__LINE__, __LINE__ + 9, [](auto& b, auto& m) {
   const symbol x = input(b, "GSM"), mask = input(b, "GS");
   nn::moe<"x">(m.scope(0), x, mask);
-  nn::moe<"x">(m.scope(1), x, mask, {.expert_groups = 2, .swiglu = true, .biases = true, .shared_experts = 1});
+  nn::moe<"x">(m.scope(1), x, mask, {.experts = gs::experts::in_groups(2), .swiglu = true, .biases = true, .shared_experts = 1});
   constexpr gs::routing_options noisy{.balance = gs::balance::bias(), .jitter = 0.1, .gumbel = 1, .z_loss = 1};
-  nn::moe<"x">(m.scope(2), x, mask, {.routing = noisy, .dropless = true});
-  nn::moe<"x">(m.scope(3), x, mask, {.routing = {.choice = gs::choice::by_experts}, .replicas = true, .chunks = 1});
+  nn::moe<"x">(m.scope(2), x, mask, {.routing = noisy, .experts = gs::experts::dropless()});
+  nn::moe<"x">(m.scope(3), x, mask, {.routing = {.choice = gs::choice::by_experts}, .experts = gs::experts::with_replicas(), .chunks = 1});
   nn::moe<"x">(m.scope(4), x, mask, {.routing = {.sets = {4, 2}}, .chunks = 2});
 }));
 static_assert(names_its_lines(__LINE__, __LINE__ + 12, [](auto& b, auto& m) {

@@ -26,24 +26,44 @@
 #include <gshard/moe/routing/gating.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
-namespace gshard { inline namespace v0 { namespace nn {
+namespace gshard { inline namespace v0 {
+
+/// How experts get tokens. Write one of the functions.
+struct experts {
+  enum class place : std::uint8_t { slots, groups, replicas, rows };
+  place takes = place::slots;
+  int groups = 1;
+  capacity rows{0};  ///< Rows per group, or slots per replica. Factor 0: enough, or as many as an expert has.
+
+  /// An expert has a number of slots for the tokens of a token group, as in the paper.
+  static constexpr experts in_slots() { return {}; }
+  /// Experts in groups: a token is sent once to each group that has one of its experts. A group has `rows` for the tokens of a token group,
+  /// or enough. @see send_to_expert_groups
+  static constexpr experts in_groups(int groups, capacity rows = {0}) { return {place::groups, groups, rows}; }
+  /// Experts have replicas, which placed_experts moves, with `slots` each, or as many as an expert. @see send_to_replicas
+  static constexpr experts with_replicas(capacity slots = {0}) { return {place::replicas, 1, slots}; }
+  /// Experts have no slots: each takes all its choices, a row for each. A group of experts has `rows`, or enough. Not with chunks or a
+  /// second axis, nor with slots, evaluation_slots, importance and choice::by_experts of the routing. @see send_rows
+  static constexpr experts dropless(int groups = 1, capacity rows = {0}) { return {place::rows, groups, rows}; }
+
+  constexpr bool have_slots() const { return takes == place::slots || takes == place::replicas || (takes == place::groups && groups == 1); }
+  constexpr bool have_replicas() const { return takes == place::replicas; }
+  constexpr bool are_dropless() const { return takes == place::rows; }
+  friend constexpr bool operator==(const experts&, const experts&) = default;
+};
+
+namespace nn {
 
 /// Settings of a mixture-of-experts layer. They belong to the model, so none depends on the number of devices.
 struct moe_options {
   routing_options routing{};  ///< Experts per token, slots per expert, the router and its losses.
-  /// Groups of experts. A token is sent to each one once; if dropless, once per choice. Not with replicas.
-  int expert_groups = 1;
-  capacity rows{0};           ///< Rows per expert group. Factor 0: enough. @see send_to_expert_groups, send_rows
-  bool replicas = false;      ///< Experts have replicas, which placed_experts moves. @see send_to_replicas
-  capacity replica_slots{0};  ///< Slots per replica. Factor 0: as many as an expert.
+  struct experts experts{};   ///< How experts get tokens: in slots, in groups, with replicas, or dropless.
   bool swiglu = false;        ///< Experts are wo (silu(wi_gate x) * (wi x)), in place of wo relu(wi x). @see swiglu
   bool biases = false;        ///< Biases, initially zero, are added to the products with wi, wi_gate and wo.
-  /// Experts have no slots: each takes all its choices, a row for each. Not with chunks, replicas, a second axis, nor with slots,
-  /// evaluation_slots, importance and choice::by_experts of the routing. @see send_rows
-  bool dropless = false;
-  /// The number of chunks of slots, or, with expert_groups, of token groups, which it must divide. The exchange of one chunk overlaps with
+  /// The number of chunks of slots, or, with expert groups, of token groups, which it must divide. The exchange of one chunk overlaps with
   /// the products of another. @see chunk_of, chunks_of_token_groups
   int chunks = 1;
   int shared_experts = 0;            ///< Experts of every token, with weight 1, in addition to its chosen ones.
@@ -129,9 +149,9 @@ constexpr symbol apply_in_slots(const moe_layer& l) {
   const moe_options& o = l.options;
   const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
     const init initial = feed_forward_init(of_one);
-    const inplace_name<3> all = inplace_name<3>(o.replicas ? "R" : "E").append(of_one);
+    const inplace_name<3> all = inplace_name<3>(o.experts.have_replicas() ? "R" : "E").append(of_one);
     const auto with = [&](auto sharded) {
-      return o.replicas ? replica_param(m, l.expert_of, weight, all.view(), sharded, initial)
+      return o.experts.have_replicas() ? replica_param(m, l.expert_of, weight, all.view(), sharded, initial)
                         : m.param(weight, all.view(), sharded, initial);
     };
     return of_one.size() == 1 ? with(P<Axes, none>{}) : with(P<Axes, none, none>{});
@@ -177,7 +197,7 @@ constexpr grouped_result apply_in_groups(const moe_layer& l) {
     const list<gating_result> gatings = chunks_of_token_groups(l.routing, o.chunks);
     const list<symbol> parts_of_x = chunks_of_token_groups(l.x, o.chunks);
     for (std::size_t i = 0; i < parts_of_x.size() && !b.failed(); ++i)
-      groups.push_back(send_to_expert_groups<Axis>(gatings[i], parts_of_x[i], o.expert_groups, o.rows));
+      groups.push_back(send_to_expert_groups<Axis>(gatings[i], parts_of_x[i], o.experts.groups, o.experts.rows));
   });
   if (b.failed()) return nothing;
   const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
@@ -210,7 +230,7 @@ constexpr grouped_result apply_in_groups(const moe_layer& l) {
 template <fixed_string Axis>
 constexpr grouped_result apply_dropless(const moe_layer& l) {
   const moe_options& o = l.options;
-  const expert_row_routing r = l.gate_einsum([&] { return send_rows<Axis>(l.routing, l.x, o.expert_groups, o.rows); });
+  const expert_row_routing r = l.gate_einsum([&] { return send_rows<Axis>(l.routing, l.x, o.experts.groups, o.experts.rows); });
   const auto declare = [&](const parameter_scope& m, std::string_view weight, std::string_view of_one) {
     return expert_param(m, r, weight, of_one, feed_forward_init(of_one));
   };
@@ -231,15 +251,11 @@ constexpr grouped_result apply_dropless(const moe_layer& l) {
 constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
   if (o.chunks < 1) b.fail_range("moe", ".chunks", o.chunks);
   using gshard::detail::check_capacity, gshard::detail::refuse_together, gshard::detail::set_option;
-  check_capacity(b, o.rows, "moe", ".rows");
-  check_capacity(b, o.replica_slots, "moe", ".replica_slots");
-  const set_option replicas{o.replicas, ".replicas"};
-  refuse_together(b, "moe", {o.expert_groups != 1, ".expert_groups"}, {replicas});
-  refuse_together(b, "moe", {o.expert_groups == 1 && !o.dropless, "one expert group"}, {{o.rows != capacity{0}, ".rows"}});
-  refuse_together(b, "moe", {!o.replicas, "no .replicas"}, {{o.replica_slots != capacity{0}, ".replica_slots"}});
-  refuse_together(b, "moe", {o.dropless, ".dropless"},
-                  {replicas,
-                   {o.chunks > 1, ".chunks"},
+  check_capacity(b, o.experts.rows, "moe", o.experts.have_replicas() ? ".experts slots" : ".experts rows");
+  refuse_together(b, "moe", {o.experts == experts::in_groups(1, o.experts.rows), "one expert group"},
+                  {{o.experts.rows != capacity{0}, ".experts rows"}});
+  refuse_together(b, "moe", {o.experts.are_dropless(), ".experts dropless"},
+                  {{o.chunks > 1, ".chunks"},
                    {o.routing.slots != capacity{0}, ".routing.slots"},
                    {o.routing.evaluation_slots != capacity{0}, ".routing.evaluation_slots"},
                    {o.routing.choice.experts_choose, ".routing.choice by_experts"},
@@ -253,23 +269,24 @@ constexpr void check_options(builder& b, const moe_options& o, bool two_axes) {
 /// with at most k experts per token. Adds the auxiliary loss to the model's. Parameters: wg [M,E]; wi [E,M,F] and wo [E,F,M], whose
 /// experts are sharded over the axes. Other routings are options.
 ///
-/// moe<"node", "expert">(m, x, mask, {.expert_groups = N}): experts in N groups, sharded over the first axis; the experts of a group over
-/// the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M]. Without
-/// overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
+/// moe<"node", "expert">(m, x, mask, {.experts = experts::in_groups(N)}): experts in N groups, sharded over the first axis; the experts of
+/// a group over the second axis, if there is one. The first axis is the one between nodes. Parameters: wi [N,E/N,M,F] and wo [N,E/N,F,M].
+/// Without overflow of groups, the result is that of one group, except for the order of sums. @see combine_from_groups
 ///
-/// moe<"node", "expert">(m, x, mask, {.expert_groups = N, .chunks = n}): the same in n chunks of the token groups. While a chunk is
-/// computed, the rows of the next one are sent to their nodes, and the rows of the last one are sent back. Results have the same bits.
+/// moe<"node", "expert">(m, x, mask, {.experts = experts::in_groups(N), .chunks = n}): the same in n chunks of the token groups. While one
+/// is computed, the rows of the next one are sent to their nodes, and the rows of the last one are sent back. Results have the same bits.
 /// Gradients of the experts' weights are sums over the chunks, so their order of sums differs. n divides G. @see chunks_of_token_groups
 ///
-/// moe<"expert">(m, x, mask, {.expert_groups = N, .rows = {1.5 * k}, .dropless = true}): experts without slots in N groups, sharded over
+/// moe<"expert">(m, x, mask, {.experts = experts::dropless(N, {1.5 * k})}): experts without slots in N groups, sharded over
 /// the axis. No expert refuses a choice. A group refuses choices for which it has no row left. Parameters as with groups. @see send_rows
 ///
-/// moe<"expert">(m, x, mask, {.replicas = true}): R replicas of E experts, sharded over the axes. The variable expert_of [R] has the expert
-/// of each replica. The result is that of the layer without replicas, except for the order of sums. @see placed_experts
+/// moe<"expert">(m, x, mask, {.experts = experts::with_replicas()}): R replicas of E experts, sharded over the axes. The variable
+/// expert_of [R] has the expert of each replica. The result is that of the layer without replicas, except for the order of sums.
+/// @see placed_experts
 ///
 /// moe<"expert">(m, x, mask, {.swiglu = true, .biases = true, .shared_experts = 1}): experts have the further parameters wi_gate, as wi;
 /// bi and bi_gate [E,F]; bo [E,M]. Shared expert i has those of one expert, named shared.i.wi and so on.
-/// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is `expert_groups`.
+/// Shapes: x [G,S,M], mask [G,S], 0 at padding -> see `moe_result`. N is the number of expert groups.
 /// Communicates: if token groups are sharded over the same axes, one all_to_all to the experts and one back; with expert groups, one per
 /// axis each way. Dropless: as send_rows and combine_rows. With balance::bias, one all_reduce of [E] more.
 /// Compile time: ranks and dims; that x and mask have the model's element type, float or double; that the mesh has the axes. Options are in
@@ -288,18 +305,19 @@ constexpr moe_result moe(const parameter_scope& m, here x, symbol mask, moe_opti
   const line_of_call kept(b);
   detail::check_options(b, options, !one_axis);
   detail::check_tokens(x, mask, m.param("wg", "ME", init::fan_in("M")), "moe");  // The router's parameter is the first one.
-  const symbol expert_of = options.replicas ? replicas_of_experts(m, "R", "E") : b.nothing();
+  const symbol expert_of = options.experts.have_replicas() ? replicas_of_experts(m, "R", "E") : b.nothing();
   const named_scope gate_other(m, "gate other");
   routing_options how = options.routing;
-  if (options.dropless) how.slots = capacity::unlimited();
+  if (options.experts.are_dropless()) how.slots = capacity::unlimited();
   gating_result routing = route(m, x, mask, how);
-  if (options.replicas) routing = send_to_replicas(routing, expert_of, options.replica_slots);
+  if (options.experts.have_replicas()) routing = send_to_replicas(routing, expert_of, options.experts.rows);
   const symbol load = sum<"GE->E">(routing.load), demand = sum<"GE->E">(routing.demand);
   if (how.balance.has_bias() && how.training) update_bias(m, demand, how.balance.rate);
   const detail::moe_layer layer{m, options, x, routing, expert_of};
-  if (!options.dropless && options.expert_groups == 1)
+  if (options.experts.have_slots())
     return {detail::add_shared_experts(m, options, x, detail::apply_in_slots<all_axes>(layer)), load, sum(routing.overflow), demand};
-  const auto [y, refused] = options.dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
+  const bool dropless = options.experts.are_dropless();
+  const auto [y, refused] = dropless ? detail::apply_dropless<Axis>(layer) : detail::apply_in_groups<Axis, inner>(layer);
   return {detail::add_shared_experts(m, options, x, y), load, sum(routing.overflow) + refused, demand};
 }
 template <fixed_string Axis = "", fixed_string InnerAxis = "", class... Given>

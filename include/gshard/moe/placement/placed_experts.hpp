@@ -116,7 +116,7 @@ GSHARD_INLINE placed_experts::placed_experts(executor& run, std::string_view sco
   for (std::size_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].name.view() == variable_) row = std::int32_t(i);
   if (row < 0 || plan.parameters[std::size_t(row)].copies_of < 0)
-    throw error("placed_experts: the program has no variable \"" + variable_ + "\"; nn::moe makes one with .replicas = true");
+    throw error("placed_experts: the program has no variable \"" + variable_ + "\"; nn::moe makes one for experts::with_replicas()");
   experts_ = int(run.sizes().dim(plan.parameters[std::size_t(row)].copies_of));
   for (const parameter& p : plan.parameters)
     if (p.placed_by == row) tensors_.emplace_back(p.name.view());

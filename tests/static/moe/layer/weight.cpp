@@ -56,8 +56,10 @@ constexpr bool stores_experts(nn::moe_options o) {
   o.param_dtype = dtype::bf16;
   return stores([&](auto& b, auto& m) { nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), o); });
 }
-static_assert(stores_experts({}) && stores_experts({.expert_groups = 2}) && stores_experts({.expert_groups = 2, .dropless = true}));
-static_assert(stores_experts({.replicas = true}) && stores_experts({.expert_groups = 2, .chunks = 2}));
+using gs::experts;
+static_assert(stores_experts({}) && stores_experts({.experts = experts::in_groups(2)}));
+static_assert(stores_experts({.experts = experts::dropless(2)}));
+static_assert(stores_experts({.experts = experts::with_replicas()}) && stores_experts({.experts = experts::in_groups(2), .chunks = 2}));
 // Models pass the option to their experts.
 static_assert(stores([](auto& b, auto& m) {
   nn::routing_summary routing;
@@ -94,7 +96,7 @@ static_assert(tracing::holds([](auto& b, auto& m) {
 static_assert(tracing::wrong_type("param", "wi", "i32", "f32, f64, f16, bf16",
                                   [](auto& b, auto& m) { nn::feed_forward(m, input(b, "GBTM"), dtype::i32); }));
 static_assert(tracing::wrong_type("param", "wi", "c64", "f32, f64, f16, bf16", [](auto& b, auto& m) {
-  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .param_dtype = dtype::c64});
+  nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.experts = experts::in_groups(2), .param_dtype = dtype::c64});
 }));
 
 // FSDP: weights are gathered with half of the bytes. Their gradients are reduce-scattered in float.

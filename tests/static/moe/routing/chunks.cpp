@@ -41,7 +41,7 @@ static_assert(tracing::out_of_range("moe", ".chunks", {0}, [](builder& b, auto& 
   gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.chunks = 0});
 }));
 static_assert(tracing::out_of_range("moe", ".chunks", {-1}, [](builder& b, auto& m) {
-  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = -1});
+  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.experts = gs::experts::in_groups(2), .chunks = -1});
 }));
 
 // Token groups in any number of chunks, which are joined to the tensor again. Gatings of chunks are accepted like whole ones.
@@ -72,7 +72,7 @@ static_assert(fails(fault::uneven_chunks, "chunks_of_token_groups", [](builder& 
 }));
 static_assert(fails(fault::uneven_chunks, "moe", [](builder& b, auto& m) {
   b.options.known = {{'G', 6}};
-  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .chunks = 4});
+  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.experts = gs::experts::in_groups(2), .chunks = 4});
 }));
 // Chunks of slots need not divide the token groups.
 static_assert(tracing::holds([](builder& b, auto& m) {
@@ -138,7 +138,7 @@ static_assert([] {
 // Experts in groups: each chunk has its own exchanges, between nodes and within them, forward and backward.
 template <int Chunks>
 inline constexpr auto step_in_groups = [](auto& m, auto x, auto mask, auto rate) {
-  const auto r = gs::nn::moe<"node", "expert">(m, x, mask, {.expert_groups = 2, .chunks = Chunks});
+  const auto r = gs::nn::moe<"node", "expert">(m, x, mask, {.experts = gs::experts::in_groups(2), .chunks = Chunks});
   const auto loss = gs::mean(r.y * r.y);
   gs::adam{}.minimize(m, m.objective(loss, 0.01), rate);
   return loss;

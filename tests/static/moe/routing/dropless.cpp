@@ -118,31 +118,31 @@ static_assert(fails(fault::dims_differ, "add_to_rows", [](builder& b, auto& m) {
 static_assert(fails(fault::dims_differ, "combine_rows", [](builder& b, auto&) { gs::combine_rows(sent(b, 2), sent(b, 4).rows); }));
 static_assert(fails(fault::rank_mismatch, "combine_rows", [](builder& b, auto&) { gs::combine_rows(sent(b, 2), input(b, "GSM")); }));
 
+using gs::experts;
 // Options of the layer that conflict: the fault names both.
 constexpr bool conflict(std::string_view both, const gs::nn::moe_options& options) {
   return tracing::conflicts("moe", both, [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }
-static_assert(conflict(".dropless and .routing.slots", {.routing = {.slots = {2}}, .dropless = true}));
-static_assert(conflict(".dropless and .routing.evaluation_slots", {.routing = {.evaluation_slots = {2}}, .dropless = true}));
-static_assert(conflict(".dropless and .routing.choice by_experts", {.routing = {.choice = gs::choice::by_experts}, .dropless = true}));
-static_assert(conflict(".dropless and .routing.slots", {.routing = {.slots = {0, 8}}, .dropless = true}));
-static_assert(conflict("one expert group and .rows", {.rows = {1.5}}) && conflict("one expert group and .rows", {.rows = {0, 8}}));
-static_assert(conflict("no .replicas and .replica_slots", {.replica_slots = {1.5}}));
-static_assert(conflict("no .replicas and .replica_slots", {.replica_slots = {0, 0, 8}}));
+static_assert(conflict(".experts dropless and .routing.slots", {.routing = {.slots = {2}}, .experts = experts::dropless()}));
+static_assert(conflict(".experts dropless and .routing.evaluation_slots",
+                       {.routing = {.evaluation_slots = {2}}, .experts = experts::dropless()}));
+static_assert(conflict(".experts dropless and .routing.choice by_experts",
+                       {.routing = {.choice = gs::choice::by_experts}, .experts = experts::dropless()}));
+static_assert(conflict(".experts dropless and .routing.slots", {.routing = {.slots = {0, 8}}, .experts = experts::dropless()}));
+static_assert(conflict("one expert group and .experts rows", {.experts = experts::in_groups(1, {1.5})}));
+static_assert(conflict("one expert group and .experts rows", {.experts = experts::in_groups(1, {0, 8})}));
 constexpr bool out_of_range(std::string_view option, std::initializer_list<int> values, const gs::nn::moe_options& options) {
   return tracing::out_of_range("moe", option, values,
                                [&](builder& b, auto& m) { gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), options); });
 }
-static_assert(out_of_range(".rows.minimum", {-8}, {.expert_groups = 2, .rows = {0, -8}}));
-static_assert(out_of_range(".replica_slots.multiple", {0}, {.replicas = true, .replica_slots = {0, 0, 0}}));
-static_assert(tracing::conflicts("moe", ".dropless and .routing.importance", [](builder& b, auto& m) {
-  gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.routing = {.importance = input(b, "GS")}, .dropless = true});
+static_assert(out_of_range(".experts rows.minimum", {-8}, {.experts = experts::in_groups(2, {0, -8})}));
+static_assert(out_of_range(".experts slots.multiple", {0}, {.experts = experts::with_replicas({0, 0, 0})}));
+static_assert(tracing::conflicts("moe", ".experts dropless and .routing.importance", [](builder& b, auto& m) {
+  gs::nn::moe<"x">(m, input(b, "GSM"), input(b, "GS"), {.routing = {.importance = input(b, "GS")}, .experts = experts::dropless()});
 }));
-static_assert(conflict(".dropless and .replicas", {.replicas = true, .dropless = true}));
-static_assert(conflict(".dropless and .chunks", {.dropless = true, .chunks = 2}));
-static_assert(conflict(".expert_groups and .replicas", {.expert_groups = 2, .replicas = true}));
-static_assert(tracing::conflicts("moe", ".dropless and a second mesh axis", [](builder& b, auto& m) {
-  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.expert_groups = 2, .dropless = true});
+static_assert(conflict(".experts dropless and .chunks", {.experts = experts::dropless(), .chunks = 2}));
+static_assert(tracing::conflicts("moe", ".experts dropless and a second mesh axis", [](builder& b, auto& m) {
+  gs::nn::moe<"x", "y">(m, input(b, "GSM"), input(b, "GS"), {.experts = experts::dropless(2)});
 }));
 
 }  // namespace

@@ -73,7 +73,8 @@ static_assert(fails(fault::rank_mismatch, "send_to_replicas", [](builder& b, aut
 // A layer with replicas has the same all_to_alls as one without. Its gradients have one more all_reduce per weight.
 template <bool Replicas>
 inline constexpr auto step = [](auto& m, auto x, auto mask, auto rate) {
-  const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = {4}}, .replicas = Replicas});
+  constexpr gs::experts experts = Replicas ? gs::experts::with_replicas() : gs::experts::in_slots();
+  const auto r = gs::nn::moe<"expert">(m, x, mask, {.routing = {.slots = {4}}, .experts = experts});
   const auto loss = gs::mean(r.y * r.y);
   gs::adam{}.minimize(m, m.objective(loss, 0.1), rate);
   return std::tuple{loss, r.load};
