@@ -4,6 +4,7 @@
 #define GSHARD_COMPILED_KERNELS 1
 #define GSHARD_COMPILES_RUNTIME
 #include <gshard/gshard.hpp>
+#include <gshard/cluster/datagram_watch.hpp>
 #include <gshard/models.hpp>
 #include <gshard/moe.hpp>
 #include <gshard/report.hpp>
