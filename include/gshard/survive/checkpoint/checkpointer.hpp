@@ -3,6 +3,7 @@
 
 // Checkpoints of a run: saves them during training, and resumes from the newest when the program is restarted.
 
+#include <gshard/cluster/wait_deadlines.hpp>  // restart_status
 #include <gshard/core/base/build_options.hpp>
 #include <gshard/core/base/version.hpp>
 #include <gshard/exec/backend/agreement.hpp>
