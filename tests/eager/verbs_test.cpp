@@ -234,6 +234,18 @@ TEST_CASE("reshapes, with every sharding") {
   CHECK_THROWS_AS(gs::split_dim<1>(x, 2, 4), gs::error);
   CHECK_THROWS_AS(gs::squeeze<1>(x), gs::error);
 }
+
+TEST_CASE("a reshape whose dims do not fit is refused, also if another dim is empty; padding that removes all elements leaves none") {
+  const auto on = gs::simulate<mesh>({2, 1});
+  const auto empty = gs::from_global<float, P<"x", none>>(on, {3, 0}, std::vector<float>());
+  CHECK(complaint([&] { gs::squeeze<0>(empty); }).starts_with("squeeze: dim 0 has extent 3, not 1"));
+  CHECK_THROWS_AS(gs::split_dim<0>(empty, 2, 7), gs::error);
+  CHECK(gs::split_dim<1>(empty, 0, 7).extent(2) == 7);
+  const auto t = gs::from_global<float, P<"x", none>>(on, {4, 3}, std::vector<float>(12));
+  CHECK(gs::pad<0, -3, -1>(t).extent(0) == 0);
+  CHECK(gs::pad<0, -3, -2>(t).extent(0) == 0);
+  CHECK(gs::pad<1, 0, 0, 1>(empty).extent(1) == 0);
+}
 }  // namespace shapes
 
 namespace lookups {

@@ -33,11 +33,12 @@ constexpr window pad_window(builder& b, int dim, int low, int high, int interior
 }  // namespace detail
 
 /// pad(x, dim, low, high, interior, fill): `low` elements before, `high` after and `interior` between the elements along one dim. Negative
-/// `low` and `high` remove elements. pad(x, {{0, 1, 1}, {1, 0, 2}}, fill): several dims at once.
+/// `low` and `high` remove elements, and leave none if that is more than there are. pad(x, {{0, 1, 1}, {1, 0, 2}}, fill): several dims at
+/// once.
 /// Shapes: [..., N, ...] -> [..., low + N + (N - 1) interior + high, ...].
 /// Communicates: nothing, or, if a dim is sharded, one exchange of the missing elements.
 /// Compile time: that x has the dims; interior >= 0.
-/// Throws: `gshard::error` when the program is bound, if more elements are removed than there are.
+/// Throws: nothing.
 /// @see slice
 constexpr symbol pad(here x, list_view<dim_padding> paddings, double fill = 0) {
   builder& b = *x.owner;
