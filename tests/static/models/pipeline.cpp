@@ -82,8 +82,8 @@ constexpr nn::pipeline_options circular{2}, circular_loop{2, remat_policy::every
 
 }  // namespace
 
-static_assert(names(problem(same, "", f32, "SFF"), fault::rank_mismatch, "x of pipeline", 1, 0));
-static_assert(names(problem(same, "MBF", f32, ""), fault::rank_mismatch, "a weight of pipeline", 1, 0));
+static_assert(names(problem(same, "", f32, "SFF"), fault::no_such_dim, "x of pipeline", 0, 0));
+static_assert(names(problem(same, "MBF", f32, ""), fault::no_such_dim, "a weight of pipeline", 0, 0));
 static_assert(names(problem(same, "MBF", bf16, "SFF"), fault::wrong_type, "pipeline", 0));
 static_assert(names(problem(same, "MBF", f32, "RSFF", f64, circular), fault::wrong_type, "pipeline", 1));
 static_assert(!problem(same, "MBF", f32, "RSFF", f64, circular_loop));

@@ -469,7 +469,7 @@ constexpr bool require_real(builder& b, std::string_view operation, std::initial
 /// True if x has a dim `at`; reports if not.
 constexpr bool check_dim(symbol x, int at, std::string_view operation) {
   builder& b = *x.owner;
-  if (!b.failed() && (at < 0 || at >= x.rank())) b.fail(fault::rank_mismatch, operation, {}, at + 1, x.rank());
+  if (!b.failed() && (at < 0 || at >= x.rank())) b.fail(fault::no_such_dim, operation, {}, at, x.rank());
   return !b.failed();
 }
 

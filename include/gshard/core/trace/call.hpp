@@ -175,6 +175,17 @@ template <class... Given>
 concept compares =
     call<2, symbol, symbol>::fits<Given...> || call<2, symbol, double>::fits<Given...> || call<2, double, symbol>::fits<Given...>;
 
+/// True if template arguments are integers that an Int holds, or flags.
+template <class Int, auto... Numbers>
+inline constexpr bool are_numbers = [] {
+  [[maybe_unused]] const auto is_int = [](auto n) {
+    if constexpr (std::is_same_v<decltype(n), bool>) return true;
+    else if constexpr (std::is_integral_v<decltype(n)>) return std::in_range<Int>(n);
+    else return false;
+  };
+  return (is_int(Numbers) && ...);
+}();
+
 /// An element of a list in braces.
 struct anything {
   template <class... T>
@@ -192,12 +203,13 @@ struct anything {
     return detail::refused(given...);                                \
   }
 
-/// The same for a verb that also takes its numbers as template arguments, `least` to `most` of them. `tensors_that_fit` are then its only
-/// arguments.
-#define GSHARD_TAKES_NUMBERS(verb, calls_that_fit, least, most, tensors_that_fit, sentence)                                         \
-  template <int... Numbers, class... Given>                                                                                        \
+/// The same for a verb that also takes its numbers as template arguments, `least` to `most` of them, each a `number`. `tensors_that_fit`
+/// are then its only arguments.
+#define GSHARD_TAKES_NUMBERS(verb, calls_that_fit, least, most, number, tensors_that_fit, sentence)                                  \
+  template <auto... Numbers, class... Given>                                                                                       \
     requires(sizeof...(Numbers) == 0 ? !(calls_that_fit)                                                                           \
-                                     : sizeof...(Numbers) < least || sizeof...(Numbers) > most || !(tensors_that_fit))             \
+                                     : sizeof...(Numbers) < least || sizeof...(Numbers) > most ||                                \
+                                           !detail::are_numbers<number, Numbers...> || !(tensors_that_fit))                        \
   constexpr auto verb(const Given&... given) {                                                                                     \
     static_assert(detail::accepts<Given...>, "gshard: " sentence);                                                                 \
     return detail::refused(given...);                                                                                              \

@@ -68,7 +68,8 @@ class reshaper {
 /// True if x has dims at, ..., at + count - 1; reports if not.
 constexpr bool check_dims(symbol x, int at, int count, std::string_view operation) {
   builder& b = *x.owner;
-  if (!b.failed() && (at < 0 || at + count > x.rank())) b.fail(fault::rank_mismatch, operation, {}, at + count, x.rank());
+  if (!b.failed() && (at < 0 || at + count > x.rank()))
+    b.fail(fault::no_such_dim, operation, {}, at < 0 || count == 0 ? at : at + count - 1, x.rank());
   return !b.failed();
 }
 constexpr bool check_room(symbol x, std::string_view operation) {

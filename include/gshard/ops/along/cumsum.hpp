@@ -93,7 +93,7 @@ constexpr symbol cumsum(here x) {
   return cumsum(x, Dim, Exclusive, Reverse);
 }
 
-GSHARD_TAKES_NUMBERS(cumsum, (detail::call<1, symbol, int, bool, bool>::fits<Given...>), 1, 3, (detail::tensors<1>::fits<Given...>),
+GSHARD_TAKES_NUMBERS(cumsum, (detail::call<1, symbol, int, bool, bool>::fits<Given...>), 1, 3, int, (detail::tensors<1>::fits<Given...>),
                      "cumsum(x, dim = -1, exclusive = false, reverse = false) takes a tensor of a program, a dim and flags")
 
 }}  // namespace gshard::v0

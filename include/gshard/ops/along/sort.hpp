@@ -155,16 +155,16 @@ constexpr sorted top_k(here x) {
   return top_k(x, K, Dim, Largest);
 }
 
-template <int... Numbers, class... Given>
+template <auto... Numbers, class... Given>
   requires(sizeof...(Numbers) == 0 ? !detail::call<1, symbol, int, bool>::fits<Given...>
-                                   : sizeof...(Numbers) > 2 || !detail::tensors<1>::fits<Given...>)
+                                   : sizeof...(Numbers) > 2 || !detail::are_numbers<int, Numbers...> || !detail::tensors<1>::fits<Given...>)
 constexpr auto sort(const Given&... given) {
   static_assert(detail::accepts<Given...>, "gshard: sort(x, dim = -1, descending = false) takes a tensor of a program, a dim and a flag");
   return sorted{detail::refused(given...), detail::refused(given...)};
 }
-template <int... Numbers, class... Given>
+template <auto... Numbers, class... Given>
   requires(sizeof...(Numbers) == 0 ? !detail::call<2, symbol, int, int, bool>::fits<Given...>
-                                   : sizeof...(Numbers) > 3 || !detail::tensors<1>::fits<Given...>)
+                                   : sizeof...(Numbers) > 3 || !detail::are_numbers<int, Numbers...> || !detail::tensors<1>::fits<Given...>)
 constexpr auto top_k(const Given&... given) {
   static_assert(detail::accepts<Given...>,
                 "gshard: top_k(x, k, dim = -1, largest = true) takes a tensor of a program, a count, a dim and a flag");

@@ -130,10 +130,11 @@ constexpr symbol dynamic_update_slice(here x, symbol update, symbol start) {
   return dynamic_update_slice(x, update, Dim, start);
 }
 
-GSHARD_TAKES_NUMBERS(dynamic_slice, (detail::call<4, symbol, int, symbol, int>::fits<Given...>), 2, 2, (detail::tensors<2>::fits<Given...>),
+GSHARD_TAKES_NUMBERS(dynamic_slice, (detail::call<4, symbol, int, symbol, int>::fits<Given...>), 2, 2, int,
+                     (detail::tensors<2>::fits<Given...>),
                      "dynamic_slice(x, dim, start, size) takes a tensor of a program, a dim, an int32 scalar of a program and a number")
 GSHARD_TAKES_NUMBERS(dynamic_update_slice, (detail::call<4, symbol, symbol, int, symbol>::fits<Given...>),
-                     1, 1, (detail::tensors<3>::fits<Given...>),
+                     1, 1, int, (detail::tensors<3>::fits<Given...>),
                      "dynamic_update_slice(x, update, dim, start) takes two tensors of a program, a dim and an int32 scalar")
 
 }}  // namespace gshard::v0

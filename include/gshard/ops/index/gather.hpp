@@ -51,7 +51,7 @@ constexpr row_factors rows_along(int at, int ids_rank, int table_rank, int batch
 constexpr bool check_rows(symbol table, symbol ids, int at, int batch, std::string_view operation) {
   builder& b = *table.owner;
   if (!b.has(table) || !b.has(ids)) return false;
-  if (at < 0 || at >= table.rank()) b.fail(fault::rank_mismatch, operation, {}, at + 1, table.rank());
+  if (at < 0 || at >= table.rank()) b.fail(fault::no_such_dim, operation, {}, at, table.rank());
   if (ids.get().type != dtype::i32) b.fail_type(operation, 1, ids.get().type, only(dtype::i32));
   if (batch < 0) b.fail_range(operation, "batch", batch);
   else if (batch > at) b.fail_range(operation, "batch, dim", batch, at);
@@ -147,10 +147,10 @@ constexpr void scatter_add_gradient(differentiator& d, const node& n) {
 
 }  // namespace detail
 
-GSHARD_TAKES_NUMBERS(gather, (detail::call<2, symbol, symbol, int, int>::fits<Given...>), 1, 2, (detail::tensors<2>::fits<Given...>),
+GSHARD_TAKES_NUMBERS(gather, (detail::call<2, symbol, symbol, int, int>::fits<Given...>), 1, 2, int, (detail::tensors<2>::fits<Given...>),
                      "gather(table, ids, dim = 0, batch = 0) takes two tensors of a program, a dim and a number of dims")
 GSHARD_TAKES_NUMBERS(scatter_add, (detail::call<3, symbol, symbol, symbol, int, int>::fits<Given...>),
-                     1, 2, (detail::tensors<3>::fits<Given...>),
+                     1, 2, int, (detail::tensors<3>::fits<Given...>),
                      "scatter_add(x, ids, updates, dim = 0, batch = 0) takes three tensors of a program, a dim and a number of dims")
 
 }}  // namespace gshard::v0

@@ -91,7 +91,7 @@ constexpr symbol concat(here first, Symbols... rest) {
   return concat({first, rest...}, Dim);
 }
 
-GSHARD_TAKES_NUMBERS(concat, (detail::call<2, detail::list_of<symbol>, int>::fits<Given...>), 1, 1,
+GSHARD_TAKES_NUMBERS(concat, (detail::call<2, detail::list_of<symbol>, int>::fits<Given...>), 1, 1, int,
                      (detail::tensors_of_any_kind<1, sharding_rule::most_in>::fits<Given...>),
                      "concat({a, b, ...}, dim) takes a list of tensors of a program and a dim")
 template <class... Given>

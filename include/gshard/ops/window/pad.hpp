@@ -61,7 +61,7 @@ constexpr symbol pad(here x) {
 }
 
 GSHARD_TAKES_NUMBERS(pad, (detail::call<4, symbol, int, int, int, int, double>::fits<Given...> ||
-                           detail::call<2, symbol, detail::list_of<dim_padding>, double>::fits<Given...>), 3, 4,
+                           detail::call<2, symbol, detail::list_of<dim_padding>, double>::fits<Given...>), 3, 4, int,
                      (detail::tensors<1>::fits<Given...>),
                      "pad(x, dim, low, high, interior = 0, fill = 0) takes a tensor of a program, integers and a number")
 

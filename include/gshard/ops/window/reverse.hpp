@@ -49,7 +49,8 @@ constexpr symbol reverse(here x) {
 }
 
 GSHARD_TAKES_NUMBERS(reverse, (detail::call<2, symbol, int>::fits<Given...> ||
-                               detail::call<2, symbol, detail::list_of<int>>::fits<Given...>), 1, 1, (detail::tensors<1>::fits<Given...>),
+                               detail::call<2, symbol, detail::list_of<int>>::fits<Given...>), 1, 1, int,
+                     (detail::tensors<1>::fits<Given...>),
                      "reverse(x, dim) takes a tensor of a program and a dim")
 
 }}  // namespace gshard::v0

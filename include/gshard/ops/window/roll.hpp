@@ -52,7 +52,7 @@ constexpr symbol roll(here x) {
 }
 
 GSHARD_TAKES_NUMBERS(roll, (detail::call<3, symbol, int, int>::fits<Given...> ||
-                            detail::call<2, symbol, detail::list_of<dim_shift>>::fits<Given...>), 2, 2,
+                            detail::call<2, symbol, detail::list_of<dim_shift>>::fits<Given...>), 2, 2, int,
                      (detail::tensors<1>::fits<Given...>),
                      "roll(x, dim, shift) takes a tensor of a program, a dim and an integer")
 

@@ -65,7 +65,7 @@ constexpr symbol slice(here x) {
 }
 
 GSHARD_TAKES_NUMBERS(slice, (detail::call<4, symbol, int, int, int, int>::fits<Given...> ||
-                             detail::call<2, symbol, detail::list_of<dim_range>>::fits<Given...>), 3, 4,
+                             detail::call<2, symbol, detail::list_of<dim_range>>::fits<Given...>), 3, 4, std::int64_t,
                      (detail::tensors<1>::fits<Given...>),
                      "slice(x, dim, start, stop, stride = 1) takes a tensor of a program and integers")
 

@@ -54,6 +54,7 @@ GSHARD_INLINE std::string words(const diagnostic& d) {
       return about + (d.word.empty() ? "" : ", operand " + std::string(d.word.view())) + ": " + number(d.first) + " expected, " +
              number(d.second) + " given";
     case fault::operand_count: return about + ": " + number(d.first) + " expected, " + number(d.second) + " given";
+    case fault::no_such_dim: return about + ": dim " + number(d.first) + ", of " + number(d.second) + " dims";
     case fault::not_a_scalar: return about + ": " + number(d.second) + " dims";
     case fault::letters_of_one_dim:
     case fault::unknown_count:

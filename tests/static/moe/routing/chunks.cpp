@@ -83,7 +83,7 @@ static_assert(tracing::holds([](builder& b, auto&) {
   b.options.known = {{'G', 6}};
   return gs::chunks_of_token_groups(input(b, "GSM"), 3).size() == 3;
 }));
-static_assert(fails(fault::rank_mismatch, "chunks_of_token_groups", [](builder& b, auto&) {
+static_assert(fails(fault::no_such_dim, "chunks_of_token_groups", [](builder& b, auto&) {
   gs::chunks_of_token_groups(gs::sum(input(b, "GSM")), 2);
 }));
 static_assert(fails(fault::wrong_gating, "chunks_of_token_groups", [](builder& b, auto&) {

@@ -47,7 +47,7 @@ static_assert(tracing::wrong_type("scan", 0, "f64", "f32", [](builder& b, auto&)
 static_assert(fails(fault::dims_differ, "scan", [](builder& b, auto&) {
   gs::scan([](symbol, symbol s, symbol, symbol) { return s; }, input(b, "A"), std::array{input(b, "TA"), input(b, "SA")});
 }));
-static_assert(fails(fault::rank_mismatch, "scan", [](builder& b, auto&) { gs::scan(add, input(b, "A"), input(b, "")); }));
+static_assert(fails(fault::no_such_dim, "scan", [](builder& b, auto&) { gs::scan(add, input(b, "A"), input(b, "")); }));
 
 using mesh = gs::mesh<gs::axis<"x">>;
 inline constexpr auto escapes = [](auto&, auto x, auto xs) {

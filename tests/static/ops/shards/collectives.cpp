@@ -201,7 +201,7 @@ static_assert(fails(fault::unknown_axis, "all_reduce", [](builder& b, auto&) { g
 static_assert(tracing::out_of_range("all_gather", "dim", {0}, [](builder& b, auto&) {
   gs::per_shard<"x", P<none>>([](auto t) { return gs::all_gather<"x">(t, 0); }, input(b, "A", P<"x">{}));
 }));
-static_assert(fails(fault::rank_mismatch, "reduce_scatter", [](builder& b, auto&) {
+static_assert(fails(fault::no_such_dim, "reduce_scatter", [](builder& b, auto&) {
   gs::per_shard<"x", P<"x">>([](auto t) { return gs::reduce_scatter<"x">(t, 2); }, input(b, "A", P<"x">{}));
 }));
 

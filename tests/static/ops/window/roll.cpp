@@ -9,7 +9,7 @@ using tracing::fails, tracing::input;
 
 namespace {
 
-static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), {{-1, 1}}); }));
-static_assert(fails(fault::rank_mismatch, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), 2, 1); }));
+static_assert(fails(fault::no_such_dim, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), {{-1, 1}}); }));
+static_assert(fails(fault::no_such_dim, "roll", [](builder& b, auto&) { gs::roll(input(b, "AB"), 2, 1); }));
 
 }  // namespace
