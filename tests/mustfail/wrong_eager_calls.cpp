@@ -4,8 +4,8 @@
 // expect: gshard: reshard<.*
 // expect: gshard: to_global\(t\) takes one gshard::tensor
 // expect: gshard: all_to_all<0, 1>\(t\) takes two dims
-// expect: gshard: softmax\(x\) takes
-// expect: gshard: relu\(x\) takes
+// expect: gshard: outside of programs, softmax\(x\) takes one gshard::tensor
+// expect: gshard: outside of programs, relu\(x\) takes one gshard::tensor
 // expect: gshard: from_global<float, P<"data", none>>\(cluster, .extents., whole\) takes
 // expect: gshard: from_global<.*
 // expect: gshard: einsum<"GSM,ME->GSE">\(x, w, ...\) takes
@@ -39,7 +39,7 @@
 // expect: gshard: outside of programs, uniform<float, P<"data", none>>.* extents and a seed
 // expect: gshard: outside of programs, normal<float, P<"data", none>>\(cluster, \{extents\}, seed\) takes
 // expect: gshard: outside of programs, iota<P<"data", none>, 1>\(cluster, \{extents\}\) takes a spec and maybe a dim, a cluster and extents
-// expect: gshard: a tensor has another number of dims
+// expect: gshard: an operation names a dim that its operand does not have
 // expect: gshard: a program is called with another number of inputs
 // expect: gshard: a program is called .*
 // expect: gshard: an input of a program is a tensor, a contiguous range
@@ -47,6 +47,15 @@
 // expect: gshard: simulate<mesh>\(4\) and simulate<mesh>\(\{2, 2\}\) take a mesh, the number of devices or the extents of its axes
 // expect: gshard: simulate<mesh>.* and maybe a node_map
 // expect: gshard: simulate<mesh>\(4\) .*
+// expect: gshard: outside of programs, layer_norm\(x, gamma, beta\) takes three gshard::tensors: for another epsilon, use evaluate
+// expect: gshard: outside of programs, softmax\(x\) takes one gshard::tensor
+// expect: gshard: outside of programs, argmax<"AB->A">\(x\) takes an equation as template argument
+// expect: gshard: outside of programs, logical_not\(mask\) takes one gshard::tensor of bool: cast<bool>\(x > y\)
+// expect: gshard: outside of programs, logical_and\(a, b\) takes two gshard::tensors of bool
+// expect: gshard: masks outside of programs are negated by logical_not
+// expect: gshard: outside of programs, concat<1>\(a, b, ...\) takes a dim as template argument, and at most 7 gshard::tensors
+// expect: gshard: outside of programs, real\(z\) takes one gshard::tensor of complex numbers
+// expect: gshard: pad\(x, dim, low, high, interior = 0, fill = 0\) takes a tensor of a program, integers and a number
 #include <gshard/gshard.hpp>
 
 #include <cstdint>
@@ -109,6 +118,15 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::uniform<float, P<"x", none>>(on, {1, 2});
   gs::normal(on, std::vector<std::int64_t>{1, 2}, 3);
   gs::iota<P<"x">>(on, 3);
+  gs::layer_norm(t, u, u, 1e-3);
+  gs::softmax<1>(t);
+  gs::argmax(t, 1);
+  gs::logical_not(t > 0.5f);
+  gs::logical_and(t, u);
+  !t;
+  gs::concat<0>(t, t, t, t, t, t, t, t);
+  gs::real(t);
+  gs::pad<0, 3000000000, 1>(t);
 #else
   gs::to_global(gs::reshard<P<none, none>>(t));
   gs::all_to_all<0, 1>(t);
@@ -128,6 +146,8 @@ void call(const gs::cluster<gs::mesh<gs::axis<"x">>>& on, const tensor& t, const
   gs::merge_dims<0>(t);
   gs::split_dim<0>(t, 2, 3);
   gs::squeeze<0>(gs::expand_dims<0>(t));
+  gs::slice<0, 0, 3000000000>(t);
+  gs::logical_not(gs::logical_or(gs::cast<bool>(t > 0.5f), gs::cast<bool>(u)));
   gs::one_hot<double>(gs::iota<P<"x">>(on, {3}), 2);
   gs::uniform<float, P<"x", none>>(on, {1, 2}, 3);
   gs::normal<float, P<"x">>(on, std::vector<std::int64_t>{3}, 3);

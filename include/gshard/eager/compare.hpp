@@ -97,10 +97,10 @@ auto logical_and(const tensor<bool, A>& a, const tensor<bool, B>& b) {
   return detail::run_elementwise<detail::and_model>("logical_and", a, b);
 }
 /// logical_or(a, b) on tensors: true where at least one of two masks (bool) is true.
-/// Shapes: operands match as in map.
-/// Communicates: nothing if the operands have one sharding.
-/// Compile time: ranks; that operands are masks.
-/// Throws: `gshard::error` if operands differ in an extent.
+/// Shapes: as logical_and.
+/// Communicates: as logical_and.
+/// Compile time: as logical_and.
+/// Throws: as logical_and.
 /// @see logical_and
 template <class A, class B>
 auto logical_or(const tensor<bool, A>& a, const tensor<bool, B>& b) {
@@ -113,6 +113,6 @@ struct one_mask {
   static constexpr bool fits = std::is_same_v<typename A::value_type, bool> && sizeof...(More) == 0;
 };
 }  // namespace detail
-GSHARD_ON_TENSORS(logical_not, one_mask, by_position)
+GSHARD_ON_TENSORS(logical_not, 0, 0, one_mask, by_position, "logical_not(mask) takes one gshard::tensor of bool: cast<bool>(x > y)")
 
 }}  // namespace gshard::v0

@@ -131,10 +131,10 @@ struct complex_tensor {
   static constexpr bool fits = is_complex_number<typename Z::value_type> && sizeof...(More) == 0;
 };
 }  // namespace detail
-GSHARD_ON_TENSORS(relu, one_tensor, by_position)
-GSHARD_ON_TENSORS(conj, complex_tensor, by_position)
-GSHARD_ON_TENSORS(real, complex_tensor, by_position)
-GSHARD_ON_TENSORS(imag, complex_tensor, by_position)
+GSHARD_ON_TENSORS(relu, 0, 0, one_tensor, by_position, "relu(x) takes one gshard::tensor")
+GSHARD_ON_TENSORS(conj, 0, 0, complex_tensor, by_position, "conj(z) takes one gshard::tensor of complex numbers")
+GSHARD_ON_TENSORS(real, 0, 0, complex_tensor, by_position, "real(z) takes one gshard::tensor of complex numbers")
+GSHARD_ON_TENSORS(imag, 0, 0, complex_tensor, by_position, "imag(z) takes one gshard::tensor of complex numbers")
 
 /// complex(x, y) = x + iy on tensors.
 /// Shapes: operands match as in map.

@@ -51,7 +51,7 @@ using tensor_and_start = call<2, a_tensor, a_start>;
 using tensors_and_start = call<3, a_tensor, a_tensor, a_start>;
 struct any_tensors {
   template <class... Given>
-  static constexpr bool fits = (distributed_tensor<Given> && ...);
+  static constexpr bool fits = sizeof...(Given) <= sharding_rule::most_in && (distributed_tensor<Given> && ...);
 };
 
 // How the dims of the operands match: the factors of each operand, by the ranks of all and the numbers of the verb. If they do not fit, the
@@ -68,7 +68,7 @@ constexpr operand_factors by_position(std::span<const int> ranks, std::span<cons
 /// Other operands have the last dim of the first one.
 constexpr operand_factors by_last_dim(std::span<const int> ranks, std::span<const std::int64_t> numbers) {
   operand_factors f = by_position(ranks, numbers);
-  for (std::size_t i = 1; i < ranks.size(); ++i) f[i] = counting(ranks[i], ranks[0] - 1);
+  for (std::size_t i = 1; i < ranks.size() && ranks[0] > 0; ++i) f[i] = counting(ranks[i], ranks[0] - 1);
   return f;
 }
 /// By position, but each operand except the first one has its own extent of the dim that is the verb's first number.
@@ -162,39 +162,45 @@ auto run_tensor_verb(std::index_sequence<I...>, std::string_view name, const Ope
   };                                                             \
   }
 
-/// A verb on tensors that has no numbers: `verb(x, ...)`. `operands`: its operands. `match`: how their dims match. The verb of programs
-/// refuses all other calls.
-#define GSHARD_ON_TENSORS(verb, operands, match)                                                                               \
-  GSHARD_VERB_OF_PROGRAM(verb)                                                                                                 \
-  template <class T, class Spec, class... More>                                                                                \
-    requires(detail::operands::fits<tensor<T, Spec>, More...>)                                                                 \
-  auto verb(const tensor<T, Spec>& x, const More&... more) {                                                                   \
-    return detail::run_tensor_verb<detail::verb##_of_program<>, detail::match>(std::make_index_sequence<1 + sizeof...(More)>(), \
-                                                                               #verb, x, more...);                             \
-  }
-
-/// A verb on tensors that has numbers: `verb<1>(x, ...)`. `least`: the count of numbers that have no default. `call`: its call and
-/// operands, for the sentence about wrong calls.
-#define GSHARD_ON_TENSORS_WITH_NUMBERS(verb, least, operands, match, call)                                                     \
-  GSHARD_VERB_OF_PROGRAM(verb)                                                                                                 \
-  template <auto... Numbers, class T, class Spec, class... More>                                                               \
-  auto verb(const tensor<T, Spec>& x, const More&... more) {                                                                   \
-    if constexpr (sizeof...(Numbers) >= least && detail::operands::fits<tensor<T, Spec>, More...>) {                           \
-      return detail::run_tensor_verb<detail::verb##_of_program<Numbers...>, detail::match, Numbers...>(                        \
-          std::make_index_sequence<1 + sizeof...(More)>(), #verb, x, detail::operand_on(#verb, x.cluster(), more)...);         \
-    } else {                                                                                                                   \
-      static_assert(detail::accepts<tensor<T, Spec>, More...>, "gshard: outside of programs, " call);                          \
-      return detail::refused_tensor();                                                                                         \
-    }                                                                                                                          \
+/// A verb on tensors: `verb(x, ...)`, or `verb<1>(x, ...)` if it has numbers. `least`, `most`: the count of its numbers. `operands`: the
+/// tensors that it takes. `match`: how their dims match. `call`: the sentence about other calls whose first argument is a tensor.
+#define GSHARD_ON_TENSORS(verb, least, most, operands, match, call)                                                                       \
+  GSHARD_VERB_OF_PROGRAM(verb)                                                                                                            \
+  template <auto... Numbers, class T, class Spec, class... More>                                                                          \
+  auto verb(const tensor<T, Spec>& x, const More&... more) {                                                                              \
+    if constexpr (sizeof...(Numbers) >= least && sizeof...(Numbers) <= most && detail::operands::fits<tensor<T, Spec>, More...>) {        \
+      return detail::run_tensor_verb<detail::verb##_of_program<Numbers...>, detail::match, Numbers...>(                                   \
+          std::make_index_sequence<1 + sizeof...(More)>(), #verb, x, detail::operand_on(#verb, x.cluster(), more)...);                    \
+    } else {                                                                                                                              \
+      static_assert(detail::accepts<tensor<T, Spec>, More...>, "gshard: outside of programs, " call);                                     \
+      return detail::refused_tensor();                                                                                                    \
+    }                                                                                                                                     \
   }
 
 /// A reduction on tensors over the indices that the output of an equation lacks: `verb<"AB->A">(x)`.
-#define GSHARD_ON_TENSORS_WITH_EQUATION(verb)                                                      \
-  namespace detail {                                                                               \
-  template <fixed_string Equation>                                                                 \
-  inline constexpr auto verb##_by_equation = [](auto&, auto x) { return verb<Equation>(x); };      \
-  }                                                                                                \
-  template <fixed_string Equation, class T, class Spec>                                            \
-  auto verb(const tensor<T, Spec>& x) {                                                            \
-    return detail::run_equation<detail::verb##_by_equation<Equation>, Equation>(x);                \
+#define GSHARD_ON_TENSORS_BY_EQUATION(verb)                                                                                        \
+  namespace detail {                                                                                                               \
+  template <fixed_string Equation>                                                                                                 \
+  inline constexpr auto verb##_by_equation = [](auto&, auto x) { return verb<Equation>(x); };                                      \
+  }                                                                                                                                \
+  template <fixed_string Equation, class T, class Spec>                                                                            \
+  auto verb(const tensor<T, Spec>& x) {                                                                                            \
+    return detail::run_equation<detail::verb##_by_equation<Equation>, Equation>(x);                                                \
+  }                                                                                                                                \
+  template <class T, class Spec, class... More>                                                                                    \
+    requires(sizeof...(More) > 0)                                                                                                  \
+  auto verb(const tensor<T, Spec>&, const More&...) {                                                                              \
+    static_assert(detail::accepts<tensor<T, Spec>, More...>, "gshard: outside of programs, " #verb                                 \
+                  "<\"AB->A\">(x) takes an equation as template argument, and one gshard::tensor");                                \
+    return detail::refused_tensor();                                                                                               \
   }
+
+/// The same, and over all dims without an equation: `verb(x)`.
+#define GSHARD_ON_TENSORS_OVER_ALL(verb)                                               \
+  GSHARD_VERB_OF_PROGRAM(verb)                                                         \
+  template <class T, class Spec>                                                       \
+  auto verb(const tensor<T, Spec>& x) {                                                \
+    using call = detail::verb##_of_program<>;                                          \
+    return detail::run_tensor_verb<call, detail::by_position>(std::make_index_sequence<1>(), #verb, x); \
+  }                                                                                    \
+  GSHARD_ON_TENSORS_BY_EQUATION(verb)

@@ -118,6 +118,23 @@ auto operator!=(const A&, const B&) {
   return detail::refused_tensor();
 }
 
+// Masks.
+#define GSHARD_TAKES_MASKS(verb)                                                                                                     \
+  template <class T, class Spec, class... Given>                                                                                     \
+  auto verb(const tensor<T, Spec>&, const Given&...) {                                                                               \
+    static_assert(detail::accepts<tensor<T, Spec>, Given...>,                                                                        \
+                  "gshard: outside of programs, " #verb "(a, b) takes two gshard::tensors of bool: cast<bool>(x > y)");              \
+    return detail::refused_tensor();                                                                                                 \
+  }
+GSHARD_TAKES_MASKS(logical_and)
+GSHARD_TAKES_MASKS(logical_or)
+#undef GSHARD_TAKES_MASKS
+template <class T, class Spec>
+auto operator!(const tensor<T, Spec>&) {
+  static_assert(detail::accepts<tensor<T, Spec>>, "gshard: masks outside of programs are negated by logical_not(mask)");
+  return detail::refused_tensor();
+}
+
 // Verbs that take extents.
 template <int... Dim, class T, class Spec, class... Given>
   requires(sizeof...(Dim) != 1 || !detail::tensor_and_extents::fits<tensor<T, Spec>, Given...>)
