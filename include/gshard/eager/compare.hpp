@@ -108,10 +108,10 @@ auto logical_or(const tensor<bool, A>& a, const tensor<bool, B>& b) {
 }
 // logical_not(a) on masks. @see core/trace/select.hpp
 namespace detail {
-struct one_mask {
-  template <class A, class... More>
-  static constexpr bool fits = std::is_same_v<typename A::value_type, bool> && sizeof...(More) == 0;
-};
+struct a_mask {};
+template <distributed_tensor G>
+inline constexpr bool takes<a_mask, G> = std::is_same_v<typename G::value_type, bool>;
+using one_mask = call<1, a_mask>;
 }  // namespace detail
 GSHARD_ON_TENSORS(logical_not, 0, 0, one_mask, by_position, "logical_not(mask) takes one gshard::tensor of bool: cast<bool>(x > y)")
 

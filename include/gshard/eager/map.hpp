@@ -126,10 +126,10 @@ auto cast(const tensor<T, Spec>& x) {
 // relu(x), and parts of complex numbers. An einsum with conjugation is einsum<"NI,NJ->IJ">(conj(x), y).
 // @see core/trace/map.hpp, core/trace/complex.hpp
 namespace detail {
-struct complex_tensor {
-  template <class Z, class... More>
-  static constexpr bool fits = is_complex_number<typename Z::value_type> && sizeof...(More) == 0;
-};
+struct a_complex_tensor {};
+template <distributed_tensor G>
+inline constexpr bool takes<a_complex_tensor, G> = is_complex_number<typename G::value_type>;
+using complex_tensor = call<1, a_complex_tensor>;
 }  // namespace detail
 GSHARD_ON_TENSORS(relu, 0, 0, one_tensor, by_position, "relu(x) takes one gshard::tensor")
 GSHARD_ON_TENSORS(conj, 0, 0, complex_tensor, by_position, "conj(z) takes one gshard::tensor of complex numbers")

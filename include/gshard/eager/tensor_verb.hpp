@@ -196,11 +196,10 @@ auto run_tensor_verb(std::index_sequence<I...>, std::string_view name, const Ope
   }
 
 /// The same, and over all dims without an equation: `verb(x)`.
-#define GSHARD_ON_TENSORS_OVER_ALL(verb)                                               \
-  GSHARD_VERB_OF_PROGRAM(verb)                                                         \
-  template <class T, class Spec>                                                       \
-  auto verb(const tensor<T, Spec>& x) {                                                \
-    using call = detail::verb##_of_program<>;                                          \
-    return detail::run_tensor_verb<call, detail::by_position>(std::make_index_sequence<1>(), #verb, x); \
-  }                                                                                    \
+#define GSHARD_ON_TENSORS_OVER_ALL(verb)                                                                                     \
+  GSHARD_VERB_OF_PROGRAM(verb)                                                                                               \
+  template <class T, class Spec>                                                                                             \
+  auto verb(const tensor<T, Spec>& x) {                                                                                      \
+    return detail::run_tensor_verb<detail::verb##_of_program<>, detail::by_position>(std::make_index_sequence<1>(), #verb, x); \
+  }                                                                                                                          \
   GSHARD_ON_TENSORS_BY_EQUATION(verb)
