@@ -182,7 +182,7 @@ class hierarchical_reduce_scatter {
       const auto sums = [&](std::size_t part) -> const std::byte* {
         const auto node = std::size_t(g.parts().all[part].owner);
         const std::vector<std::size_t>& parts = g.parts_of(node);
-        const auto k = std::int64_t(std::ranges::find(parts, part) - parts.begin());
+        const std::int64_t k = std::ranges::find(parts, part) - parts.begin();
         if (node == g.here()) return (g.has_mates() ? now.partial[i * g.size() + g.me()].data() : own.data()) + k * n + begin;
         const auto [member, which] = share_at(g, node, own, begin, now);
         return now.recv[i * g.size() + member].data() + k * which.size() + begin - which.begin;
