@@ -3,7 +3,7 @@
 
 #include <gshard/core/ir/fault.hpp>
 #include <gshard/core/ir/mesh.hpp>
-#include <gshard/sim/report/diagnostic.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 
 #include <stdexcept>
 #include <string>

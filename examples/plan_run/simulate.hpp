@@ -3,7 +3,7 @@
 
 #include "models.hpp"
 
-#include <gshard/sim/report/diagnostic.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 #include <gshard/sim/run/dry_run.hpp>
 #include <gshard/sim/run/presets.hpp>
 

@@ -9,8 +9,8 @@
 #include <gshard/core/trace/builder.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 #include <gshard/ops/rows/cross_entropy.hpp>
-#include <gshard/sim/report/diagnostic.hpp>
 #include <gshard/train/adam.hpp>
 
 #include <initializer_list>

@@ -8,9 +8,9 @@
 #pragma GCC system_header
 #endif
 
+#include <gshard/exec/process/diagnostic.hpp>
 #include <gshard/sim/report/auto_shard.hpp>
 #include <gshard/sim/report/describe.hpp>
-#include <gshard/sim/report/diagnostic.hpp>
 #include <gshard/sim/report/link_map.hpp>
 #include <gshard/sim/report/reason.hpp>
 #include <gshard/sim/report/roofline.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <gshard/core/program/program.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 #include <gshard/exec/process/error.hpp>
-#include <gshard/sim/report/diagnostic.hpp>
 
 // The plan of a program, computed when a test runs.
 namespace planned {

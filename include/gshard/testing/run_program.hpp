@@ -24,8 +24,8 @@
 #include <gshard/exec/backend/simulated.hpp>
 #include <gshard/exec/kernel/element.hpp>
 #include <gshard/exec/kernel/move/cast.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 #include <gshard/exec/reduce/combine.hpp>
-#include <gshard/sim/report/diagnostic.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,10 +4,10 @@
 #include "../../complaint.hpp"
 
 #include <gshard/core/cost/step_time.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/plan.hpp>
 #include <gshard/sim/report/describe.hpp>
-#include <gshard/sim/report/diagnostic.hpp>
 #include <gshard/sim/run/dry_run.hpp>
 #include <gshard/sim/search/shard_search.hpp>
 

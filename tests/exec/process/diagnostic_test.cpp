@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <gshard/sim/report/diagnostic.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
 
 #include <gshard/core/ir/equation.hpp>
 
