@@ -389,7 +389,7 @@ struct in_class<gs::auto_shard<Model, Mesh, Options...>> {
   gs::plan_tables tables;
 
   in_class() {
-    gs::detail::program_options options;
+    gs::program_options options;
     (apply(options, Options{}), ...);
     choice = gs::detail::search_layouts<Model, Mesh, Options...>(options);
     gs::graph g = gs::trace<Model, Mesh, Options...>();

@@ -61,6 +61,13 @@ enum class remat_policy : std::uint8_t {
 constexpr remat_policy operator|(remat_policy a, remat_policy b) { return remat_policy(int(a) | int(b)); }
 constexpr bool includes(remat_policy all, remat_policy one) { return (int(all) & int(one)) == int(one); }
 
+/// Which implicit reshards a program allows.
+enum class strictness : std::uint8_t {
+  automatic,  // everything
+  visible,    // everything except gathers
+  strict,     // nothing: every operand has the sharding that its operation takes, every sum is completed by an annotation
+};
+
 /// The source line of an operation. Nodes of gradients have the line of the node that they differentiate.
 struct code_place {
   const char* file = nullptr;

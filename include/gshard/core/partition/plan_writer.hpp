@@ -18,13 +18,6 @@
 
 namespace gshard { inline namespace v0 {
 
-/// Which implicit reshards a program allows.
-enum class strictness : std::uint8_t {
-  automatic,  // everything
-  visible,    // everything except gathers
-  strict,     // nothing: every operand has the sharding that its operation takes, every sum is completed by an annotation
-};
-
 namespace detail {
 
 /// The reader for which a tensor is resharded.

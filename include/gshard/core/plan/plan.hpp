@@ -4,6 +4,7 @@
 // The plan: the constant table of steps that every device runs on its shards, with its collectives and bytes.
 
 #include <gshard/core/base/counting.hpp>
+#include <gshard/core/base/list.hpp>
 #include <gshard/core/base/list_view.hpp>
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/core/ir/mesh.hpp>
@@ -113,6 +114,22 @@ struct plan_view {
     }
     return e;
   }
+};
+
+/// A plan in growing tables. The passes return it, at compile time or at run time.
+struct plan_tables {
+  mesh_shape mesh;
+  list<dim> dims;
+  list<value> values;
+  list<lifetime> lifetimes;
+  list<node> steps;
+  list<parameter> parameters;
+  list<port> inputs, outputs;
+  list<window> windows;
+  list<int> orders;
+  diagnostic problem;
+
+  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows, orders}; }
 };
 
 /// True if a step writes into the storage of a parameter.

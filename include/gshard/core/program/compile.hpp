@@ -15,6 +15,7 @@
 #include <gshard/core/pass/shard_further.hpp>
 #include <gshard/core/plan/lifetime.hpp>
 #include <gshard/core/plan/plan.hpp>
+#include <gshard/core/program/program_options.hpp>
 #include <gshard/core/reshard/cost.hpp>
 #include <gshard/core/schedule/recompute.hpp>
 #include <gshard/core/schedule/while_loop.hpp>
@@ -25,40 +26,6 @@
 #include <string_view>
 
 namespace gshard { inline namespace v0 {
-
-struct compile_options {
-  /// Compile-time extents, by letter.
-  gshard::dims known{};
-  /// Outputs may be partial sums. Unless `only_partial_sums`, they may also be partial maxima, minima and products.
-  bool partial_outputs = false;
-  bool only_partial_sums = false;
-  /// Known extents need not be multiples of the static extents of the axes that shard them.
-  bool uneven = false;
-  /// Which implicit reshards are allowed.
-  strictness implicit_moves = strictness::automatic;
-  /// Einsums whose gathered operands or scattered sums exceed this number of bytes per device become looped einsums. Extents must be known.
-  std::int64_t loop_bytes = std::int64_t(256) << 20;
-  /// The most bytes that a device receives in combined moves of known size; 0: no moves are combined.
-  std::int64_t combine_bytes = std::int64_t(4) << 20;
-  /// The cost of starting a collective, as bytes that the network sends in that time. @see start_bytes_of
-  std::int64_t start_bytes = default_start_bytes;
-};
-
-/// A plan in growing tables. The passes return it, at compile time or at run time.
-struct plan_tables {
-  mesh_shape mesh;
-  list<dim> dims;
-  list<value> values;
-  list<lifetime> lifetimes;
-  list<node> steps;
-  list<parameter> parameters;
-  list<port> inputs, outputs;
-  list<window> windows;
-  list<int> orders;
-  diagnostic problem;
-
-  constexpr plan_view view() const { return {mesh, dims, values, lifetimes, steps, parameters, inputs, outputs, windows, orders}; }
-};
 
 namespace detail {
 

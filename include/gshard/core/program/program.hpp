@@ -17,6 +17,8 @@
 #include <gshard/core/plan/refused_plan.hpp>
 #include <gshard/core/program/check.hpp>
 #include <gshard/core/program/compile.hpp>
+#include <gshard/core/program/ports.hpp>
+#include <gshard/core/program/program_options.hpp>
 #include <gshard/core/trace/call.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/parameter_scope.hpp>
@@ -129,25 +131,21 @@ inline constexpr bool is_input = false;
 template <fixed_string Dims, class... Options>
 inline constexpr bool is_input<in<Dims, Options...>> = true;
 
-struct program_options {
-  trace_options trace;
-  compile_options compile;
-  dtype real = dtype::f32;
-  /// Shardings of the inputs, then of the parameters, in place of their annotations; or empty.
-  list_view<sharding> layouts;
-};
+/// The base of options that other headers add, so that argument-dependent lookup finds their `apply`.
+struct added_option {};
+
 template <class T>
 constexpr void apply(program_options& o, element<T>) {
-  o.real = dtype_of<T>;
+  o.element = dtype_of<T>;
 }
 template <char Letter, std::int64_t Extent>
 constexpr void apply(program_options& o, extent<Letter, Extent>) {
-  if (o.trace.known.has(Letter) && o.trace.known.find(Letter) != Extent) o.trace.known.twice = Letter;
-  o.compile.known.set(Letter, Extent);
-  o.trace.known.set(Letter, Extent);
+  dims& known = o.compile.known;
+  if (known.has(Letter) && known.find(Letter) != Extent) known.twice = Letter;
+  known.set(Letter, Extent);
 }
-constexpr void apply(program_options& o, dense_one_hot) { o.trace.sparse_one_hot = false; }
-constexpr void apply(program_options& o, bf16_products) { o.trace.bf16_products = true; }
+constexpr void apply(program_options& o, dense_one_hot) { o.sparse_one_hot = false; }
+constexpr void apply(program_options& o, bf16_products) { o.bf16_products = true; }
 constexpr void apply(program_options& o, visible) { o.compile.implicit_moves = strictness::visible; }
 constexpr void apply(program_options& o, strict) { o.compile.implicit_moves = strictness::strict; }
 template <std::int64_t Bytes>
@@ -168,44 +166,16 @@ concept program_option = requires(program_options& o) { apply(o, T{}); };
 
 template <class Input>
 constexpr symbol add_input(builder& b) {
-  const tensor_name name(Input::letters);
-  const dim_list dims = b.dims_of(Input::letters, name.view());
-  if (Input::is_sharded_twice) b.fail(fault::sharded_twice, name.view());
-  if (Input::repeats_options) b.fail(fault::option_of_input_twice, name.view());
-  constexpr bool reversed = Input::is_column_major;
-  symbol s{&b, b.add_value(reversed ? dims.reversed() : dims, dtype_of<typename Input::element>)};
-  if constexpr (!std::is_void_v<typename Input::layout>) {
-    if (Input::layout::rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), Input::layout::rank);
-    if (!b.failed()) {
-      const sharding given = b.resolve(Input::layout::named, name.view());
-      constexpr dtype type = dtype_of<typename Input::element>;
-      if (given.partial && !has_sums(type)) b.fail_type("in", name.view(), type, types_with(has_sums));
-      b.program.at(s.id).layout = reversed ? given.reversed() : given;
-    }
-  }
-  b.program.inputs.push_back({name, s.id});
-  if constexpr (reversed) return emit_reversed(b, s, name.view());
-  else return s;
+  if (Input::is_sharded_twice) b.fail(fault::sharded_twice, Input::letters);
+  if (Input::repeats_options) b.fail(fault::option_of_input_twice, Input::letters);
+  constexpr dtype type = dtype_of<typename Input::element>;
+  if constexpr (std::is_void_v<typename Input::layout>) return add_input(b, Input::letters, type, Input::is_column_major, nullptr);
+  else return add_input(b, Input::letters, type, Input::is_column_major, &Input::layout::named);
 }
 template <class Option>
 constexpr auto input_tuple(builder& b) {
   if constexpr (is_input<Option>) return std::tuple<symbol>{add_input<Option>(b)};
   else return std::tuple<>{};
-}
-
-constexpr void add_outputs(builder& b, symbol s) {
-  if (!b.has(s)) return;
-  bool is_loss = false;
-  for (const std::int32_t checked : b.checked_losses) is_loss = is_loss || checked == s.id;
-  b.program.outputs.push_back({tensor_name("result"), s.id, is_loss});
-}
-template <class... Symbols>
-constexpr void add_outputs(builder& b, const std::tuple<Symbols...>& t) {
-  std::apply([&](const auto&... s) { (add_outputs(b, s), ...); }, t);
-}
-template <std::size_t N>
-constexpr void add_outputs(builder& b, const std::array<symbol, N>& list) {
-  for (const symbol& s : list) add_outputs(b, s);
 }
 
 template <class Model, std::size_t... I>
@@ -216,21 +186,12 @@ constexpr bool takes_inputs(std::index_sequence<I...>) {
 struct any_model {
   void operator()(auto&&...) const;
 };
-template <class Result>
-inline constexpr bool is_output = std::is_void_v<Result> || std::is_base_of_v<symbol, Result>;
-template <class... Results>
-inline constexpr bool is_output<std::tuple<Results...>> = (std::is_base_of_v<symbol, Results> && ...);
-template <std::size_t N>
-inline constexpr bool is_output<std::array<symbol, N>> = true;
-
 /// True if the body of a model compiles. This function is short and uses the body first, because compilers print the path to a mistake.
 template <auto Model, bool TakesThese, std::size_t... I>
 constexpr bool compiles(std::index_sequence<I...>) {
   if constexpr (TakesThese && requires(parameter_scope& m, one_symbol<I>&... x) { Model(m, x...); }) {
     using result = decltype(Model(std::declval<parameter_scope&>(), std::declval<one_symbol<I>&>()...));
-    static_assert(holds<is_output<result> || is_refused<result>, actual_type<result>>,
-                  "gshard: a model returns a tensor, several as a std::tuple or a std::array, or nothing");
-    return is_output<result> && !is_refused<result>;
+    return check_result<result>();
   } else {
     return false;
   }
@@ -239,12 +200,8 @@ constexpr bool compiles(std::index_sequence<I...>) {
 template <auto Model, class Mesh, class... Options>
 constexpr graph trace_program(const program_options& options) {
   builder b;
-  b.mesh = Mesh::shape;
-  b.options = options.trace;
-  for (std::size_t i = 0; i < options.trace.known.count; ++i)
-    if (const auto [letter, known] = options.trace.known.entries[i]; known < 0) b.fail_range("extent", {&letter, 1}, known);
-  if (const char letter = options.trace.known.twice) b.fail_range("extent", {&letter, 1});
-  parameter_scope m(b, options.real);
+  begin_program(b, Mesh::shape, options);
+  parameter_scope m(b, options.element);
   // Braces fix the order of evaluation, and therefore the order of the inputs.
   const std::tuple<decltype(input_tuple<Options>(b))...> parts{input_tuple<Options>(b)...};
   const auto symbols = std::apply([](const auto&... p) { return std::tuple_cat(p...); }, parts);
@@ -270,11 +227,9 @@ constexpr program_options options_of() {
 /// @see compile, program
 template <auto Model, class Mesh, class... Options>
 constexpr graph trace() {
-  const detail::program_options options = detail::options_of<Options...>();
+  const program_options options = detail::options_of<Options...>();
   graph g = detail::trace_program<Model, Mesh, Options...>(options);
-  const std::size_t inputs = g.inputs.size();
-  for (std::size_t i = 0; i < options.layouts.size(); ++i)
-    g.at(i < inputs ? g.inputs[i].value : g.parameters[i - inputs].value).layout = options.layouts[i];
+  detail::set_layouts(g, options.layouts);
   return g;
 }
 

@@ -11,7 +11,7 @@ namespace gshard { inline namespace v0 {
 /// The machine of a program. It sets the cost of a collective's start, and auto_shard prices plans on it.
 /// @see start_bytes_of
 template <machine Machine>
-struct runs_on {};
+struct runs_on : detail::added_option {};
 
 namespace detail {
 template <machine Machine>

@@ -25,7 +25,7 @@ namespace gshard { inline namespace v0 {
 
 namespace detail {
 /// The base of search options, which a program ignores.
-struct search_option {};
+struct search_option : added_option {};
 }  // namespace detail
 
 /// Bytes that a device may hold: parameters with optimizer state, inputs, and the peak of all other tensors.

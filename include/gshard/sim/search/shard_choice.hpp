@@ -18,10 +18,10 @@ namespace gshard { inline namespace v0 {
 
 struct search_options {
   /// Extents of all letters, and the options with which the plan will be compiled.
-  compile_options compile;
+  compile_options compile{};
   /// Plans are made for this machine and priced on it. `start_bytes_of(on)` replaces `compile.start_bytes`, unless this is the default
   /// machine.
-  machine on;
+  machine on{};
   /// Bytes that a device may hold; 0: no limit.
   std::int64_t memory_limit = 0;
   /// The number of plans that may be made and priced. If there are at most this many combinations of shardings, all are tried.
