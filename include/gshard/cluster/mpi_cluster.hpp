@@ -36,11 +36,10 @@ struct mesh_extents {
   std::vector<int> extents;
   process_error problem;
 };
-template <class Mesh>
-mesh_extents mesh_extents_of(MPI_Comm comm, const std::vector<int>& given) {
+inline mesh_extents mesh_extents_of(const mesh_shape& mesh, MPI_Comm comm, const std::vector<int>& given) {
   const int processes = process_count(comm);
   mesh_extents all;
-  all.problem = problem_of([&] { all.extents = given.empty() ? gshard::extents_on<Mesh>(processes) : all_extents(Mesh::shape, given); });
+  all.problem = problem_of([&] { all.extents = given.empty() ? extents_on(mesh, processes) : all_extents(mesh, given); });
   return all;
 }
 }  // namespace detail
@@ -53,8 +52,14 @@ mesh_extents mesh_extents_of(MPI_Comm comm, const std::vector<int>& given) {
 /// @see cluster/boost_mpi.hpp for Boost.MPI's communicators
 template <class Mesh>
 cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
-  const detail::mesh_extents all = detail::mesh_extents_of<Mesh>(comm, extents);
+  const detail::mesh_extents all = detail::mesh_extents_of(Mesh::shape, comm, extents);
   return cluster<Mesh>(detail::make_mpi_backend(comm, all.extents, options, {all.problem, GSHARD_FLOAT_OPTIONS}));
+}
+
+/// The same with a mesh that is known at run time: `on_mpi(comm, "data=2,expert")`.
+inline any_cluster on_mpi(MPI_Comm comm, const any_mesh& mesh, const std::vector<int>& extents = {}, const mpi_options& options = {}) {
+  const detail::mesh_extents all = detail::mesh_extents_of(mesh, comm, extents);
+  return any_cluster(mesh, detail::make_mpi_backend(comm, all.extents, options, {all.problem, GSHARD_FLOAT_OPTIONS}));
 }
 
 /// The same for a program: its plan chooses the axes that are within nodes, so that it sends the fewest bytes between nodes. Processes take
@@ -63,7 +68,7 @@ cluster<Mesh> on_mpi(MPI_Comm comm, const std::vector<int>& extents = {}, const 
 /// @see axis_order
 template <class Mesh, std::same_as<plan_view> Plan>
 cluster<Mesh> on_mpi(MPI_Comm comm, const Plan& plan, const dims& sizes, const std::vector<int>& extents = {}, mpi_options options = {}) {
-  const detail::mesh_extents all = detail::mesh_extents_of<Mesh>(comm, extents);
+  const detail::mesh_extents all = detail::mesh_extents_of(Mesh::shape, comm, extents);
   options.choose_axis_order = [&](std::span<const int> node) {
     const gshard::extents sizes_on = plan.bind(sizes, {all.extents.data(), all.extents.size()});
     const list<int> order = axis_order(plan, sizes_on, {node.data(), node.size()});

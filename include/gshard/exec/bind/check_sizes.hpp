@@ -46,7 +46,7 @@ inline void check_sizes(const plan_view& plan, const extents& e, std::string_vie
     if (is_countable(t, e)) continue;
     std::string sizes;
     for (int d = 0; d < t.rank(); ++d) sizes += (d ? " x " : "") + std::to_string(e.dim(t.dims[d]));
-    throw error(where + tensor_text(plan, std::int32_t(v)) + " has " + sizes + " elements, more than can be counted");
+    throw error(where + text_of_value(plan, std::int32_t(v)) + " has " + sizes + " elements, more than can be counted");
   }
 }
 

@@ -27,7 +27,7 @@ std::string place_text(const code_place& place);
 std::string step_text(const plan_view& plan, std::int32_t i);
 
 /// "encoder.0.moe.wi" or "the result of einsum at moe.hpp:12".
-std::string tensor_text(const plan_view& plan, std::int32_t v);
+std::string text_of_value(const plan_view& plan, std::int32_t v);
 
 }  // namespace detail
 
@@ -65,7 +65,7 @@ GSHARD_INLINE std::string step_text(const plan_view& plan, std::int32_t i) {
   return std::to_string(i) + " " + kind_text(n) + place_text(n.place);
 }
 
-GSHARD_INLINE std::string tensor_text(const plan_view& plan, std::int32_t v) {
+GSHARD_INLINE std::string text_of_value(const plan_view& plan, std::int32_t v) {
   const value& t = plan.at(v);
   if (t.parameter >= 0) return std::string(plan.parameters[std::size_t(t.parameter)].name.view());
   for (const port& p : plan.inputs)

@@ -10,6 +10,7 @@
 #include <gshard/exec/backend/backend.hpp>
 #include <gshard/exec/backend/loopback.hpp>
 #include <gshard/exec/backend/simulated.hpp>
+#include <gshard/exec/tensor/any_mesh.hpp>
 
 #if GSHARD_HAS_BODIES
 #include <gshard/exec/backend/balanced_extents.hpp>
@@ -178,6 +179,9 @@ template <detail::has_static_extents Mesh>
 cluster<Mesh> simulate() {
   return simulate<Mesh>(Mesh::shape.static_devices());
 }
+/// The same with a mesh that is known at run time: `simulate("data=2,expert", 8)`.
+any_cluster simulate(const any_mesh& mesh, int devices, node_map nodes = {});
+any_cluster simulate(const any_mesh& mesh, const std::vector<int>& extents, node_map nodes = {});
 template <class Mesh, class... Given>
   requires(!detail::mesh_type<Mesh> || (!detail::call<1, int, node_map>::fits<Given...> &&
                                         !detail::call<1, std::vector<int>, node_map>::fits<Given...> &&
@@ -188,5 +192,15 @@ auto simulate(const Given&...) {
                 "all are static, and maybe a node_map");
   return cluster<std::conditional_t<detail::mesh_type<Mesh>, Mesh, mesh<>>>(nullptr);
 }
+
+#if GSHARD_HAS_BODIES
+GSHARD_INLINE any_cluster simulate(const any_mesh& mesh, int devices, node_map nodes) {
+  simulated::check(devices);  // before they are divided among axes, which takes time
+  return any_cluster(mesh, std::make_shared<simulated>(detail::extents_on(mesh, devices), std::move(nodes)));
+}
+GSHARD_INLINE any_cluster simulate(const any_mesh& mesh, const std::vector<int>& extents, node_map nodes) {
+  return any_cluster(mesh, std::make_shared<simulated>(detail::all_extents(mesh, extents), std::move(nodes)));
+}
+#endif
 
 }}  // namespace gshard::v0

@@ -118,7 +118,7 @@ inline std::string overrun_text(const plan_view& plan, const memory_record& m) {
   s += "it holds " + amount_text(m.limit) + " and needs " + amount_text(asked) + " there, at most " + amount_text(m.peak);
   s += ". The largest live tensors: ";
   for (std::size_t i = 0; i < m.largest.size(); ++i)
-    s += (i ? ", " : "") + tensor_text(plan, m.largest[i].value) + " (" + amount_text(m.largest[i].bytes) + ")";
+    s += (i ? ", " : "") + text_of_value(plan, m.largest[i].value) + " (" + amount_text(m.largest[i].bytes) + ")";
   return s;
 }
 
