@@ -139,8 +139,9 @@ class GshardConan(ConanFile):
         for name in ("eager", "moe", "train", "sim"):
             component(name, "ops", "exec")
         component("models", "moe", "train")
+        component("runtime", "moe")
         component("testing", "sim")
-        component("gshard", "plan", "cluster", "eager", "models", "testing")
+        component("gshard", "plan", "cluster", "eager", "models", "runtime", "testing")
 
         if self.options.compiled:
             compiled = component("compiled", "gshard")

@@ -8,6 +8,7 @@
 #include <gshard/models.hpp>
 #include <gshard/moe.hpp>
 #include <gshard/report.hpp>
+#include <gshard/runtime.hpp>
 #include <gshard/sim/search/auto_shard.hpp>
 #include <gshard/exec/tensor/local_blocks.hpp>
 #include <gshard/exec/tensor/scalapack.hpp>

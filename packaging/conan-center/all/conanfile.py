@@ -181,8 +181,9 @@ endif()
         for library in ("eager", "moe", "train", "sim"):
             component(library, ["ops", "exec"])
         component("models", ["moe", "train"])
+        component("runtime", ["moe"])
         component("testing", ["sim"])
-        component("gshard", ["plan", "cluster", "eager", "models", "testing"])
+        component("gshard", ["plan", "cluster", "eager", "models", "runtime", "testing"])
 
         if self.options.compiled:
             compiled = component("compiled", ["gshard"])

@@ -43,10 +43,6 @@ using output_tensor = tensor<element_of<Program::plan.at(Program::plan.outputs[I
                              spec_of<typename Program::mesh, output_layout<Program, I>>>;
 }  // namespace detail
 
-/// The argument for an input that is bound to memory of the caller. @see executable::bind_input
-struct bound_memory {};
-inline constexpr bound_memory bound{};
-
 /// A compiled program with its extents bound, on a cluster that has its mesh axes. `run(x, ...)`, the call operator, runs it once and
 /// returns its outputs. With all inputs bound to memory of the caller, run_bound() runs it and returns nothing, and start_bound() begins
 /// that, until wait().
@@ -177,14 +173,6 @@ class executable : public untyped_executable {
     return mask;
   }
 
-  template <class Memory>
-  static constexpr void check_outlives() {
-    if constexpr (!std::is_lvalue_reference_v<Memory>) {
-      constexpr bool owns = distributed_tensor<Memory> || detail::owns_elements<std::remove_const_t<Memory>>;
-      static_assert(!owns, "gshard: a program is bound to the memory of a temporary; bind a variable that outlives the executable");
-    }
-  }
-
   template <class T, class Spec, bool IsInput, bool ColumnMajor, class Memory>
   void bind_memory(std::size_t i, Memory& memory) {
     if constexpr (distributed_tensor<Memory>) {
@@ -205,15 +193,6 @@ class executable : public untyped_executable {
       if constexpr (is_array && detail::has_memory<Memory>)
         detail::read_whole<T>(memory, [&](const detail::whole_array<T>& given) { bind(IsInput, i, given, ColumnMajor, moves_of(memory)); });
     }
-  }
-  /// In debug builds: a function that returns true if a std::vector has moved its elements since.
-  template <class Memory>
-  static callback<bool()> moves_of([[maybe_unused]] Memory& memory) {
-#ifndef NDEBUG
-    if constexpr (requires { memory.capacity(); })
-      return [&memory, data = memory.data(), size = memory.size()] { return memory.data() != data || memory.size() != size; };
-#endif
-    return {};
   }
 
   template <std::size_t I>

@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,10 @@
 #endif
 
 namespace gshard { inline namespace v0 {
+
+/// The argument for an input that is bound to memory of the caller. @see executable::bind_input
+struct bound_memory {};
+inline constexpr bound_memory bound{};
 
 /// The base of all executables. `executable` adds the types of inputs and outputs.
 /// @see executable
@@ -123,6 +128,22 @@ class untyped_executable {
   /// Writes exactly as many tensors as the program has inputs, and runs the steps.
   void run_on_tensors(std::span<const untyped_tensor* const> inputs);
 
+  template <class Memory>
+  static constexpr void check_outlives() {
+    if constexpr (!std::is_lvalue_reference_v<Memory>) {
+      constexpr bool owns = std::is_base_of_v<untyped_tensor, Memory> || detail::owns_elements<std::remove_const_t<Memory>>;
+      static_assert(!owns, "gshard: a program is bound to the memory of a temporary; bind a variable that outlives the executable");
+    }
+  }
+  /// In debug builds: a function that returns true if a std::vector has moved its elements since.
+  template <class Memory>
+  static callback<bool()> moves_of([[maybe_unused]] Memory& memory) {
+#ifndef NDEBUG
+    if constexpr (requires { memory.capacity(); })
+      return [&memory, data = memory.data(), size = memory.size()] { return memory.data() != data || memory.size() != size; };
+#endif
+    return {};
+  }
   /// Binds an input or output to memory of the caller; `has_moved`: for a std::vector in debug builds.
   void bind(bool is_input, std::size_t i, const untyped_tensor& memory);
   void bind(bool is_input, std::size_t i, const detail::untyped_array& memory, bool column_major, callback<bool()> has_moved);

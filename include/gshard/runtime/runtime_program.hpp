@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// A program that is traced and planned when it runs.
+
+#include <gshard/core/base/compiled.hpp>
+#include <gshard/core/base/list_view.hpp>
+#include <gshard/core/base/reason.hpp>
+#include <gshard/core/ir/fault.hpp>
+#include <gshard/core/ir/graph.hpp>
+#include <gshard/core/ir/mesh.hpp>
+#include <gshard/core/plan/plan.hpp>
+#include <gshard/core/program/ports.hpp>
+#include <gshard/core/program/program_options.hpp>
+#include <gshard/core/trace/builder.hpp>
+#include <gshard/core/trace/call.hpp>
+#include <gshard/core/trace/parameter_scope.hpp>
+#include <gshard/exec/process/callback.hpp>
+#include <gshard/exec/process/error.hpp>
+#include <gshard/exec/tensor/any_mesh.hpp>
+#include <gshard/exec/tensor/tensor_text.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if GSHARD_HAS_BODIES
+#include <gshard/core/program/compile.hpp>
+#include <gshard/exec/process/diagnostic.hpp>
+#endif
+
+namespace gshard { inline namespace v0 {
+
+namespace detail {
+/// Calls a model with its inputs, and adds its outputs.
+template <class Model, std::size_t... I>
+void trace_model(const Model& model, parameter_scope& m, const symbol* inputs, std::index_sequence<I...>) {
+  constexpr bool fits = is_called_with<Model, parameter_scope&, one_symbol<I>&...>;
+  static_assert(holds<fits, inputs_given<int(sizeof...(I))>>,
+                "gshard: the model takes another number of tensors, after its parameter scope, than the program has inputs");
+  if constexpr (fits) {
+    std::array<symbol, sizeof...(I) + 1> x{inputs[I]...};  // arguments of the model may be references
+    using result = decltype(model(m, x[I]...));
+    if constexpr (std::is_void_v<result>) {
+      model(m, x[I]...);
+    } else if constexpr (check_result<result>()) {
+      if (const result made = model(m, x[I]...); !m.owner().failed()) add_outputs(m.owner(), made);
+    }
+  }
+}
+}  // namespace detail
+
+/// A mistake in a program that is planned at run time: the sentence that the compiler prints for the same program, with its line, operation
+/// and tensor.
+class program_error : public error {
+ public:
+  program_error(const std::string& text, const diagnostic& what) : error(text), problem(what) {}
+
+  diagnostic problem;
+};
+
+/// A program that is traced and planned at run time, by the functions that the compiler runs for `program`. Its plan is the same, byte for
+/// byte. A handle: copies share the plan.
+///
+///     const gs::runtime_program layer(moe_layer, "expert", {"f32[G@expert,S,M]"}, {.compile = {.known = {{'M', 512}}}});
+///
+/// The model is the callable of `program`, and may have captures. The mesh, the inputs and the options are values.
+/// Communicates: nothing.
+/// Compile time: that the model takes this number of tensors; the checks of its verbs on types.
+/// Throws `program_error` for every fault of the model, its specs and its equations; `gshard::error` for a text that is not a mesh or a
+/// tensor.
+/// @see program, runtime_executable
+class runtime_program {
+ public:
+  template <class Model, std::size_t N>
+  runtime_program(const Model& model, const any_mesh& mesh, const tensor_text (&inputs)[N], const program_options& options = {})
+      : runtime_program(mesh, inputs, options, [&](parameter_scope& m, list_view<symbol> x) {
+          detail::trace_model(model, m, x.data(), std::make_index_sequence<N>{});
+        }) {}
+  template <class Model>
+  runtime_program(const Model& model, const any_mesh& mesh, const program_options& options = {})
+      : runtime_program(mesh, {}, options, [&](parameter_scope& m, list_view<symbol>) {
+          detail::trace_model(model, m, nullptr, std::index_sequence<>{});
+        }) {}
+  /// The same with a number of inputs that is known at run time: `model(m, x)` gets a `list_view<symbol>`, and returns its outputs as a
+  /// std::vector<symbol>.
+  template <class Model>
+  runtime_program(const Model& model, const any_mesh& mesh, std::span<const tensor_text> inputs, const program_options& options = {})
+      : runtime_program(mesh, inputs, options, [&](parameter_scope& m, list_view<symbol> x) {
+          for (const symbol& output : model(m, x)) detail::add_outputs(m.owner(), output);
+        }) {}
+
+  /// Valid as long as a copy of this program, or of an executable of it.
+  const plan_view& plan() const { return made_->plan; }
+  const mesh_shape& mesh() const { return made_->plan.mesh; }
+  /// The inputs, in order.
+  std::span<const tensor_text> inputs() const { return made_->inputs; }
+  /// The program before any pass, for `search_shardings` and `compile`.
+  const gshard::graph& graph() const { return made_->traced; }
+
+ private:
+  struct shared {
+    std::vector<tensor_text> inputs;
+    gshard::graph traced;
+    plan_tables planned;
+    plan_view plan;
+  };
+  std::shared_ptr<const shared> made_;
+
+  using traced_model = callback<void(parameter_scope&, list_view<symbol>)>;
+  runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options, const traced_model& model);
+};
+
+#if GSHARD_HAS_BODIES
+
+namespace detail {
+inline void check_program(const diagnostic& problem) {
+  if (problem) throw program_error(describe(problem), problem);
+}
+}  // namespace detail
+
+GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
+                                               const traced_model& model) {
+  const auto made = std::make_shared<shared>();
+  made->inputs.assign(inputs.begin(), inputs.end());
+  builder b;
+  detail::begin_program(b, mesh, options);
+  list<symbol> x;
+  for (const tensor_text& in : inputs)
+    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.column_major, in.dims.is_sharded ? &in.dims.sharding : nullptr));
+  parameter_scope m(b, options.element);
+  model(m, x);
+  detail::check_program(b.program.problem);
+  detail::set_layouts(b.program, options.layouts);
+  made->traced = b.program;
+  made->planned = compile(b.program, mesh, options.compile);
+  detail::check_program(made->planned.problem);
+  made->plan = made->planned.view();
+  made_ = made;
+}
+
+#endif
+
+}}  // namespace gshard::v0
