@@ -105,7 +105,7 @@ TEST_CASE("inputs: tensors, run-time tensors, arrays, a list; outputs of several
 
 TEST_CASE("extents from the inputs; inputs in column-major order") {
   const auto cluster = gs::simulate("x,y", 2);
-  const gs::runtime_program by_rows(twice, "x,y", {"A@x,B"}), by_columns(twice, "x,y", {{"A@x,B", true}});
+  const gs::runtime_program by_rows(twice, "x,y", {"A@x,B"}), by_columns(twice, "x,y", {{"A@x,B", gs::column_major{}}});
   const Eigen::MatrixXf x = Eigen::MatrixXf::Random(3, 4);
   const auto result = [&](gs::runtime_executable run) { return gs::to_global<float>(run(x).front()); };
   const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows = 2 * x;

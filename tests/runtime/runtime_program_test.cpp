@@ -57,7 +57,7 @@ TEST_CASE("a run-time program has the plan of the compiler") {
   check_same<gs::program<training, mesh, in<"G@expert,S,M">, in<"GSM">, in<"">>>(
       {training, axes, {"G@expert,S,M", "f32[GSM]", ""}});
   check_same<gs::program<two_results, mesh, in<"B@data,M", double>, in<"MH", double, gs::column_major>>>(
-      {two_results, mesh::shape, {"f64[B@data,M]", {"f64[MH]", true}}});
+      {two_results, mesh::shape, {"f64[B@data,M]", {"f64[MH]", gs::column_major{}}}});
   check_same<gs::program<no_input, mesh, gs::element<double>>>({no_input, axes, {.element = gs::dtype::f64}});
   check_same<gs::program<two_results, mesh, in<"B@data,M">, in<"MH">, gs::extent<'M', 64>, gs::partial_outputs, gs::bf16_products,
                          gs::combine_up_to<0>>>(

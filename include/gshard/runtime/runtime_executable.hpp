@@ -125,7 +125,7 @@ class runtime_executable : public untyped_executable {
   template <class Given>
   static void add_shape(detail::inferred_extents& found, const tensor_text& in, std::size_t& i, const Given& given) {
     const std::string_view letters = in.dims.letters.view();
-    if constexpr (detail::is_any_tensor<Given>) found.add(i, letters, given.extents(), in.column_major);
+    if constexpr (detail::is_any_tensor<Given>) found.add(i, letters, given.extents(), in.is_column_major);
     else if constexpr (detail::has_elements<Given>) read_array(given, [&](const auto& array) { found.add(i, letters, array.layout); });
     ++i;
   }
@@ -160,7 +160,7 @@ class runtime_executable : public untyped_executable {
   void add_facts(std::vector<fact>& facts, std::size_t i, const Given& given) const {
     if constexpr (std::same_as<Given, bound_memory>) add_facts_of_bound(facts, i);
     else if constexpr (detail::is_any_tensor<Given>) add_facts_of_tensor(facts, name_of(i), given);
-    else read_array(given, [&](const auto& array) { add_facts_of_array(facts, name_of(i), array, program_.inputs()[i].column_major); });
+    else read_array(given, [&](const auto& array) { add_facts_of_array(facts, name_of(i), array, program_.inputs()[i].is_column_major); });
   }
   template <class Memory>
   void bind_port(bool is_input, std::size_t i, Memory& memory) {
@@ -172,7 +172,7 @@ class runtime_executable : public untyped_executable {
       static_assert(detail::has_memory<Memory>, "gshard: a program is bound to an expression without memory; compute it first");
       read_array(memory, [&](const detail::untyped_array& array) {
         check_type(is_input, i, array.type);
-        bind(is_input, i, array, is_input && program_.inputs()[i].column_major, moves_of(memory));
+        bind(is_input, i, array, is_input && program_.inputs()[i].is_column_major, moves_of(memory));
       });
     }
   }
@@ -238,7 +238,7 @@ GSHARD_INLINE void runtime_executable::write_checked(std::size_t i, const untype
 
 GSHARD_INLINE void runtime_executable::write_checked(std::size_t i, const detail::untyped_array& given) {
   check_type(true, i, given.type);
-  write_array(name_of(i), given, program_.inputs()[i].column_major);
+  write_array(name_of(i), given, program_.inputs()[i].is_column_major);
 }
 
 GSHARD_INLINE std::vector<runtime_tensor> runtime_executable::outputs() const {

@@ -37,6 +37,9 @@
 namespace gshard { inline namespace v0 {
 
 namespace detail {
+/// `compile` in the compiled runtime. Throws `program_error`.
+plan_tables compile_traced(gshard::graph& g, const mesh_shape& mesh, const compile_options& options);
+
 /// Calls a model with its inputs, and adds its outputs.
 template <class Model, std::size_t... I>
 void trace_model(const Model& model, parameter_scope& m, const symbol* inputs, std::index_sequence<I...>) {
@@ -118,11 +121,13 @@ class runtime_program {
 
 #if GSHARD_HAS_BODIES
 
-namespace detail {
-inline void check_program(const diagnostic& problem) {
-  if (problem) throw program_error(describe(problem), problem);
+GSHARD_INLINE plan_tables detail::compile_traced(gshard::graph& g, const mesh_shape& mesh, const compile_options& options) {
+  plan_tables made;
+  made.problem = g.problem;
+  if (!made.problem) made = compile(g, mesh, options);
+  if (made.problem) throw program_error(describe(made.problem), made.problem);
+  return made;
 }
-}  // namespace detail
 
 GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
                                                const traced_model& model) {
@@ -132,14 +137,12 @@ GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span
   detail::begin_program(b, mesh, options);
   list<symbol> x;
   for (const tensor_text& in : inputs)
-    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.column_major, in.dims.is_sharded ? &in.dims.sharding : nullptr));
+    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.is_column_major, in.dims.is_sharded ? &in.dims.sharding : nullptr));
   parameter_scope m(b, options.element);
   model(m, x);
-  detail::check_program(b.program.problem);
-  detail::set_layouts(b.program, options.layouts);
+  if (!b.failed()) detail::set_layouts(b.program, options.layouts);
   made->traced = b.program;
-  made->planned = compile(b.program, mesh, options.compile);
-  detail::check_program(made->planned.problem);
+  made->planned = detail::compile_traced(b.program, mesh, options.compile);
   made->plan = made->planned.view();
   made_ = made;
 }

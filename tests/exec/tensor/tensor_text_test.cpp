@@ -39,8 +39,8 @@ TEST_CASE("the text of a tensor has its element type, dims and sharding") {
   CHECK(on_mesh("f32[B@x]+y").is_partial(1));
   CHECK(gs::tensor_text("f64[]").dims.letters.view().empty());
   CHECK(gs::tensor_text("").type == gs::dtype::f32);
-  CHECK(gs::tensor_text("BM", true).column_major);
-  CHECK(!gs::tensor_text("BM").column_major);
+  CHECK(gs::tensor_text("BM", gs::column_major{}).is_column_major);
+  CHECK(!gs::tensor_text("BM").is_column_major);
 }
 
 TEST_CASE("texts that are no tensor") {

@@ -32,9 +32,6 @@
 
 namespace gshard { inline namespace v0 {
 
-/// The order of an input's dims in memory, innermost last, or innermost first as in Fortran, LAPACK and Eigen's default.
-struct row_major {};
-struct column_major {};
 namespace detail {
 /// The options of an input, in any order: a spec, an element type, a memory order.
 template <class... Options>

@@ -15,6 +15,10 @@
 
 namespace gshard { inline namespace v0 {
 
+/// The order of an input's dims in memory, innermost last, or innermost first as in Fortran, LAPACK and Eigen's default.
+struct row_major {};
+struct column_major {};
+
 struct compile_options {
   /// Compile-time extents, by letter.
   gshard::dims known{};

@@ -37,6 +37,12 @@ struct refused_output : refused_tensor {
   operator tensor<T, Spec>() const;
 };
 
+/// The plan that executables of a program run: its constant. Tests have another one that is made at run time.
+template <class Program>
+struct plan_to_run {
+  static constexpr const auto& plan = Program::plan;
+};
+
 /// The type of an output of a program.
 template <class Program, std::size_t I>
 using output_tensor = tensor<element_of<Program::plan.at(Program::plan.outputs[I].value).type>,
@@ -159,7 +165,7 @@ class executable : public untyped_executable {
                   "maybe all inputs, which have extents as well");
   }
   executable(detail::inferred_extents found, const any_cluster& on, parameter_store store)
-      : untyped_executable(Program::plan, kernels_of<Program>, on, found.all, std::move(store), std::move(found.problem), {},
+      : untyped_executable(detail::plan_to_run<Program>::plan, kernels_of<Program>, on, found.all, std::move(store), std::move(found.problem), {},
                            std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}) {
     check_replicas_every = detail::steps_between_replica_checks;
   }

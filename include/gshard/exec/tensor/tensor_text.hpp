@@ -9,6 +9,7 @@
 #include <gshard/core/ir/dtype.hpp>
 #include <gshard/core/ir/mesh.hpp>
 #include <gshard/core/ir/sharding.hpp>
+#include <gshard/core/program/program_options.hpp>
 
 #include <string>
 #include <string_view>
@@ -26,12 +27,13 @@ namespace gshard { inline namespace v0 {
 struct tensor_text {
   dtype type = dtype::f32;
   dims_text dims;
-  bool column_major = false;  ///< As `in<"BM", column_major>`.
+  bool is_column_major = false;
 
   tensor_text(std::string_view text);
   tensor_text(const char* text) : tensor_text(std::string_view(text)) {}
   tensor_text(const std::string& text) : tensor_text(std::string_view(text)) {}
-  tensor_text(std::string_view text, bool is_column_major) : tensor_text(text) { column_major = is_column_major; }
+  /// `{"f32[BM]", column_major{}}`, as `in<"BM", column_major>`.
+  tensor_text(std::string_view text, gshard::column_major) : tensor_text(text) { is_column_major = true; }
 };
 
 namespace detail {
