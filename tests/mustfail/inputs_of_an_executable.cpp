@@ -3,6 +3,7 @@
 // expect: gshard: executable<program>\(cluster, .*, store, x, ...\) takes a cluster, extents, maybe a store, and maybe all inputs
 // expect: gshard: executable<program>\(cluster, .*, store, x, ...\) takes a cluster, extents, maybe a store, and maybe all inputs
 // expect: gshard: executable<program>\(cluster, .*, store, x, ...\) takes a cluster, extents, maybe a store, and maybe all inputs
+// expect: gshard: executable<program>\(cluster, .*, store, x, ...\) takes a cluster, extents, maybe a store, and maybe all inputs
 #include <gshard/gshard.hpp>
 
 #include <vector>
@@ -20,8 +21,10 @@ void run(const std::vector<float>& x, const std::vector<float>& bias, const std:
   gs::executable<program>(cluster, x);
   gs::executable<program>(cluster, {{'B', 3}}, numbers, bias);
   gs::executable<program>(x, bias);
+  gs::executable<program>(gs::replan, cluster, {{'B', 3}}, bias);
 #else
   gs::executable<program>(cluster, x, bias);
   gs::executable<program>(cluster, {{'B', 3}}, x, bias);
+  gs::executable<program>(gs::replan, cluster, {{'B', 3}}, x, bias);
 #endif
 }

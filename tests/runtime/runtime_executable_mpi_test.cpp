@@ -18,14 +18,17 @@ namespace {
 inline constexpr auto dense = [](auto& m, auto x) {
   return gs::relu(gs::einsum<"BM,MH->BH">(x, m.param("w", "M@x,H", gs::init::fan_in("M"))));
 };
-std::vector<float> result_on(const gs::any_cluster& cluster) {
-  gs::runtime_executable run(gs::runtime_program(dense, "x", {"B,M@x"}), cluster, {{'B', 3}, {'M', 7}, {'H', 4}});
+std::vector<float> result_on(const gs::any_cluster& cluster, bool again) {
+  const gs::dims sizes{{'B', 3}, {'M', 7}, {'H', 4}};
+  const gs::runtime_program program(dense, "x", {"B,M@x"});
+  gs::runtime_executable run(again ? program.at(cluster, sizes) : program, cluster, sizes);
   return gs::to_global<float>(run(std::vector<float>(21, 0.3f)).front());
 }
 }  // namespace
 
 TEST_CASE("mpi: a run-time program has the bits of simulated devices") {
-  CHECK(result_on(gs::on_mpi(MPI_COMM_WORLD, "x")) == result_on(gs::simulate("x", mpi_world::ranks())));
+  const auto cluster = gs::on_mpi(MPI_COMM_WORLD, "x");
+  for (const bool again : {false, true}) CHECK(result_on(cluster, again) == result_on(gs::simulate("x", mpi_world::ranks()), again));
 }
 
 TEST_CASE("mpi: ranks with another program, mesh or input") {

@@ -9,6 +9,7 @@
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/program/check_replicas.hpp>
 #include <gshard/exec/program/inferred_extents.hpp>
+#include <gshard/exec/program/replan.hpp>
 #include <gshard/exec/program/untyped_executable.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/exec/tensor/whole_array.hpp>
@@ -99,6 +100,10 @@ class runtime_executable : public untyped_executable {
     bind_port(false, i, memory);
   }
 
+  /// What the plan assumed, and what a plan for these extents and this cluster would receive, compute and hold.
+  /// @see executable::plan_report
+  gshard::plan_report plan_report() const;
+
   const runtime_program& program() const { return program_; }
 
  private:
@@ -106,7 +111,7 @@ class runtime_executable : public untyped_executable {
 
   runtime_executable(runtime_program program, const any_cluster& on, parameter_store store, detail::inferred_extents found)
       : untyped_executable(program.plan(), all_kernels, on, found.all, std::move(store), std::move(found.problem), {},
-                           std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}),
+                           std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}, program.owner()),
         program_(std::move(program)) {
     check_replicas_every = detail::steps_between_replica_checks;
   }
@@ -207,6 +212,10 @@ std::vector<T> to_global(const runtime_tensor& t) {
 GSHARD_INLINE void runtime_executable::check_count(const runtime_program& program, std::size_t given) {
   if (const std::size_t expected = program.inputs().size(); given != expected)
     throw error("program: it has " + std::to_string(expected) + " inputs, and is called with " + std::to_string(given));
+}
+
+GSHARD_INLINE plan_report runtime_executable::plan_report() const {
+  return detail::make_plan_report(program_.graph(), program_.options(), executor());
 }
 
 GSHARD_INLINE void runtime_executable::check_port(bool is_input, std::size_t i) const {

@@ -18,6 +18,7 @@
 #include <gshard/exec/process/callback.hpp>
 #include <gshard/exec/process/error.hpp>
 #include <gshard/exec/tensor/any_mesh.hpp>
+#include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/tensor_text.hpp>
 
 #include <array>
@@ -32,6 +33,7 @@
 #if GSHARD_HAS_BODIES
 #include <gshard/core/program/compile.hpp>
 #include <gshard/exec/process/diagnostic.hpp>
+#include <gshard/exec/program/replan.hpp>
 #endif
 
 namespace gshard { inline namespace v0 {
@@ -67,8 +69,8 @@ class program_error : public error {
   diagnostic problem;
 };
 
-/// A program that is traced and planned at run time, by the functions that the compiler runs for `program`. Its plan is the same, byte for
-/// byte. A handle: copies share the plan.
+/// A program that is traced and planned at run time, by the functions that the compiler runs for `program`. Its plan is the same, but g++
+/// traces the operands of a call from right to left at run time. A handle: copies share the plan.
 ///
 ///     const gs::runtime_program layer(moe_layer, "expert", {"f32[G@expert,S,M]"}, {.compile = {.known = {{'M', 512}}}});
 ///
@@ -105,11 +107,18 @@ class runtime_program {
   std::span<const tensor_text> inputs() const { return made_->inputs; }
   /// The program before any pass, for `search_shardings` and `compile`.
   const gshard::graph& graph() const { return made_->traced; }
+  const compile_options& options() const { return made_->options; }
+  /// The same program planned for these extents on this cluster. It has the same inputs, outputs and parameters, with the same shardings.
+  /// Throws `program_error` if there is no such plan, because the program is visible or strict.
+  runtime_program at(const any_cluster& on, const dims& extents) const;
+  /// Keeps the plan.
+  std::shared_ptr<const void> owner() const { return made_; }
 
  private:
   struct shared {
     std::vector<tensor_text> inputs;
     gshard::graph traced;
+    compile_options options;
     plan_tables planned;
     plan_view plan;
   };
@@ -136,15 +145,28 @@ GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span
   builder b;
   detail::begin_program(b, mesh, options);
   list<symbol> x;
-  for (const tensor_text& in : inputs)
-    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.is_column_major, in.dims.is_sharded ? &in.dims.sharding : nullptr));
+  for (const tensor_text& in : inputs) {
+    const named_sharding* const spec = in.dims.is_sharded ? &in.dims.sharding : nullptr;
+    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.is_column_major, spec));
+  }
   parameter_scope m(b, options.element);
   model(m, x);
   if (!b.failed()) detail::set_layouts(b.program, options.layouts);
   made->traced = b.program;
+  made->options = options.compile;
   made->planned = detail::compile_traced(b.program, mesh, options.compile);
   made->plan = made->planned.view();
   made_ = made;
+}
+
+GSHARD_INLINE runtime_program runtime_program::at(const any_cluster& on, const dims& extents) const {
+  runtime_program other = *this;
+  const auto made = std::make_shared<shared>(*made_);
+  made->planned = detail::plan_at(made->traced, plan(), on, extents, made->options);
+  if (made->planned.problem) throw program_error(describe(made->planned.problem), made->planned.problem);
+  made->plan = made->planned.view();
+  other.made_ = made;
+  return other;
 }
 
 #endif

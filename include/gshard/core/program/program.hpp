@@ -357,6 +357,9 @@ class program {
 
  public:
   using mesh = Mesh;
+  /// The program before any pass, traced by this call.
+  static constexpr graph traced() { return trace<Model, Mesh, Options...>(); }
+  static constexpr compile_options options() { return compile_options_of<Options...>(); }
   /// The inputs, in order.
   using inputs = decltype(std::tuple_cat(std::conditional_t<detail::is_input<Options>, std::tuple<Options>, std::tuple<>>{}...));
 

@@ -14,12 +14,14 @@
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/exec/program/inferred_extents.hpp>
 #include <gshard/exec/program/kernels.hpp>
+#include <gshard/exec/program/replan.hpp>
 #include <gshard/exec/program/spec_of.hpp>
 #include <gshard/exec/program/untyped_executable.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -36,6 +38,12 @@ struct refused_output : refused_tensor {
   template <class T, class Spec>
   operator tensor<T, Spec>() const;
 };
+
+/// True for a cluster, extents, maybe a store, and all inputs.
+template <class Program, class... Given>
+inline constexpr bool replans = false;
+template <class Program, class On, class... Given>
+inline constexpr bool replans<Program, On, Given...> = std::is_convertible_v<const On&, any_cluster> && gives_inputs<Program, Given...>;
 
 /// The plan that executables of a program run: its constant. Tests have another one that is made at run time.
 template <class Program>
@@ -67,7 +75,7 @@ template <class Program>
 class executable : public untyped_executable {
  public:
   executable(const any_cluster& on, const dims& extents, parameter_store store)
-      : executable(detail::inferred_extents{extents, {}}, on, std::move(store)) {}
+      : executable(constant_plan({extents, {}}), on, std::move(store)) {}
   executable(const any_cluster& on, const dims& extents) : executable(on, extents, parameter_store(on)) {}
   /// With the program's inputs, `extents` states only those of the other dims. Tensors and arrays with a shape have the extents of their
   /// dims. A range has that of a single dim, and a matrix that of the last dim of more than two. The inputs are read for their shapes.
@@ -75,7 +83,7 @@ class executable : public untyped_executable {
   template <class... Inputs>
     requires detail::are_inputs<Program, Inputs...>
   executable(const any_cluster& on, const dims& extents, parameter_store store, const Inputs&... inputs)
-      : executable(detail::infer_extents<Program>(extents, inputs...), on, std::move(store)) {}
+      : executable(constant_plan(detail::infer_extents<Program>(extents, inputs...)), on, std::move(store)) {}
   template <class... Inputs>
     requires detail::are_inputs<Program, Inputs...>
   executable(const any_cluster& on, const dims& extents, const Inputs&... inputs)
@@ -87,15 +95,39 @@ class executable : public untyped_executable {
   template <class... Inputs>
     requires detail::are_inputs<Program, Inputs...>
   explicit executable(const any_cluster& on, const Inputs&... inputs) : executable(on, dims(), parameter_store(on), inputs...) {}
+  /// The same with a plan for these extents and this cluster. Plans, which takes milliseconds.
+  /// Throws also if there is no such plan, because the program is `visible` or `strict`.
+  /// @see replan_t
+  executable(replan_t, const any_cluster& on, const dims& extents, parameter_store store)
+      : executable(plan_again(on, {extents, {}}), on, std::move(store)) {}
+  executable(replan_t, const any_cluster& on, const dims& extents = {}) : executable(replan, on, extents, parameter_store(on)) {}
+  template <class... Inputs>
+    requires detail::are_inputs<Program, Inputs...>
+  executable(replan_t, const any_cluster& on, const dims& extents, parameter_store store, const Inputs&... inputs)
+      : executable(plan_again(on, detail::infer_extents<Program>(extents, inputs...)), on, std::move(store)) {}
+  template <class... Inputs>
+    requires detail::are_inputs<Program, Inputs...>
+  executable(replan_t, const any_cluster& on, const dims& extents, const Inputs&... inputs)
+      : executable(replan, on, extents, parameter_store(on), inputs...) {}
   template <class On, class... Given>
-    requires(!detail::call<2, any_cluster, dims, parameter_store>::fits<On, Given...> &&
+    requires(!std::is_same_v<On, replan_t> && !detail::call<2, any_cluster, dims, parameter_store>::fits<On, Given...> &&
              !(std::is_convertible_v<const On&, any_cluster> && detail::gives_inputs<Program, Given...>))
   explicit executable(const On&, const Given&...) {
     refuse<On, Given...>();
   }
+  template <class... Given>
+    requires(!detail::call<1, any_cluster, dims, parameter_store>::fits<Given...> && !detail::replans<Program, Given...>)
+  explicit executable(replan_t, const Given&...) {
+    refuse<Given...>();
+  }
   template <class... Given>  // extents in braces
     requires(sizeof...(Given) > 0 && !detail::gives_inputs<Program, Given...> && !detail::call<1, parameter_store>::fits<Given...>)
   executable(const any_cluster&, const dims&, const Given&...) {
+    refuse<Given...>();
+  }
+  template <class... Given>
+    requires(sizeof...(Given) > 0 && !detail::gives_inputs<Program, Given...> && !detail::call<1, parameter_store>::fits<Given...>)
+  executable(replan_t, const any_cluster&, const dims&, const Given&...) {
     refuse<Given...>();
   }
 
@@ -123,6 +155,10 @@ class executable : public untyped_executable {
       return outputs(std::make_index_sequence<Program::plan.outputs.size()>{});
     }
   }
+
+  /// What the plan assumed, and what a plan for these extents and this cluster would receive, compute and hold. Plans, which takes
+  /// milliseconds. Communicates nothing.
+  gshard::plan_report plan_report() const { return detail::make_plan_report(Program::traced(), Program::options(), executor()); }
 
   /// Binds an input to memory of the caller: later calls read it there and pass `gshard::bound` in its place. `memory`: a tensor with the
   /// input's sharding, or an array that has the shard of this process's device, as for `from_global`. Contiguous row-major memory is used
@@ -162,11 +198,24 @@ class executable : public untyped_executable {
   static constexpr void refuse() {
     static_assert(detail::accepts<Given...>,
                   "gshard: executable<program>(cluster, {{'B', 64}, ...}, store, x, ...) takes a cluster, extents, maybe a store, and "
-                  "maybe all inputs, which have extents as well");
+                  "maybe all inputs, which have extents as well; all of these also behind gs::replan");
   }
-  executable(detail::inferred_extents found, const any_cluster& on, parameter_store store)
-      : untyped_executable(detail::plan_to_run<Program>::plan, kernels_of<Program>, on, found.all, std::move(store), std::move(found.problem), {},
-                           std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}) {
+  /// A plan, and the extents to which it is bound.
+  struct planned {
+    plan_view plan;
+    detail::inferred_extents found;
+    std::shared_ptr<const void> owner{};
+  };
+  static planned constant_plan(detail::inferred_extents found) { return {detail::plan_to_run<Program>::plan, std::move(found)}; }
+  static planned plan_again(const any_cluster& on, detail::inferred_extents found) {
+    const auto made = std::make_shared<const plan_tables>(
+        detail::plan_at(Program::traced(), Program::plan, on, found.all, Program::options()));
+    if (found.problem.empty()) found.problem = detail::problem_of_replan(*made);
+    return {made->problem ? plan_view(Program::plan) : made->view(), std::move(found), made};
+  }
+  executable(planned made, const any_cluster& on, parameter_store store)
+      : untyped_executable(made.plan, kernels_of<Program>, on, made.found.all, std::move(store), std::move(made.found.problem), {},
+                           std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}, std::move(made.owner)) {
     check_replicas_every = detail::steps_between_replica_checks;
   }
 

@@ -74,9 +74,10 @@ class untyped_executable {
   const gshard::executor& executor() const { return *run_; }
 
  protected:
-  /// `problem`, `operation`, `operands`: as in `executor`. The plan must outlive the executable.
+  /// `problem`, `operation`, `operands`: as in `executor`. The plan must outlive the executable, unless `owner` owns it.
   untyped_executable(const plan_view& plan, const kernel_table& kernels, const any_cluster& on, const dims& extents, parameter_store store,
-                     process_error problem, std::string_view operation, const collective_call& operands);
+                     process_error problem, std::string_view operation, const collective_call& operands,
+                     std::shared_ptr<const void> owner = nullptr);
   untyped_executable();  // not defined: for calls that do not compile
   /// A move and the destructor wait for a run that was started.
   untyped_executable(untyped_executable&&) noexcept = default;
@@ -150,6 +151,7 @@ class untyped_executable {
 
  private:
   pending_run started_;  // first, so that a move of the executable waits for it
+  std::shared_ptr<const void> owner_;  // of the plan; destroyed after the executor
   kernel_table const* kernels_;
   dims extents_;
   std::unique_ptr<gshard::executor> run_;
@@ -197,8 +199,14 @@ inline std::span<const std::byte> bytes_of(const bound_value& v, std::size_t dev
 
 GSHARD_INLINE untyped_executable::untyped_executable(const plan_view& plan, const kernel_table& kernels, const any_cluster& on,
                                                      const dims& extents, parameter_store store, process_error problem,
-                                                     std::string_view operation, const collective_call& operands)
-    : seed(store.seed()), kernels_(&kernels), extents_(extents), bound_inputs_(plan.inputs.size()), bound_outputs_(plan.outputs.size()) {
+                                                     std::string_view operation, const collective_call& operands,
+                                                     std::shared_ptr<const void> owner)
+    : seed(store.seed()),
+      owner_(std::move(owner)),
+      kernels_(&kernels),
+      extents_(extents),
+      bound_inputs_(plan.inputs.size()),
+      bound_outputs_(plan.outputs.size()) {
   if (problem.empty()) problem = detail::problem_of_orders(plan, on.mesh());
   for (const parameter& p : plan.parameters) updates_ = updates_ || p.updated >= 0;
   run_ = std::make_unique<gshard::executor>(plan, kernels, on, extents, std::move(store),
