@@ -6,6 +6,7 @@
 #include <gshard/all_kernels.hpp>
 #include <gshard/core/base/build_options.hpp>
 #include <gshard/core/base/compiled.hpp>
+#include <gshard/core/base/reason.hpp>
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/program/check_replicas.hpp>
 #include <gshard/exec/program/inferred_extents.hpp>
@@ -48,7 +49,7 @@ concept program_input = is_any_tensor<Given> || has_elements<Given> || std::same
 ///     const gs::runtime_tensor y = std::move(run(x).front());
 ///
 /// Communicates: as `executable`.
-/// Compile time: nothing.
+/// Compile time: that an input is a tensor or an array.
 /// Throws `gshard::error`, on every process: as `executable`; for another number of inputs than the program has; if the element type, the
 /// rank or the sharding of an input is not the program's.
 /// @see runtime_program, executable
@@ -67,9 +68,16 @@ class runtime_executable : public untyped_executable {
   runtime_executable(runtime_program program, const any_cluster& on, const dims& extents, const First& first, const Inputs&... inputs)
       : runtime_executable(std::move(program), on, extents, parameter_store(on), first, inputs...) {}
 
+  template <class... Given>
+    requires(sizeof...(Given) > 0 && !detail::call<1, parameter_store>::fits<Given...> && !(detail::program_input<Given> && ...))
+  runtime_executable(const runtime_program& program, const any_cluster&, const dims&, const Given&...) : program_(program) {
+    check_inputs<Given...>();
+  }
+
   /// Runs the program once.
-  template <detail::program_input... Inputs>
+  template <class... Inputs>
   std::vector<runtime_tensor> operator()(const Inputs&... inputs) {
+    check_inputs<Inputs...>();
     std::uint64_t tensors = 0;
     int i = 0;
     ((tensors |= std::uint64_t(detail::is_any_tensor<Inputs>) << i++), ...);
@@ -117,6 +125,14 @@ class runtime_executable : public untyped_executable {
   }
 
   template <class... Inputs>
+  static constexpr void check_inputs() {
+    static_assert(holds<(detail::program_input<Inputs> && ...), actual_type<Inputs>...>,
+                  "gshard: an input of a program is a tensor, a contiguous range (std::vector, std::span), an Eigen matrix, or an "
+                  "xtensor array (include <gshard/exec/tensor/eigen.hpp> or <gshard/exec/tensor/xtensor.hpp>); a scalar is an array of "
+                  "one element: std::array{rate}");
+  }
+
+  template <class... Inputs>
   static detail::inferred_extents infer(const runtime_program& program, const dims& stated, const Inputs&... inputs) {
     detail::inferred_extents found{stated, {}};
     const process_error thrown = detail::problem_of([&] {  // an array may be an expression, which is computed here
@@ -159,13 +175,14 @@ class runtime_executable : public untyped_executable {
   void write(std::size_t i, const Given& given) {
     if constexpr (std::same_as<Given, bound_memory>) write_bound(i);
     else if constexpr (detail::is_any_tensor<Given>) write_checked(i, given);
-    else read_array(given, [&](const detail::untyped_array& array) { write_checked(i, array); });
+    else if constexpr (detail::has_elements<Given>) read_array(given, [&](const detail::untyped_array& array) { write_checked(i, array); });
   }
   template <class Given>
   void add_facts(std::vector<fact>& facts, std::size_t i, const Given& given) const {
     if constexpr (std::same_as<Given, bound_memory>) add_facts_of_bound(facts, i);
     else if constexpr (detail::is_any_tensor<Given>) add_facts_of_tensor(facts, name_of(i), given);
-    else read_array(given, [&](const auto& array) { add_facts_of_array(facts, name_of(i), array, program_.inputs()[i].is_column_major); });
+    else if constexpr (detail::has_elements<Given>)
+      read_array(given, [&](const auto& array) { add_facts_of_array(facts, name_of(i), array, program_.inputs()[i].is_column_major); });
   }
   template <class Memory>
   void bind_port(bool is_input, std::size_t i, Memory& memory) {
