@@ -389,9 +389,7 @@ struct in_class<gs::auto_shard<Model, Mesh, Options...>> {
   gs::plan_tables tables;
 
   in_class() {
-    gs::program_options options;
-    (apply(options, Options{}), ...);
-    choice = gs::detail::search_layouts<Model, Mesh, Options...>(options);
+    choice = gs::detail::search_layouts<Model, Mesh, Options...>(gs::detail::options_of<Options...>());
     gs::graph g = gs::trace<Model, Mesh, Options...>();
     REQUIRE(!choice.problem);
     choice.apply_to(g);

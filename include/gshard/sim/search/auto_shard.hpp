@@ -98,11 +98,7 @@ constexpr shard_choice search_layouts(const program_options& options) {
 
 template <auto Model, class Mesh, class... Options>
 struct layout_search {
-  static constexpr program_options options = [] {
-    program_options o;
-    (apply(o, Options{}), ...);
-    return o;
-  }();
+  static constexpr program_options options = options_of<Options...>();
   static constexpr std::size_t tensors = [] {
     const graph g = trace_program<Model, Mesh, Options...>(options);
     return g.inputs.size() + g.parameters.size();
