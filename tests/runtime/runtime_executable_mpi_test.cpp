@@ -34,7 +34,7 @@ TEST_CASE("mpi: a run-time program has the bits of simulated devices") {
 TEST_CASE("mpi: ranks with another program, mesh or input") {
   if (mpi_world::ranks() == 1) return;
   const bool last = mpi_world::rank() == mpi_world::ranks() - 1;
-  CHECK(contains(complaint([&] { gs::on_mpi(MPI_COMM_WORLD, last ? "y" : "x"); }), "differ"));
+  CHECK(contains(complaint([&] { gs::on_mpi(MPI_COMM_WORLD, last ? "y" : "x"); }), "the axes of the mesh"));
   const auto cluster = gs::on_mpi(MPI_COMM_WORLD, "x");
   const auto made = [&](int layers) {
     const auto model = [layers](gs::parameter_scope, gs::symbol x) {
