@@ -36,7 +36,7 @@ struct torn_array {
 template <>
 struct gs::detail::array_reader<torn_array> {
   using value_type = float;
-  static constexpr bool owns = true;
+  [[maybe_unused]] static constexpr bool owns = true;
   template <class F>
   static void read(const torn_array& a, F f) {
     if (a.is_torn) throw gs::error("the array is torn");

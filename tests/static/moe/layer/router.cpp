@@ -35,8 +35,8 @@ inline constexpr auto backward = [](auto& m, auto x, auto mask) {
 /// Forward 2 all-to-alls, with gradients 4, and nothing else, for any router.
 template <router Router>
 constexpr bool sends_as_the_paper() {
-  using forward = gs::program<layer<{.routing = Router}>, mesh, tokens, padding>;
-  using both = gs::program<backward<{.routing = Router}>, mesh, tokens, padding>;
+  using forward = gs::program<layer<nn::moe_options{.routing = Router}>, mesh, tokens, padding>;
+  using both = gs::program<backward<nn::moe_options{.routing = Router}>, mesh, tokens, padding>;
   return forward::plan.count(op::all_to_all) == 2 && forward::plan.collectives() == 2 && both::plan.count(op::all_to_all) == 4 &&
          both::plan.collectives() == 4 && forward::plan.count(op::one_hot) == 0 && both::plan.count(op::one_hot) == 0 &&
          soundness::is_sound(both::plan);
@@ -48,7 +48,7 @@ static_assert(sends_as_the_paper<router{.k = 4, .sets = {.count = 4, .per_token 
 static_assert(sends_as_the_paper<router{.jitter = 0.01, .gumbel = 1}>());
 static_assert(sends_as_the_paper<router{.choice = gs::choice::by_experts, .norm = gs::gate_norm::off}>());
 // The bias is replicated, so the demand is summed.
-using biased = gs::program<layer<{.routing = {.balance = gs::balance::bias()}}>, mesh, tokens, padding>;
+using biased = gs::program<layer<nn::moe_options{.routing = {.balance = gs::balance::bias()}}>, mesh, tokens, padding>;
 static_assert(biased::plan.count(op::all_to_all) == 2 && biased::plan.count(op::all_reduce) == 1 && biased::plan.collectives() == 3);
 // Load and demand are summed together.
 template <gs::balance Balance>
@@ -61,7 +61,8 @@ using with_measures = gs::program<measured<Balance>, mesh, tokens, padding>;
 template <gs::balance Balance>
 constexpr bool sums_together = with_measures<Balance>::plan.collectives() == 4 && with_measures<Balance>::plan.count(op::all_reduce) == 2;
 static_assert(sums_together<gs::balance::off> && sums_together<gs::balance::bias()>);
-using evaluated = gs::program<layer<{.routing = {.balance = gs::balance::bias(), .training = false}}>, mesh, tokens, padding>;
+inline constexpr nn::moe_options for_evaluation{.routing = {.balance = gs::balance::bias(), .training = false}};
+using evaluated = gs::program<layer<for_evaluation>, mesh, tokens, padding>;
 static_assert(evaluated::plan.collectives() == 2 && evaluated::plan.count(op::random) == 0);
 
 constexpr bool is_refused(const router& options, std::string_view names, std::initializer_list<int> values = {}) {
