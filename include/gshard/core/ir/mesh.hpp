@@ -49,16 +49,23 @@ struct mesh_shape {
   constexpr std::string_view name(int a) const { return names[std::size_t(a)].view(); }
 };
 
+namespace detail {
+/// The members of an axis. A base, because clang uses no members of a class whose assertion fails.
+template <fixed_string Name, int Extent>
+struct axis_members {
+  static constexpr std::string_view name = Name.view();
+  static constexpr int extent = Extent;
+};
+}  // namespace detail
+
 /// One axis of a mesh. `axis<"expert">` gets its extent when the program starts; `axis<"expert", 8>` has a static extent.
 template <fixed_string Name, int Extent = dynamic>
-struct axis {
+struct axis : detail::axis_members<Name, Extent> {
   static_assert(Name.view().size() > 0, "gshard: a mesh axis needs a name");
   static_assert(axis_name::fits(Name.view()), "gshard: the name of a mesh axis has at most 23 characters");
   static_assert(Name.view().find_first_of(",@?+ ") == std::string_view::npos,
                 "gshard: the name of a mesh axis has no comma, '@', '?', '+' or space, which separate axes in texts such as \"B@data,M\"");
   static_assert(Extent == dynamic || Extent > 0, "gshard: the extent of a mesh axis is positive, or left out");
-  static constexpr std::string_view name = Name.view();
-  static constexpr int extent = Extent;
 };
 
 namespace detail {
@@ -78,6 +85,7 @@ constexpr bool names_are_unique(const mesh_shape& shape) {
 /// A mesh of devices as a type: `mesh<axis<"data">, axis<"expert", 8>>`. Device ids are row-major over the axes.
 template <class... Axes>
 struct mesh {
+  static_assert((... && (sizeof(Axes) > 0)));  // their assertions fail here, not in the initializer of the shape
   static_assert(sizeof...(Axes) <= max_axes, "gshard: a mesh has at most 8 axes");
   static constexpr mesh_shape shape = detail::shape_of_axes<Axes...>();
   static_assert(detail::names_are_unique(shape), "gshard: two axes of a mesh have the same name");
