@@ -145,10 +145,8 @@ GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span
   builder b;
   detail::begin_program(b, mesh, options);
   list<symbol> x;
-  for (const tensor_text& in : inputs) {
-    const named_sharding* const spec = in.dims.is_sharded ? &in.dims.sharding : nullptr;
-    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.is_column_major, spec));
-  }
+  for (const tensor_text& in : inputs)
+    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.is_column_major, in.dims.is_sharded, in.dims.sharding));
   parameter_scope m(b, options.element);
   model(m, x);
   if (!b.failed()) detail::set_layouts(b.program, options.layouts);

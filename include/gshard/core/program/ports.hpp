@@ -31,14 +31,14 @@ constexpr void begin_program(builder& b, const mesh_shape& mesh, const program_o
   if (const char letter = known.twice) b.fail_range("extent", {&letter, 1});
 }
 
-/// Adds an input with these dims. `spec`: its sharding, or null to leave it to propagation.
-constexpr symbol add_input(builder& b, std::string_view letters, dtype type, bool column_major, const named_sharding* spec) {
+/// Adds an input with these dims. `spec`: its sharding; unless `has_spec`, propagation decides it.
+constexpr symbol add_input(builder& b, std::string_view letters, dtype type, bool column_major, bool has_spec, const named_sharding& spec) {
   const tensor_name name(letters);
   const dim_list dims = b.dims_of(letters, name.view());
   const symbol s{&b, b.add_value(column_major ? dims.reversed() : dims, type)};
-  if (spec && spec->rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), spec->rank);
-  if (spec && !b.failed()) {
-    const sharding given = b.resolve(*spec, name.view());
+  if (has_spec && spec.rank != s.rank()) b.fail(fault::rank_mismatch, name.view(), {}, s.rank(), spec.rank);
+  if (has_spec && !b.failed()) {
+    const sharding given = b.resolve(spec, name.view());
     if (given.partial && !has_sums(type)) b.fail_type("in", name.view(), type, types_with(has_sums));
     b.program.at(s.id).layout = column_major ? given.reversed() : given;
   }

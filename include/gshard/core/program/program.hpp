@@ -166,8 +166,9 @@ constexpr symbol add_input(builder& b) {
   if (Input::is_sharded_twice) b.fail(fault::sharded_twice, Input::letters);
   if (Input::repeats_options) b.fail(fault::option_of_input_twice, Input::letters);
   constexpr dtype type = dtype_of<typename Input::element>;
-  if constexpr (std::is_void_v<typename Input::layout>) return add_input(b, Input::letters, type, Input::is_column_major, nullptr);
-  else return add_input(b, Input::letters, type, Input::is_column_major, &Input::layout::named);
+  constexpr bool has_spec = !std::is_void_v<typename Input::layout>;
+  using stated = std::conditional_t<has_spec, typename Input::layout, spec<>>;
+  return add_input(b, Input::letters, type, Input::is_column_major, has_spec, stated::named);
 }
 template <class Option>
 constexpr auto input_tuple(builder& b) {

@@ -3,6 +3,7 @@
 #include <gshard/core/cost/axis_order.hpp>
 
 #include <gshard/core/program/program.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <array>
 
