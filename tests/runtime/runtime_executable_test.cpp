@@ -150,6 +150,12 @@ TEST_CASE("an executable keeps the plan of its program") {
     return gs::runtime_executable(made, cluster, {{'A', 2}, {'B', 1}});
   }();
   CHECK(gs::to_global<float>(run(std::vector<float>{1, 2}).front()) == std::vector<float>{2, 4});
+
+  gs::runtime_executable other(gs::runtime_program(twice, "x,y", {"A@x,B"}), cluster, {{'A', 2}, {'B', 1}});
+  gs::runtime_tensor memory(cluster, "A@x,B", {2, 1});
+  other.bind_output(0, memory);  // the next run binds the plan again
+  run = std::move(other);
+  CHECK(gs::to_global<float>(run(std::vector<float>{3, 4}).front()) == std::vector<float>{6, 8});
 }
 
 TEST_CASE("complete run-time tensors: partial sums, scalars, empty shards") {

@@ -39,6 +39,7 @@ struct bound_step {
 
 /// A plan bound to a cluster, memory and kernels. @see binder, runner
 struct bound_program {
+  std::shared_ptr<const void> owner;  // of the plan, or null
   plan_view plan;
   any_cluster on;
   const kernel_table& kernels;
@@ -60,8 +61,15 @@ struct bound_program {
   std::uint64_t store_number = 0;  // the store's number before that
 
   bound_program(const plan_view& p, const any_cluster& c, const kernel_table& k, parameter_store s, std::vector<lent_value> l,
-                std::string o)
-      : plan(p), on(c), kernels(k), store(std::move(s)), lent(std::move(l)), operation(std::move(o)), store_number(store.number()) {}
+                std::string o, std::shared_ptr<const void> plan_owner = nullptr)
+      : owner(std::move(plan_owner)),
+        plan(p),
+        on(c),
+        kernels(k),
+        store(std::move(s)),
+        lent(std::move(l)),
+        operation(std::move(o)),
+        store_number(store.number()) {}
   bound_program(const bound_program&) = delete;  // `bound` and actions refer to this object
   bound_program& operator=(const bound_program&) = delete;
 

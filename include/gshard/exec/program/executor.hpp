@@ -44,11 +44,12 @@ struct executor_call {
   std::string_view operation{};    ///< The name of an eager operation, empty for a program of the user.
   std::vector<lent_value> lent{};  ///< Inputs and outputs in the caller's memory, which must stay valid. Runs read and write it directly.
   collective_call operands{};      ///< Facts about the operands of an operation that must be the same on all processes.
+  std::shared_ptr<const void> owner{};  ///< Owns the plan, if it is not a constant.
 };
 }  // namespace detail
 
 /// Runs a plan, step by step, on every device that this process holds. The constructor binds extents, assigns memory and binds every step
-/// to its kernel. A run allocates nothing except in backends. The plan must outlive the executor.
+/// to its kernel. A run allocates nothing except in backends. The plan must outlive the executor, unless `call.owner` owns it.
 ///
 /// If one process fails, all throw. A process that failed throws its own error; the others throw one that names the failed ranks.
 class executor {
@@ -163,7 +164,7 @@ GSHARD_INLINE executor::executor(const plan_view& plan, const kernel_table& kern
                                  parameter_store store, detail::executor_call call)
     : threads(kernel::default_threads(on.backend().processes_here())),
       program_(std::make_unique<detail::bound_program>(plan, on, kernels.at(on.backend().level()), std::move(store), std::move(call.lent),
-                                                       std::string(call.operation))) {
+                                                       std::string(call.operation), std::move(call.owner))) {
   detail::binder(*program_, given, std::move(call.problem), call.operands);
   runner_ = std::make_unique<detail::runner>(*program_);
 }

@@ -151,7 +151,7 @@ class untyped_executable {
 
  private:
   pending_run started_;  // first, so that a move of the executable waits for it
-  std::shared_ptr<const void> owner_;  // of the plan; destroyed after the executor
+  std::shared_ptr<const void> owner_;  // of the plan; executors share it
   kernel_table const* kernels_;
   dims extents_;
   std::unique_ptr<gshard::executor> run_;
@@ -210,7 +210,7 @@ GSHARD_INLINE untyped_executable::untyped_executable(const plan_view& plan, cons
   if (problem.empty()) problem = detail::problem_of_orders(plan, on.mesh());
   for (const parameter& p : plan.parameters) updates_ = updates_ || p.updated >= 0;
   run_ = std::make_unique<gshard::executor>(plan, kernels, on, extents, std::move(store),
-                                    detail::executor_call{std::move(problem), operation, {}, operands});
+                                    detail::executor_call{std::move(problem), operation, {}, operands, owner_});
 }
 
 GSHARD_INLINE std::string untyped_executable::input_name::text() const {
@@ -246,7 +246,7 @@ GSHARD_INLINE process_error untyped_executable::prepare() {
   });
   if (!rebinds_) return problem;
   auto made = std::make_unique<gshard::executor>(run_->plan(), *kernels_, cluster(), extents_, run_->store(),
-                                         detail::executor_call{.problem = std::move(problem), .lent = std::move(lent)});
+                                         detail::executor_call{.problem = std::move(problem), .lent = std::move(lent), .owner = owner_});
   made->replace(*run_);
   run_ = std::move(made);
   rebinds_ = false;
