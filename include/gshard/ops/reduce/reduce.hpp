@@ -88,13 +88,10 @@ template <class Used>
 constexpr void extremum_gradient(differentiator& d, const node& n) {
   const symbol dy = d.gradient(n), x = d.in(n, 0), y = d.out(n);
   const short_list all = counting(x.rank()), kept = dims_kept_by(n), own = counting(y.rank());
-  const symbol hit = emit_map_of(undifferentiated<[](auto v, auto best) { return v == best ? decltype(v)(1) : decltype(v)(0); }, 2>,
-                                 std::array{x, y}, std::array{all, kept}, x);
+  const symbol hit = emit_map_of(own_function<arithmetic::equal>, std::array{x, y}, std::array{all, kept}, x);
   const symbol hits = emit_einsum(d.owner(), list_view(&hit, 1), list_view(&all, 1), kept);
-  const symbol share = emit_map_of(undifferentiated<[](auto g, auto count) { return g / count; }, 2>, std::array{dy, hits},
-                                   std::array{own, own}, y);
-  d.add(n.input(0), emit_map_of(undifferentiated<[](auto v, auto g) { return v * g; }, 2>, std::array{hit, share},
-                                std::array{all, kept}, x));
+  const symbol share = emit_map_of(own_function<arithmetic::divide>, std::array{dy, hits}, std::array{own, own}, y);
+  d.add(n.input(0), emit_map_of(own_function<arithmetic::multiply>, std::array{hit, share}, std::array{all, kept}, x));
 }
 
 /// dy times the product of the other elements: y / x if no element is zero. Otherwise only a single zero has a gradient: the product of

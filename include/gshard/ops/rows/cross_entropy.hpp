@@ -110,8 +110,8 @@ constexpr void cross_entropy_by_blocks(decomposer& d, const node& n, int /*at*/)
   const auto sums = log_sum_of<Used>(d, n);
   const symbol log_sum = sums.made[0];
   const short_list own = counting(log_sum.rank());
-  constexpr auto loss = [](auto s, auto t) { return s - t; };
-  d.replace_result(n, 0, emit_map_of(undifferentiated<loss, 2>, std::array{log_sum, sums.made[1]}, std::array{own, own}, log_sum));
+  const std::array operands{log_sum, sums.made[1]};
+  d.replace_result(n, 0, emit_map_of(own_function<arithmetic::subtract>, operands, std::array{own, own}, log_sum));
 }
 /// The gradient of a decomposed loss reuses the sums of the loss.
 template <class Used>

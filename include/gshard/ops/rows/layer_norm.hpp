@@ -68,14 +68,14 @@ struct normalized_rows {
 template <class Used>
 constexpr normalized_rows normalize(decomposer& d, symbol x, double epsilon) {
   row_blocks r(d);
-  const symbol centered = r.map(undifferentiated<[](auto v, auto mean) { return v - mean; }, 2>, std::array{x, r.mean_of_rows(x)});
+  const symbol centered = r.map(own_function<arithmetic::subtract>, std::array{x, r.mean_of_rows(x)});
   const symbol variance = r.mean_of_rows(r.map(undifferentiated<[](auto v) { return v * v; }, 1>, std::array{centered}));
   const short_list own = counting(variance.rank());
   const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / sqrt(v + e); }, 2>,
                                    std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
                                    std::array{own, own}, variance);
   d.set_sharding_like(scale, variance, own);
-  return {r.map(undifferentiated<[](auto v, auto s) { return v * s; }, 2>, std::array{centered, scale}), scale};
+  return {r.map(own_function<arithmetic::multiply>, std::array{centered, scale}), scale};
 }
 template <class Used>
 constexpr void layer_norm_by_blocks(decomposer& d, const node& n, int /*at*/) {
@@ -90,15 +90,14 @@ constexpr void layer_norm_grad_by_blocks(decomposer& d, const node& n, int /*at*
   row_blocks r(d);
   const normalized_rows x = normalize<Used>(d, d.in(n, 0), own<layer_norm_attributes>(n).epsilon);
   const symbol dy = d.in(n, 2);
-  const symbol g = emit_map_of(undifferentiated<[](auto v, auto gamma) { return v * gamma; }, 2>, std::array{dy, d.in(n, 1)},
-                               std::array{r.all(dy), r.last(dy)}, dy);
+  const symbol g = emit_map_of(own_function<arithmetic::multiply>, std::array{dy, d.in(n, 1)}, std::array{r.all(dy), r.last(dy)}, dy);
   d.set_sharding_like(g, dy, r.all(dy));
-  const symbol product = r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{g, x.x});
+  const symbol product = r.map(own_function<arithmetic::multiply>, std::array{g, x.x});
   const symbol of_g = r.mean_of_rows(g), of_product = r.mean_of_rows(product);
   d.replace_result(n, 0,
                    r.map(undifferentiated<[](auto slope, auto v, auto a, auto b, auto s) { return s * (slope - a - v * b); }, 5>,
                          std::array{g, x.x, of_g, of_product, x.scale}));
-  d.replace_result(n, 1, r.sum(r.map(undifferentiated<[](auto a, auto b) { return a * b; }, 2>, std::array{dy, x.x}), r.last(dy)));
+  d.replace_result(n, 1, r.sum(r.map(own_function<arithmetic::multiply>, std::array{dy, x.x}), r.last(dy)));
   d.replace_result(n, 2, r.sum(dy, r.last(dy)));
 }
 
