@@ -181,19 +181,24 @@ constexpr symbol language_model_step(const parameter_scope& m, here ids, symbol 
   return ids.rank() == 3 ? logits_of(ids) : squeeze<2>(logits_of(expand_dims<2>(ids)));
 }
 
+namespace detail {
+inline constexpr auto one_if_label = [](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); };
+inline constexpr auto count_or_one = [](auto n) { return n < 1 ? decltype(n)(1) : n; };
+}  // namespace detail
+
 /// token_loss(logits, labels): the mean cross entropy of labels that are not negative. Without such labels, it and its gradient are 0.
 /// Shapes: logits [..., V], int32 labels [...] -> a scalar.
 /// Communicates: as cross_entropy; one all_reduce of the sums.
 /// Compile time: ranks, dims and element types.
 /// Throws: as cross_entropy.
 /// @see cross_entropy
-template <class = void>
+template <class Used = void>
 constexpr symbol token_loss(here logits, symbol labels) {
   const line_of_call kept(*logits.owner);
   if (!logits.owner->has(logits)) return logits.owner->nothing();
-  const symbol counted = map<[](auto id) { return 0 <= id ? decltype(id)(1) : decltype(id)(0); }>(cast(labels, logits.get().type));
+  const symbol counted = map<when_used<Used, detail::one_if_label>>(cast(labels, logits.get().type));
   const symbol total = sum(cross_entropy(logits, labels));
-  return total / map<[](auto n) { return n < 1 ? decltype(n)(1) : n; }>(sum(counted));
+  return total / map<when_used<Used, detail::count_or_one>>(sum(counted));
 }
 
 /// sample_token(m, logits, temperature): a random id with the probabilities softmax(logits / temperature), or, with temperature 0, the id

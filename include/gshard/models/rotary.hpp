@@ -17,6 +17,15 @@
 
 namespace gshard { inline namespace v0 { namespace nn {
 
+namespace detail {
+inline constexpr auto rotary_log = [](auto v) { return log(v); };
+inline constexpr auto rotary_exp = [](auto v) { return exp(v); };
+inline constexpr auto rotary_cosine = [](auto position, auto frequency) { return cos(position * frequency); };
+inline constexpr auto rotary_sine = [](auto position, auto frequency) { return sin(position * frequency); };
+inline constexpr auto rotary_turn = [](auto v, auto other, auto c, auto s, auto sign) { return v * c + sign * other * s; };
+inline constexpr auto rms_normalized = [](auto v, auto mean_square, auto gamma) { return v / sqrt(mean_square) * gamma; };
+}  // namespace detail
+
 /// rotary(x, positions, at, base): rotates the pairs (x[i], x[i + D/2]) of the last dim by the angle position * base^(-2i/D). Products of
 /// rotated queries and keys then depend on the distance of their positions. The pairs are those of Hugging Face's Llama.
 /// Shapes: x [A..., T, heads..., D] with T at dim `at`; int32 positions [T]; D even -> the shape of x.
@@ -24,7 +33,7 @@ namespace gshard { inline namespace v0 { namespace nn {
 /// Compile time: ranks and dims; real elements; int32 positions; that D is even, if it is known.
 /// Throws: `gshard::error` when the program is bound, if D is odd.
 /// @see gshard::attention, nn::language_model
-template <class = void>
+template <class Used = void>
 constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   namespace d = gshard::detail;
   builder& b = *x.owner;
@@ -53,24 +62,23 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
   dim_list over;
   over.push_back(whole);
   const symbol part = d::emit_scale(cast(d::emit_iota(b, of_half, 0), x.get().type), -2, over, -1);  // -2i/D
-  const symbol log_base = map<[](auto v) { return log(v); }>(here(d::emit_filled(part, base)));
-  const symbol frequency = map<[](auto v) { return exp(v); }>(here(part * log_base));
+  const symbol log_base = map<when_used<Used, detail::rotary_log>>(here(d::emit_filled(part, base)));
+  const symbol frequency = map<when_used<Used, detail::rotary_exp>>(here(part * log_base));
   const symbol shape = d::emit_iota(b, of_angles, 0);
   if (b.failed()) return b.nothing();
-  const auto angle = [&](auto f) {
+  const auto angle = [&](const pointwise& f) {
     const symbol at_position = cast(positions, x.get().type), like = cast(shape, x.get().type);
-    return d::emit_map_of(pointwise_of<f(), 2>, std::array{at_position, frequency}, std::array{d::counting(1), d::counting(1, 1)}, like);
+    return d::emit_map_of(f, std::array{at_position, frequency}, std::array{d::counting(1), d::counting(1, 1)}, like);
   };
-  const symbol cosine = angle([] { return [](auto p, auto w) { return cos(p * w); }; });
-  const symbol sine = angle([] { return [](auto p, auto w) { return sin(p * w); }; });
+  const symbol cosine = angle(pointwise_of<when_used<Used, detail::rotary_cosine>, 2>);
+  const symbol sine = angle(pointwise_of<when_used<Used, detail::rotary_sine>, 2>);
   const symbol sign = here(cast(d::emit_iota(b, of_two, 0), x.get().type)) * 2.0 - 1.0;
   const symbol others = reverse(here(pairs), last);
   if (b.failed()) return b.nothing();
-  constexpr auto turn = [](auto v, auto other, auto c, auto s, auto sign_of_other) { return v * c + sign_of_other * other * s; };
   short_list angles = d::counting(1, at);
   angles.push_back(last + 1);
   const short_list all = d::counting(last + 2);
-  const symbol turned = d::emit_map_of(pointwise_of<turn, 5>, std::array{pairs, others, cosine, sine, sign},
+  const symbol turned = d::emit_map_of(pointwise_of<when_used<Used, detail::rotary_turn>, 5>, std::array{pairs, others, cosine, sine, sign},
                                        std::array{all, all, angles, angles, d::counting(1, last)}, pairs);
   return d::emit_merge(turned, last, whole);
 }
@@ -81,7 +89,7 @@ constexpr symbol rotary(here x, symbol positions, int at, double base = 10000) {
 /// Compile time: dims; real elements.
 /// Throws: nothing.
 /// @see layer_norm
-template <class = void>
+template <class Used = void>
 constexpr symbol rms_norm(here x, symbol gamma, double epsilon = 1e-5) {
   namespace d = gshard::detail;
   builder& b = *x.owner;
@@ -99,8 +107,7 @@ constexpr symbol rms_norm(here x, symbol gamma, double epsilon = 1e-5) {
   const symbol squares = d::emit_einsum(b, list_view(both.data(), 2u), list_view(factors.data(), 2u), rows);
   const symbol mean_square = here(d::emit_scale(squares, 1, over, -1)) + epsilon;
   if (b.failed()) return b.nothing();
-  constexpr auto normalize = [](auto v, auto s, auto g) { return v / sqrt(s) * g; };
-  return d::emit_map_of(pointwise_of<normalize, 3>, std::array{symbol(x), mean_square, gamma},
+  return d::emit_map_of(pointwise_of<when_used<Used, detail::rms_normalized>, 3>, std::array{symbol(x), mean_square, gamma},
                         std::array{all, rows, d::counting(1, last)}, x);
 }
 

@@ -137,21 +137,26 @@ constexpr symbol feed_forward_or_moe(const parameter_scope& m, int index, here x
   return split_dim<1>(r.y);
 }
 
+namespace detail {
+/// The bias of hidden keys, which makes their weights 0. It is finite: a query without visible keys gets the mean of all values, not NaN.
+inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
+inline constexpr auto one_if_real = [](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); };
+inline constexpr auto bias_of_padding = [](auto real) { return (1 - real) * hidden_key; };
+inline constexpr auto bias_of_later_keys = [](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(hidden_key); };
+inline constexpr auto second_operand = [](auto, auto v) { return v; };
+}  // namespace detail
+
 /// real_tokens(m, ids): 1 where a token is real, 0 where it is padding (id 0).
 /// Shapes: int32 ids, any -> the same, of the model's element type.
 /// Communicates: nothing.
 /// Compile time: nothing.
 /// Throws: nothing.
 /// @see padding_bias
-template <class = void>
+template <class Used = void>
 constexpr symbol real_tokens(const parameter_scope& m, here ids) {
   const line_of_call kept(m.owner());
-  return map<[](auto id) { return 0 < id ? decltype(id)(1) : decltype(id)(0); }>(cast(ids, m.type()));
+  return map<when_used<Used, detail::one_if_real>>(cast(ids, m.type()));
 }
-namespace detail {
-/// The bias of hidden keys, which makes their weights 0. It is finite: a query without visible keys gets the mean of all values, not NaN.
-inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
-}  // namespace detail
 
 /// padding_bias(mask): 0 where a key is real, half of the lowest float at padding: a bias of attention.
 /// Shapes: any -> the same.
@@ -159,9 +164,9 @@ inline constexpr float hidden_key = std::numeric_limits<float>::lowest() / 2;
 /// Compile time: a real element type.
 /// Throws: nothing.
 /// @see nn::attention
-template <class = void>
+template <class Used = void>
 constexpr symbol padding_bias(here mask) {
-  return map<[](auto real) { return (1 - real) * detail::hidden_key; }>(mask);
+  return map<when_used<Used, detail::bias_of_padding>>(mask);
 }
 
 /// embed(m, table, ids, positions, options): the sum of token and position embeddings, with dropout. Token embeddings are scaled by
@@ -228,7 +233,7 @@ constexpr symbol decode(const parameter_scope& m, symbol table, here ids, symbol
   symbol causal = m.owner().nothing(), bias = causal;
   if (!o.fused_attention) {
     const symbol query = cast(iota<"TT">(m, 0), m.type()), key = cast(iota<"TT">(m, 1), m.type());
-    causal = map<[](auto q, auto k) { return k <= q ? decltype(q)(0) : decltype(q)(detail::hidden_key); }>(query, key);
+    causal = map<when_used<decltype(ExpertAxis), detail::bias_of_later_keys>>(query, key);
     bias = padding_bias(memory_mask);
   }
   symbol x = embed(m, table, ids, iota<"T">(m), o);
@@ -308,7 +313,7 @@ constexpr keys_and_values cached_keys_and_values(const parameter_scope& m, symbo
 /// Compile time: ranks and dims.
 /// Throws: nothing.
 /// @see nn::encode, decode_step
-template <class = void>
+template <class Used = void>
 constexpr void start_decoding(const parameter_scope& m, here memory, const transformer_options& o) {
   const line_of_call kept(m.owner());
   for (int i = 0; i < o.decoder_layers; ++i) {
@@ -320,7 +325,7 @@ constexpr void start_decoding(const parameter_scope& m, here memory, const trans
       const symbol cache = stored.cache(name, "GBSHD", init::zeros());
       if (m.owner().failed()) return;
       // The map gives the cache the sharding of its value.
-      const symbol laid_out = map<[](auto, auto v) { return v; }>(detail::in_type_of(cross, cache), next);
+      const symbol laid_out = map<when_used<Used, detail::second_operand>>(detail::in_type_of(cross, cache), next);
       stored.update(cache, detail::in_type_of(stored, laid_out));
     };
     keep("key_cache", of_memory.keys);

@@ -34,6 +34,7 @@ struct accumulated {
 
 namespace detail {
 
+inline constexpr auto share_of_weights = [](auto one, auto all) { return all == 0 ? all : one / all; };
 /// w / sum(w): the shares of the micro-batches, without a gradient. If all weights are 0, all shares are 0.
 constexpr symbol emit_shares(symbol weights, dtype type, int leading) {
   builder& b = *weights.owner;
@@ -42,7 +43,7 @@ constexpr symbol emit_shares(symbol weights, dtype type, int leading) {
   else if (!b.same_extent(weights.get().dims[0], leading)) b.fail(fault::dims_differ, "accumulate", ".weights", diagnostic::no_number, 0);
   if (b.failed()) return b.nothing();
   const symbol w = cast(stop_gradient(weights), type);
-  return map<[](auto one, auto all) { return all == 0 ? all : one / all; }>(w, sum(w));
+  return map<share_of_weights>(w, sum(w));
 }
 
 /// loss * share. An einsum, because its gradient with respect to the loss needs the share alone.

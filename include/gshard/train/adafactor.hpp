@@ -28,6 +28,38 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+// Elementwise functions.
+inline constexpr auto adafactor_rate = [](auto t) { return min(1 / sqrt(t), decltype(t)(0.01)); };
+inline constexpr auto adafactor_average_share = [](auto t, auto power) { return 1 - exp(-power * log(t)); };
+inline constexpr auto adafactor_average = [](auto x, auto y, auto beta) { return y + beta * (x - y); };  // beta x + (1 - beta) y
+inline constexpr auto adafactor_clipped = [](auto square, auto most) { return 1 / max(sqrt(square) / most, decltype(most)(1)); };
+inline constexpr auto adafactor_scaled_rate = [](auto r, auto square, auto least) { return r * max(sqrt(square), least); };
+inline constexpr auto adafactor_moment = [](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); };
+inline constexpr auto adafactor_product = [](auto x, auto y) { return x * y; };
+inline constexpr auto adafactor_step = [](auto x, auto u, auto r) { return x - r * u; };
+inline constexpr auto adafactor_kept_share = [](auto r, auto lost) { return 1 - r * lost; };
+inline constexpr auto adafactor_decayed_step = [](auto x, auto u, auto r, auto kept) { return kept * x - r * u; };
+// These return the old value if the step is skipped.
+inline constexpr auto adafactor_average_unless = [](auto x, auto y, auto beta, auto skipped) {
+  return skipped == decltype(skipped)(0) ? adafactor_average(x, y, beta) : x;
+};
+inline constexpr auto adafactor_moment_unless = [](auto x, auto u, auto size, auto beta, auto skipped) {
+  return skipped == decltype(skipped)(0) ? adafactor_moment(x, u, size, beta) : x;
+};
+inline constexpr auto adafactor_step_unless = [](auto x, auto u, auto r, auto skipped) {
+  return skipped == decltype(skipped)(0) ? adafactor_step(x, u, r) : x;
+};
+inline constexpr auto adafactor_decayed_step_unless = [](auto x, auto u, auto r, auto kept, auto skipped) {
+  return skipped == decltype(skipped)(0) ? adafactor_decayed_step(x, u, r, kept) : x;
+};
+inline constexpr auto adafactor_next_unless = [](auto x, auto next, auto skipped) { return skipped == decltype(skipped)(0) ? next : x; };
+inline constexpr auto adafactor_over_root = [](auto x, auto square) { return x / sqrt(square); };
+inline constexpr auto adafactor_root_of_share = [](auto x, auto y) { return sqrt(y / x); };
+inline constexpr auto adafactor_inverse_root = [](auto x) { return 1 / sqrt(x); };
+inline constexpr auto adafactor_product_of_three = [](auto x, auto y, auto z) { return x * y * z; };
+}  // namespace detail
+
 /// Adafactor (arXiv 1804.04235), called inside a model. For a parameter [..., A, B] it stores only row means and column means of the second
 /// moments: A + B numbers. Their product approximates the moments. For vectors and scalars it stores all second moments:
 ///
@@ -101,42 +133,9 @@ struct adafactor {
   }
 
  private:
-  /// Elementwise functions. A template, so that only programs that use adafactor compile them.
-  template <class Scope>
-  struct functions {
-    static constexpr auto rate = [](auto t) { return min(1 / sqrt(t), decltype(t)(0.01)); };
-    static constexpr auto average_share = [](auto t, auto power) { return 1 - exp(-power * log(t)); };
-    static constexpr auto average = [](auto x, auto y, auto beta) { return y + beta * (x - y); };  // beta x + (1 - beta) y
-    static constexpr auto clipped = [](auto square, auto most) { return 1 / max(sqrt(square) / most, decltype(most)(1)); };
-    static constexpr auto scaled_rate = [](auto r, auto square, auto least) { return r * max(sqrt(square), least); };
-    static constexpr auto moment = [](auto x, auto step, auto size, auto beta) { return beta * x + (1 - beta) * (size * step); };
-    static constexpr auto product = [](auto x, auto y) { return x * y; };
-    static constexpr auto step = [](auto x, auto u, auto r) { return x - r * u; };
-    static constexpr auto kept_share = [](auto r, auto lost) { return 1 - r * lost; };
-    static constexpr auto decayed_step = [](auto x, auto u, auto r, auto kept) { return kept * x - r * u; };
-    // These return the old value if the step is skipped.
-    static constexpr auto average_unless = [](auto x, auto y, auto beta, auto skipped) {
-      return skipped == decltype(skipped)(0) ? average(x, y, beta) : x;
-    };
-    static constexpr auto moment_unless = [](auto x, auto u, auto size, auto beta, auto skipped) {
-      return skipped == decltype(skipped)(0) ? moment(x, u, size, beta) : x;
-    };
-    static constexpr auto step_unless = [](auto x, auto u, auto r, auto skipped) {
-      return skipped == decltype(skipped)(0) ? step(x, u, r) : x;
-    };
-    static constexpr auto decayed_step_unless = [](auto x, auto u, auto r, auto kept, auto skipped) {
-      return skipped == decltype(skipped)(0) ? decayed_step(x, u, r, kept) : x;
-    };
-    static constexpr auto next_unless = [](auto x, auto next, auto skipped) { return skipped == decltype(skipped)(0) ? next : x; };
-    static constexpr auto over_root = [](auto x, auto square) { return x / sqrt(square); };
-    static constexpr auto root_of_share = [](auto x, auto y) { return sqrt(y / x); };
-    static constexpr auto inverse_root = [](auto x) { return 1 / sqrt(x); };
-    static constexpr auto product_of_three = [](auto x, auto y, auto z) { return x * y * z; };
-  };
-
   template <class Scope>
   static constexpr auto paper_rate = [](symbol t) {
-    return detail::emit_map(*t.owner, pointwise_of<functions<Scope>::rate, 1>, list_view(&t, 1));
+    return detail::emit_map(*t.owner, pointwise_of<when_used<Scope, detail::adafactor_rate>, 1>, list_view(&t, 1));
   };
   static constexpr accumulated differentiate(const parameter_scope& m, symbol loss) {
     const list<symbol> parameters = trainable(m);
@@ -176,7 +175,9 @@ struct adafactor {
     if (b.failed()) return b.nothing();
     const symbol before = b.add_parameter(p, {}, type), t = here(before) + 1.0;
     if (skipped.id < 0) b.set_updated(before, t);
-    else overwrite(b, before, of_dims(undifferentiated<functions<Scope>::next_unless, 3>, {before, t, skipped}, {{}, {}, {}}, before));
+    else
+      overwrite(b, before,
+                of_dims(undifferentiated<when_used<Scope, detail::adafactor_next_unless>, 3>, {before, t, skipped}, {{}, {}, {}}, before));
     return t;
   }
 
@@ -210,30 +211,33 @@ struct adafactor {
     const bool skips = skipped.id >= 0;
     const double lost = detail::weight_decay_of(p, weight_decay, decays);
     symbol kept = b.nothing();
-    if (lost != 0) kept = of_dims(pointwise_of<functions<Scope>::kept_share, 2>, {rate, detail::emit_filled(rate, lost)}, {{}, {}}, rate);
+    if (lost != 0)
+      kept = of_dims(pointwise_of<when_used<Scope, detail::adafactor_kept_share>, 2>, {rate, detail::emit_filled(rate, lost)}, {{}, {}},
+                     rate);
     symbol u = p.rank() < 2 ? whole_step(m, p, g, t, skipped) : factored_step(m, p, g, t, skipped);
-    symbol clipped = of_dims(pointwise_of<functions<Scope>::clipped, 2>, {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}},
-                             rate);
+    symbol clipped = of_dims(pointwise_of<when_used<Scope, detail::adafactor_clipped>, 2>,
+                             {mean(b, {u, u}, {}), detail::emit_filled(rate, clip)}, {{}, {}}, rate);
     if (relative)
-      rate = of_dims(pointwise_of<functions<Scope>::scaled_rate, 3>, {rate, mean(b, {x, x}, {}), detail::emit_filled(rate, least_scale)},
-                     {{}, {}, {}}, rate);
+      rate = of_dims(pointwise_of<when_used<Scope, detail::adafactor_scaled_rate>, 3>,
+                     {rate, mean(b, {x, x}, {}), detail::emit_filled(rate, least_scale)}, {{}, {}, {}}, rate);
     if (beta1 != 0) {
       const symbol before = m.state("adafactor.m.", p), keep = detail::emit_filled(rate, beta1);
-      u = skips ? of_dims(undifferentiated<functions<Scope>::moment_unless, 5>, {before, u, clipped, keep, skipped},
+      u = skips ? of_dims(undifferentiated<when_used<Scope, detail::adafactor_moment_unless>, 5>, {before, u, clipped, keep, skipped},
                           {all, all, {}, {}, {}}, x)
-                : of_dims(pointwise_of<functions<Scope>::moment, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, x);
+                : of_dims(pointwise_of<when_used<Scope, detail::adafactor_moment>, 4>, {before, u, clipped, keep}, {all, all, {}, {}}, x);
       overwrite(b, before, u);
       clipped = detail::emit_filled(rate, 1);
     }
-    const symbol size = of_dims(pointwise_of<functions<Scope>::product, 2>, {rate, clipped}, {{}, {}}, rate);
+    const symbol size = of_dims(pointwise_of<when_used<Scope, detail::adafactor_product>, 2>, {rate, clipped}, {{}, {}}, rate);
     symbol next = b.nothing();
     if (kept.id < 0) {
-      next = skips ? of_dims(undifferentiated<functions<Scope>::step_unless, 4>, {x, u, size, skipped}, {all, all, {}, {}}, x)
-                   : of_dims(pointwise_of<functions<Scope>::step, 3>, {x, u, size}, {all, all, {}}, x);
+      next = skips ? of_dims(undifferentiated<when_used<Scope, detail::adafactor_step_unless>, 4>, {x, u, size, skipped},
+                             {all, all, {}, {}}, x)
+                   : of_dims(pointwise_of<when_used<Scope, detail::adafactor_step>, 3>, {x, u, size}, {all, all, {}}, x);
     } else {
-      next = skips ? of_dims(undifferentiated<functions<Scope>::decayed_step_unless, 5>, {x, u, size, kept, skipped},
+      next = skips ? of_dims(undifferentiated<when_used<Scope, detail::adafactor_decayed_step_unless>, 5>, {x, u, size, kept, skipped},
                              {all, all, {}, {}, {}}, x)
-                   : of_dims(pointwise_of<functions<Scope>::decayed_step, 4>, {x, u, size, kept}, {all, all, {}, {}}, x);
+                   : of_dims(pointwise_of<when_used<Scope, detail::adafactor_decayed_step>, 4>, {x, u, size, kept}, {all, all, {}, {}}, x);
     }
     write_over_first_operand(b);
     master.update(next);
@@ -253,7 +257,7 @@ struct adafactor {
 
   template <class Scope>
   constexpr symbol beta_at(symbol t) const {
-    return of_dims(pointwise_of<functions<Scope>::average_share, 2>, {t, detail::emit_filled(t, decay)}, {{}, {}}, t);
+    return of_dims(pointwise_of<when_used<Scope, detail::adafactor_average_share>, 2>, {t, detail::emit_filled(t, decay)}, {{}, {}}, t);
   }
   /// The running average of squares over these dims of the parameter.
   template <class Scope>
@@ -264,15 +268,16 @@ struct adafactor {
     const symbol added = here(square) + epsilon, beta = beta_at<Scope>(t);
     const symbol next =
         skipped.id >= 0
-            ? of_dims(undifferentiated<functions<Scope>::average_unless, 4>, {before, added, beta, skipped}, {own, own, {}, {}}, before)
-            : of_dims(pointwise_of<functions<Scope>::average, 3>, {before, added, beta}, {own, own, {}}, before);
+            ? of_dims(undifferentiated<when_used<Scope, detail::adafactor_average_unless>, 4>, {before, added, beta, skipped},
+                      {own, own, {}, {}}, before)
+            : of_dims(pointwise_of<when_used<Scope, detail::adafactor_average>, 3>, {before, added, beta}, {own, own, {}}, before);
     overwrite(m.owner(), before, next);
     return next;
   }
   template <class Scope>
   constexpr symbol whole_step(const Scope& m, symbol p, symbol g, symbol t, symbol skipped) const {
     const symbol v = averaged(m, "adafactor.v.", p, detail::counting(p.rank()), here(g) * g, t, skipped);
-    return here(map<functions<Scope>::over_root>(g, v));
+    return here(map<when_used<Scope, detail::adafactor_over_root>>(g, v));
   }
   template <class Scope>
   constexpr symbol factored_step(const Scope& m, symbol p, symbol g, symbol t, symbol skipped) const {
@@ -283,9 +288,10 @@ struct adafactor {
     columns.push_back(rank - 1);
     const symbol r = averaged(m, "adafactor.r.", p, rows, mean(b, {g, g}, rows), t, skipped);
     const symbol c = averaged(m, "adafactor.c.", p, columns, mean(b, {g, g}, columns), t, skipped);
-    const symbol by_row = of_dims(pointwise_of<functions<Scope>::root_of_share, 2>, {r, mean(b, {r}, batch)}, {rows, batch}, r);
-    const symbol by_column = map<functions<Scope>::inverse_root>(c);
-    return of_dims(pointwise_of<functions<Scope>::product_of_three, 3>, {g, by_row, by_column},
+    const symbol by_row = of_dims(pointwise_of<when_used<Scope, detail::adafactor_root_of_share>, 2>, {r, mean(b, {r}, batch)},
+                                  {rows, batch}, r);
+    const symbol by_column = map<when_used<Scope, detail::adafactor_inverse_root>>(c);
+    return of_dims(pointwise_of<when_used<Scope, detail::adafactor_product_of_three>, 3>, {g, by_row, by_column},
                    {detail::counting(rank), rows, columns}, g);
   }
 };

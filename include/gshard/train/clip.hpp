@@ -15,6 +15,10 @@
 
 namespace gshard { inline namespace v0 {
 
+namespace detail {
+inline constexpr auto clip_factor = [](auto square, auto norm) { return min(norm / sqrt(square), decltype(square)(1)); };
+}  // namespace detail
+
 /// The gradients times min(1, most / norm), where norm is the square root of the sum of the squares of all their elements.
 /// Shapes: any -> the same.
 /// Communicates: completes each gradient that is a partial sum; one all_reduce of one number for all of them.
@@ -37,9 +41,8 @@ constexpr list<symbol> clip_by_global_norm(const Symbols& gradients, double most
     total = total.id < 0 || b.failed() ? sum : detail::emit_map(b, pointwise_add, std::array{total, sum});
   }
   if (!b.failed()) {
-    constexpr auto factor_of = [](auto square, auto norm) { return min(norm / sqrt(square), decltype(square)(1)); };
     const symbol limit = detail::emit_filled(total, most);
-    const symbol factor = detail::emit_map(b, undifferentiated<factor_of, 2>, std::array{total, limit});
+    const symbol factor = detail::emit_map(b, undifferentiated<when_used<Symbols, detail::clip_factor>, 2>, std::array{total, limit});
     for (symbol& g : result) {
       if (b.failed()) break;
       const symbol by = g.get().type == factor.get().type ? factor : detail::emit_cast(factor, g.get().type);

@@ -13,6 +13,9 @@
 
 namespace gshard { inline namespace v0 { namespace detail {
 
+/// y if it rounds to x, otherwise x.
+inline constexpr auto master_value_choice = [](auto x, auto y, auto rounded_y) { return rounded_y == x ? y : x; };
+
 /// The master value that an optimizer trains in place of a parameter p. If p is in float or double, it is p itself. If p is in half
 /// precision, it is a float: p + rest. `rest` is a state of the optimizer, and p is the master value, rounded. Something else may write p,
 /// such as `load`. An element of the rest therefore counts only while p + rest rounds to p; otherwise the master value is p.
@@ -49,8 +52,7 @@ class master_value {
     const dtype type = rest.get().type;
     const symbol whole = emit_cast(p, type), sum = here(whole) + rest;
     const symbol rounded = emit_cast(emit_cast(sum, p.get().type), type);
-    constexpr auto choose = [](auto x, auto y, auto rounded_y) { return rounded_y == x ? y : x; };
-    return emit_map(*p.owner, undifferentiated<choose, 3>, std::array{whole, sum, rounded});
+    return emit_map(*p.owner, undifferentiated<master_value_choice, 3>, std::array{whole, sum, rounded});
   }
 };
 

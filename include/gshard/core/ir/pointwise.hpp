@@ -121,6 +121,11 @@ template <auto F, int Arity>
 inline constexpr pointwise undifferentiated{
     .arity = Arity, .f32 = detail::mapped_row<float, F, Arity>, .f64 = detail::mapped_row<double, F, Arity>};
 
+/// F, as a name that depends on a parameter `Used` of a template. If a template names F itself, g++ compiles the kernels of F in every
+/// program that includes the template, even if the program does not use it.
+template <class Used, auto F>
+inline constexpr auto when_used = F;
+
 namespace detail {
 
 /// A function without operands.

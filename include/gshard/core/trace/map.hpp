@@ -272,6 +272,10 @@ constexpr symbol scale_by(here x, double power) {
   return detail::emit_scale(x, 1, b.dims_of(Letters.view(), "scale_by"), power);
 }
 
+namespace detail {
+inline constexpr auto relu_of_number = [](auto v) { return gshard::relu(v); };
+}  // namespace detail
+
 /// relu(x) = max(x, 0). NaN stays NaN, and so does its derivative. The derivative at 0 is 0.
 /// Shapes: any -> the same.
 /// Communicates: nothing.
@@ -279,7 +283,7 @@ constexpr symbol scale_by(here x, double power) {
 /// Throws: nothing.
 /// @see map
 constexpr symbol relu(here x) {
-  return detail::emit_map(*x.owner, pointwise_by_result<[](auto v) { return gshard::relu(v); }>, std::array<symbol, 1>{x});
+  return detail::emit_map(*x.owner, pointwise_by_result<detail::relu_of_number>, std::array<symbol, 1>{x});
 }
 
 namespace detail {

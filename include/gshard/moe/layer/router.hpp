@@ -51,17 +51,22 @@ constexpr void check_tokens(symbol x, symbol mask, symbol wg, std::string_view l
   check(1, "mask", mask, {dims[0], dims[1]});
 }
 
-template <class = void>
+/// 1 / (1 + exp(-v)).
+inline constexpr auto sigmoid_score = [](auto v) {
+  const auto e = exp(v < 0 ? v : -v);  // at most 1, so that derivatives are also finite
+  return (v < 0 ? e : decltype(v)(1)) / (1 + e);
+};
+template <class Used = void>
 constexpr symbol scores_of(symbol logits, gate_score score) {
   if (score == gate_score::softmax) return softmax(logits);
-  return map<[](auto v) {
-    const auto e = exp(v < 0 ? v : -v);  // at most 1, so that derivatives are also finite
-    return (v < 0 ? e : decltype(v)(1)) / (1 + e);
-  }>(logits);
+  return map<when_used<Used, sigmoid_score>>(logits);
 }
 
+inline constexpr auto score_if_chosen = [](auto v, auto is_chosen) {
+  return is_chosen == 0 ? decltype(v)(-std::numeric_limits<float>::infinity()) : v;
+};
 /// Scores [G,S,E], -infinity for the experts of all sets except the best ones of each token.
-template <class = void>
+template <class Used = void>
 constexpr symbol of_best_sets(symbol scores, const expert_sets& sets) {
   using namespace gshard::detail;
   builder& b = *scores.owner;
@@ -70,12 +75,18 @@ constexpr symbol of_best_sets(symbol scores, const expert_sets& sets) {
   const symbol by_set = emit_split(scores, 2, N, b.ratio_dim(1, E, N));
   const symbol best = top_k(sum<"GSNK->GSN">(top_k(by_set, 2).values), sets.per_token).ids;
   const symbol chosen = sum<"GSKN->GSN">(emit_equal_index(best, N, scores.get().type));
-  constexpr auto& f = pointwise_of<[](auto v, auto is_chosen) {
-    return is_chosen == 0 ? decltype(v)(-std::numeric_limits<float>::infinity()) : v;
-  }, 2>;
+  constexpr auto& f = pointwise_of<when_used<Used, score_if_chosen>, 2>;
   const symbol kept = emit_map_of(f, std::array{by_set, chosen}, std::array{counting(4), counting(3)}, by_set);
   return emit_merge(kept, 2, E);
 }
+
+inline constexpr auto at_least_one = [](auto n) { return max(n, decltype(n)(1)); };
+inline constexpr auto square_if_real = [](auto v, auto real) { return real == 0 ? decltype(v)(0) : v * v * real; };  // 0 even if v is NaN
+/// The sign of the change of a bias.
+inline constexpr auto towards_mean = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
+inline constexpr auto share_of_choices = [](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; };
+inline constexpr auto demand_over_mean = [](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; };
+inline constexpr auto entropy_term = [](auto p) { return p == 0 ? decltype(p)(0) : p * log(p); };
 }  // namespace detail
 
 /// route(m, x, mask, options): chooses experts for every token. The logits are einsum<"GSM,ME->GSE">(x, wg), the gates their softmax or
@@ -88,7 +99,7 @@ constexpr symbol of_best_sets(symbol scores, const expert_sets& sets) {
 /// it is; minimum and multiple of evaluation_slots without factor.
 /// Throws: `gshard::error` when the program is bound, if E is 0, the number of sets does not divide E, or a set has one expert.
 /// @see routing_options, update_bias, moe
-template <class = void>
+template <class Used = void>
 constexpr gating_result route(const parameter_scope& m, here x, symbol mask, const routing_options& options = {}) {
   builder& b = m.owner();
   const line_of_call kept(b);
@@ -120,8 +131,8 @@ constexpr gating_result route(const parameter_scope& m, here x, symbol mask, con
   if (o.balance == balance::loss && !o.choice.experts_choose) m.loss(r.aux);
   if (o.z_loss > 0) {
     const symbol z = logsumexp<"GSE->GS">(logits);
-    const symbol tokens = map<[](auto n) { return max(n, decltype(n)(1)); }>(sum(mask));
-    const symbol squares = map<[](auto v, auto real) { return real == 0 ? decltype(v)(0) : v * v * real; }>(z, mask);  // 0 even if v is NaN
+    const symbol tokens = map<when_used<Used, detail::at_least_one>>(sum(mask));
+    const symbol squares = map<when_used<Used, detail::square_if_real>>(z, mask);
     m.loss(o.z_loss * (sum(squares) / tokens));
   }
   return r;
@@ -145,14 +156,13 @@ constexpr auto route(const Given&... given) {
 /// Compile time: dims and element types.
 /// Throws: nothing.
 /// @see route, balance
-template <class = void>
+template <class Used = void>
 constexpr void update_bias(const parameter_scope& m, here demand, double rate) {
   const line_of_call kept(m.owner());
   const symbol bias = m.variable("bias", "E", init::zeros());
   // Compares E times the demand with the sum: both are exact, and the mean is not.
-  constexpr auto towards = [](auto all, auto v) { return decltype(v)(v < all ? 1 : all < v ? -1 : 0); };
   const symbol all = sum(demand), each = scale_by<"E">(demand, 1);
-  const symbol direction = map(towards, all, each);
+  const symbol direction = map<when_used<Used, detail::towards_mean>>(all, each);
   m.update(bias, bias + rate * direction);
 }
 template <class... Given>
@@ -178,15 +188,14 @@ struct balance_metrics {
 /// Compile time: ranks.
 /// Throws: nothing.
 /// @see moe_result
-template <class = void>
+template <class Used = void>
 constexpr balance_metrics measure_balance(here demand, symbol overflow) {
   const line_of_call kept(*demand.owner);
-  constexpr auto share_of = [](auto v, auto all) { return all == 0 ? decltype(v)(0) : v / all; };
-  const symbol total = sum(demand), share = map<share_of>(demand, total);
+  const symbol total = sum(demand), share = map<when_used<Used, detail::share_of_choices>>(demand, total);
   const symbol largest = reduce_max<"E->">(demand), mean_demand = mean(demand);
-  return {map<[](auto most, auto even) { return even == 0 ? decltype(most)(1) : most / even; }>(largest, mean_demand),
-          -sum(map<[](auto p) { return p == 0 ? decltype(p)(0) : p * log(p); }>(share)),
-          map<share_of>(overflow, total)};
+  return {map<when_used<Used, detail::demand_over_mean>>(largest, mean_demand),
+          -sum(map<when_used<Used, detail::entropy_term>>(share)),
+          map<when_used<Used, detail::share_of_choices>>(overflow, total)};
 }
 template <class... Given>
   requires(!gshard::detail::tensors<2>::fits<Given...>)

@@ -23,6 +23,8 @@ constexpr dual<T> sigmoid(dual<T> v) {
   return {s, s * (1 - s) * v.slope};
 }
 
+inline constexpr auto gated_by_silu = [](auto g, auto v) { return g * sigmoid(g) * v; };
+
 }  // namespace detail
 
 /// swiglu(gate, x) = silu(gate) * x, where silu(v) = v / (1 + exp(-v)). Values and derivatives are finite for all finite operands with a
@@ -32,9 +34,9 @@ constexpr dual<T> sigmoid(dual<T> v) {
 /// Compile time: equal dims; a real element type.
 /// Throws: nothing.
 /// @see nn::moe
-template <class = void>
+template <class Used = void>
 constexpr symbol swiglu(here gate, symbol x) {
-  return map<[](auto g, auto v) { return g * detail::sigmoid(g) * v; }>(gate, x);
+  return map<when_used<Used, detail::gated_by_silu>>(gate, x);
 }
 
 }}}  // namespace gshard::v0::nn

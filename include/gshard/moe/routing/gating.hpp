@@ -76,6 +76,11 @@ constexpr int capacity_dim(builder& b, const capacity& c, int S, int E, int othe
   return b.rounded_dim(unlimited ? S : c.factor > 0 ? b.ratio_dim(c.factor, S, E) : otherwise, c.minimum, c.multiple);
 }
 
+inline constexpr auto sampling_score = [](auto is_first, auto gate, auto score, auto noise) {
+  using number = decltype(gate);
+  constexpr auto infinity = std::numeric_limits<float>::infinity();
+  return is_first > 0.5 ? number(infinity) : score == -infinity ? number(-infinity) : log(gate) + noise;
+};
 /// For second_expert::sampled: scores that keep the first choice and sample the second in proportion to the other gates (Gumbel's method).
 /// Experts with score -infinity are not sampled.
 constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
@@ -85,20 +90,15 @@ constexpr symbol emit_sampled_second(symbol gates, symbol scores) {
   const symbol first = emit_equal_index(argmax<"GSE->GS">(scores), dims[2], type);
   const symbol fixed_gates = stop_gradient(gates), fixed_scores = stop_gradient(scores);
   const symbol gumbel = emit_gumbel(*gates.owner, dims, type);
-  return map(
-      [](auto is_first, auto gate, auto score, auto noise) {
-        using number = decltype(gate);
-        constexpr auto infinity = std::numeric_limits<float>::infinity();
-        return is_first > 0.5 ? number(infinity) : score == -infinity ? number(-infinity) : log(gate) + noise;
-      },
-      first, fixed_gates, fixed_scores, gumbel);
+  return map<sampling_score>(first, fixed_gates, fixed_scores, gumbel);
 }
 
+inline constexpr auto share_of_sum = [](auto w, auto sum) { return sum == 0 ? decltype(w)(0) : w / sum; };
 /// The weights of choices [G,S,K], divided by their sum over K. Zeros stay zeros.
 constexpr symbol emit_normalized(symbol weight) {
   const line_of_call kept(*weight.owner);
-  constexpr auto& f = pointwise_of<[](auto w, auto sum) { return sum == 0 ? decltype(w)(0) : w / sum; }, 2>;
-  return emit_map_of(f, std::array<symbol, 2>{weight, sum<"GSK->GS">(weight)}, std::array{counting(3), counting(2)}, weight);
+  const std::array<symbol, 2> operands{weight, sum<"GSK->GS">(weight)};
+  return emit_map_of(pointwise_of<share_of_sum, 2>, operands, std::array{counting(3), counting(2)}, weight);
 }
 
 constexpr void gating_gradient(differentiator& d, const node& n);

@@ -149,6 +149,29 @@ constexpr void attention_gradient(differentiator& d, const node& n) {
     if (d.wants(n, i)) d.add(n.input(i), parts[std::size_t(i)]);
 }
 
+/// log(exp(x) + exp(y)): the log_sum of two parts.
+inline constexpr auto merged_log_sum = [](auto x, auto y) {
+  const auto top = x < y ? y : x;
+  return x == no_keys && y == no_keys ? top : top + log(exp(x - top) + exp(y - top));
+};
+/// The weight of a part, by the log_sum of both parts. It does not use the merged log_sum: the weights of both parts must add up to 1 even
+/// if that rounds to the log_sum of one part.
+inline constexpr auto share_of_part = [](auto part, auto other) {
+  const auto top = part < other ? other : part;
+  const auto own = exp(part - top), both = own + exp(other - top);
+  return part == no_keys && other == no_keys ? decltype(own)(1) : own / both;
+};
+/// 1 or 2: the only part with keys. 0: both or neither have keys. The result of a part without keys may be NaN.
+inline constexpr auto only_part_with_keys = [](auto x, auto y) {
+  using number = decltype(x);
+  if ((x == no_keys) == (y == no_keys)) return number(0);
+  return number(y == no_keys ? 1 : 2);
+};
+/// x s + y t, or one of the products if only one part has keys.
+inline constexpr auto weighted_parts = [](auto x, auto y, auto s, auto t, auto alone) {
+  return alone == 1 ? x * s : alone == 2 ? y * t : x * s + y * t;
+};
+
 }  // namespace detail
 
 /// attention(q, k, v, options) = softmax(q k^T / sqrt(D)) v for every head, over the keys that a query sees. Scores are computed in blocks
@@ -183,7 +206,7 @@ constexpr attention_part partial_attention(here q, symbol k, symbol v, attention
 /// Compile time: dims.
 /// Throws: nothing.
 /// @see partial_attention
-template <class = void>
+template <class Used = void>
 constexpr attention_part merge_attention(const attention_part& a, const attention_part& b) {
   builder& program = *a.y.owner;
   const line_of_call kept(program);
@@ -191,28 +214,12 @@ constexpr attention_part merge_attention(const attention_part& a, const attentio
                              program.same_extents(a.log_sum.get().dims, b.log_sum.get().dims)))
     program.fail(fault::dims_differ, "merge_attention", {}, 1, 0);
   if (program.failed()) return {program.nothing(), program.nothing()};
-  const symbol log_sum = map<[](auto x, auto y) {
-    const auto top = x < y ? y : x;
-    return x == detail::no_keys && y == detail::no_keys ? top : top + log(exp(x - top) + exp(y - top));
-  }>(a.log_sum, b.log_sum);
-  // Shares do not use the merged log_sum: they must add up to 1 even if that rounds to the log_sum of one part.
-  constexpr auto share = [](auto part, auto other) {
-    const auto top = part < other ? other : part;
-    const auto own = exp(part - top), both = own + exp(other - top);
-    return part == detail::no_keys && other == detail::no_keys ? decltype(own)(1) : own / both;
-  };
-  const symbol of_a = map<share>(a.log_sum, b.log_sum), of_b = map<share>(b.log_sum, a.log_sum);
-  // 1 or 2: the only part with keys. 0: both or neither have keys. The result of a part without keys may be NaN.
-  const symbol only = map<[](auto x, auto y) {
-    using number = decltype(x);
-    if ((x == detail::no_keys) == (y == detail::no_keys)) return number(0);
-    return number(y == detail::no_keys ? 1 : 2);
-  }>(a.log_sum, b.log_sum);
-  constexpr auto weighted = [](auto x, auto y, auto s, auto t, auto alone) {
-    return alone == 1 ? x * s : alone == 2 ? y * t : x * s + y * t;
-  };
+  const symbol log_sum = map<when_used<Used, detail::merged_log_sum>>(a.log_sum, b.log_sum);
+  const symbol of_a = map<when_used<Used, detail::share_of_part>>(a.log_sum, b.log_sum);
+  const symbol of_b = map<when_used<Used, detail::share_of_part>>(b.log_sum, a.log_sum);
+  const symbol only = map<when_used<Used, detail::only_part_with_keys>>(a.log_sum, b.log_sum);
   const short_list all = detail::counting(a.y.rank()), rows = detail::counting(a.log_sum.rank());
-  return {detail::emit_map_of(pointwise_of<weighted, 5>, std::array{a.y, b.y, of_a, of_b, only},
+  return {detail::emit_map_of(pointwise_of<when_used<Used, detail::weighted_parts>, 5>, std::array{a.y, b.y, of_a, of_b, only},
                               std::array{all, all, rows, rows, rows}, a.y),
           log_sum};
 }

@@ -40,10 +40,11 @@ constexpr bool check_turn(symbol before, symbol after, std::string_view loop, in
   return !b.failed();
 }
 
-template <class = void>
+inline constexpr auto plus_one = [](auto v) { return v + decltype(v)(1); };
+template <class Used = void>
 constexpr symbol one_more(symbol n) {
   const line_of_call kept(*n.owner);
-  return map<[](auto v) { return v + decltype(v)(1); }>(n);
+  return map<when_used<Used, plus_one>>(n);
 }
 
 constexpr std::array<symbol, 1> states_of(symbol s) { return {s}; }

@@ -34,10 +34,11 @@ constexpr symbol emit_random(builder& b, const dim_list& dims, dtype type, bool 
   rule.out[0] = counting(dims.size());
   return {&b, b.add_node(op::random, {}, rule, {.key = b.next_random_key(), .own = random_attributes{normal}}, {{dims, type}})};
 }
+inline constexpr auto gumbel_of_uniform = [](auto u) { return -log(-log(u)); };
 /// Noise of these dims with the Gumbel distribution: -log(-log u), u uniform in [0, 1). The index of the largest of log p_i + noise_i has
 /// the probabilities p_i.
 constexpr symbol emit_gumbel(builder& b, const dim_list& dims, dtype type) {
-  return map<[](auto u) { return -log(-log(u)); }>(emit_random(b, dims, type, false));
+  return map<gumbel_of_uniform>(emit_random(b, dims, type, false));
 }
 }  // namespace detail
 

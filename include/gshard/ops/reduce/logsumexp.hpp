@@ -27,6 +27,9 @@ constexpr Number shift_of(Number largest) {
   return largest - largest == Number(0) ? largest : Number(0);
 }
 
+inline constexpr auto shifted_exponential = [](auto v, auto top) { return exp(v - shift_of(top)); };
+inline constexpr auto shifted_logarithm = [](auto sum, auto top) { return log(sum) + shift_of(top); };
+
 // A template, so that only programs that call it pay for it.
 template <class Symbol>
 constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_list& output, std::string_view text) {
@@ -41,14 +44,10 @@ constexpr symbol emit_logsumexp(Symbol given, short_list factors, const short_li
   rule.in[0] = rule.out[0] = counting(x.rank());
   for (int d = 0; d < output.size(); ++d) rule.in[1].push_back(factors.find(output[d]));
   attributes attr;
-  attr.function = &pointwise_of<[](auto v, auto top) {
-    return exp(v - shift_of(top));
-  }, 2>;
+  attr.function = &pointwise_of<when_used<Symbol, shifted_exponential>, 2>;
   const symbol e{&b, b.add_node(op::map, {x.id, m.id}, rule, attr, {{x.get().dims, x.get().type}})};
   const symbol total = emit_einsum(b, list_view(&e, 1), list_view(&factors, 1), output, text);
-  return map<[](auto sum, auto top) {
-    return log(sum) + shift_of(top);
-  }>(total, m);
+  return map<when_used<Symbol, shifted_logarithm>>(total, m);
 }
 
 }  // namespace detail

@@ -94,6 +94,14 @@ constexpr void extremum_gradient(differentiator& d, const node& n) {
   d.add(n.input(0), emit_map_of(own_function<arithmetic::multiply>, std::array{hit, share}, std::array{all, kept}, x));
 }
 
+inline constexpr auto zero_indicator = [](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); };
+inline constexpr auto one_for_zero = [](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; };
+/// The gradient of a product's operand v, from the number of zeros, the product of the other elements, and the gradient g of the product.
+inline constexpr auto product_slope = [](auto v, auto zeros, auto product, auto g) {
+  using element = decltype(v);
+  if (v == element(0)) return zeros == element(1) || product != product ? g * product : element(0);
+  return zeros == element(0) || product != product ? g * product / v : element(0);
+};
 /// dy times the product of the other elements: y / x if no element is zero. Otherwise only a single zero has a gradient: the product of
 /// the others.
 template <class Used>
@@ -101,18 +109,12 @@ constexpr void product_gradient(differentiator& d, const node& n) {
   builder& b = d.owner();
   const symbol dy = d.gradient(n), x = d.in(n, 0), y = d.out(n);
   const short_list all = counting(x.rank()), kept = dims_kept_by(n);
-  const symbol zero = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : decltype(v)(0); }, 1>,
-                                  std::array{x}, std::array{all}, x);
+  const symbol zero = emit_map_of(undifferentiated<when_used<Used, zero_indicator>, 1>, std::array{x}, std::array{all}, x);
   const symbol zeros = emit_einsum(b, list_view(&zero, 1), list_view(&all, 1), kept);
-  const symbol filled = emit_map_of(undifferentiated<[](auto v) { return v == decltype(v)(0) ? decltype(v)(1) : v; }, 1>,
-                                    std::array{x}, std::array{all}, x);
+  const symbol filled = emit_map_of(undifferentiated<when_used<Used, one_for_zero>, 1>, std::array{x}, std::array{all}, x);
   const symbol others{&b, b.add_node(op::reduce, {filled.id}, n.rule, n.attr, {{y.get().dims, y.get().type}})};
-  constexpr auto slope = [](auto v, auto count, auto product, auto g) {
-    using element = decltype(v);
-    if (v == element(0)) return count == element(1) || product != product ? g * product : element(0);
-    return count == element(0) || product != product ? g * product / v : element(0);
-  };
-  d.add(n.input(0), emit_map_of(undifferentiated<slope, 4>, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
+  constexpr auto& slope = undifferentiated<when_used<Used, product_slope>, 4>;
+  d.add(n.input(0), emit_map_of(slope, std::array{x, zeros, others, dy}, std::array{all, kept, kept, kept}, x));
 }
 
 template <class Used>

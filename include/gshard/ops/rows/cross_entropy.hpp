@@ -81,6 +81,8 @@ constexpr loss_parts emit_loss_parts(decomposer& d, const node& n) {
   d.set_sharding(parts.target, x.get().layout);
   return parts;
 }
+inline constexpr auto cross_entropy_exponential = [](auto v, auto top) { return v == top ? decltype(v)(1) : exp(v - top); };
+inline constexpr auto cross_entropy_log_sum = [](auto sum, auto top) { return log(sum) + top; };
 /// log(sum exp) over the blocks of a row. The largest block contributes exactly 1, even if it is infinite.
 template <class Used>
 constexpr symbol log_sum_of_blocks(decomposer& d, symbol blocks) {
@@ -88,11 +90,10 @@ constexpr symbol log_sum_of_blocks(decomposer& d, symbol blocks) {
   const short_list rows = r.rows(blocks);
   const symbol most = emit_reduce_as(op::reduce, blocks, reduction::max, r.all(blocks), rows, "cross_entropy");
   const symbol m = d.set_sharding_like(most, blocks, rows);
-  constexpr auto share = [](auto v, auto top) { return v == top ? decltype(v)(1) : exp(v - top); };
-  const symbol total = r.sum(r.map(undifferentiated<share, 2>, std::array{blocks, m}), rows);
+  const symbol total = r.sum(r.map(undifferentiated<when_used<Used, cross_entropy_exponential>, 2>, std::array{blocks, m}), rows);
   const short_list own = r.all(m);
-  constexpr auto log_sum = [](auto sum, auto top) { return log(sum) + top; };
-  return d.set_sharding_like(emit_map_of(undifferentiated<log_sum, 2>, std::array{total, m}, std::array{own, own}, m), m, own);
+  constexpr auto& log_sum = undifferentiated<when_used<Used, cross_entropy_log_sum>, 2>;
+  return d.set_sharding_like(emit_map_of(log_sum, std::array{total, m}, std::array{own, own}, m), m, own);
 }
 /// log(sum exp) of every row of logits, and the target's logit. It depends on the labels, because rows without a label do not count. Made
 /// for the loss or its gradient: for the one that the program states first.

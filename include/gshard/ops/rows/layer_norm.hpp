@@ -61,6 +61,11 @@ constexpr void layer_norm_gradient(differentiator& d, const node& n) {
   for (int i = 0; i < 3; ++i) d.add(n.input(i), parts[std::size_t(i)]);
 }
 
+inline constexpr auto layer_norm_square = [](auto v) { return v * v; };
+inline constexpr auto layer_norm_scale = [](auto variance, auto epsilon) { return decltype(variance)(1) / sqrt(variance + epsilon); };
+inline constexpr auto layer_norm_affine = [](auto v, auto gamma, auto beta) { return v * gamma + beta; };
+inline constexpr auto layer_norm_slope = [](auto slope, auto v, auto a, auto b, auto scale) { return scale * (slope - a - v * b); };
+
 struct normalized_rows {
   symbol x;      // (x - mean) / deviation
   symbol scale;  // 1 / deviation
@@ -69,9 +74,9 @@ template <class Used>
 constexpr normalized_rows normalize(decomposer& d, symbol x, double epsilon) {
   row_blocks r(d);
   const symbol centered = r.map(own_function<arithmetic::subtract>, std::array{x, r.mean_of_rows(x)});
-  const symbol variance = r.mean_of_rows(r.map(undifferentiated<[](auto v) { return v * v; }, 1>, std::array{centered}));
+  const symbol variance = r.mean_of_rows(r.map(undifferentiated<when_used<Used, layer_norm_square>, 1>, std::array{centered}));
   const short_list own = counting(variance.rank());
-  const symbol scale = emit_map_of(undifferentiated<[](auto v, auto e) { return decltype(v)(1) / sqrt(v + e); }, 2>,
+  const symbol scale = emit_map_of(undifferentiated<when_used<Used, layer_norm_scale>, 2>,
                                    std::array{variance, emit_scale(emit_constant(pointwise_constant<1>, variance), epsilon)},
                                    std::array{own, own}, variance);
   d.set_sharding_like(scale, variance, own);
@@ -82,7 +87,7 @@ constexpr void layer_norm_by_blocks(decomposer& d, const node& n, int /*at*/) {
   row_blocks r(d);
   const normalized_rows x = normalize<Used>(d, d.in(n, 0), own<layer_norm_attributes>(n).epsilon);
   d.replace_result(n, 0,
-                   emit_map_of(undifferentiated<[](auto v, auto gamma, auto beta) { return v * gamma + beta; }, 3>,
+                   emit_map_of(undifferentiated<when_used<Used, layer_norm_affine>, 3>,
                                std::array{x.x, d.in(n, 1), d.in(n, 2)}, std::array{r.all(x.x), r.last(x.x), r.last(x.x)}, x.x));
 }
 template <class Used>
@@ -95,8 +100,7 @@ constexpr void layer_norm_grad_by_blocks(decomposer& d, const node& n, int /*at*
   const symbol product = r.map(own_function<arithmetic::multiply>, std::array{g, x.x});
   const symbol of_g = r.mean_of_rows(g), of_product = r.mean_of_rows(product);
   d.replace_result(n, 0,
-                   r.map(undifferentiated<[](auto slope, auto v, auto a, auto b, auto s) { return s * (slope - a - v * b); }, 5>,
-                         std::array{g, x.x, of_g, of_product, x.scale}));
+                   r.map(undifferentiated<when_used<Used, layer_norm_slope>, 5>, std::array{g, x.x, of_g, of_product, x.scale}));
   d.replace_result(n, 1, r.sum(r.map(own_function<arithmetic::multiply>, std::array{dy, x.x}), r.last(dy)));
   d.replace_result(n, 2, r.sum(dy, r.last(dy)));
 }

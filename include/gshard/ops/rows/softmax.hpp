@@ -52,12 +52,15 @@ constexpr void softmax_gradient(differentiator& d, const node& n) {
         {&b, b.add_node(b.use(softmax_grad_rules<Used>), {y.id, dy.id}, rule, n.attr, {{y.get().dims, y.get().type}})});
 }
 
+inline constexpr auto softmax_exponential = [](auto v, auto top) { return exp(v - top); };
+inline constexpr auto softmax_slope = [](auto v, auto g, auto sum) { return v * (g - sum); };
+
 template <class Used>
 constexpr void softmax_by_blocks(decomposer& d, const node& n, int /*at*/) {
   row_blocks r(d);
   const symbol x = d.in(n, 0);
   const symbol m = d.set_sharding_like(emit_reduce_as(op::reduce, x, reduction::max, r.all(x), r.rows(x), "softmax"), x, r.rows(x));
-  const symbol e = r.map(undifferentiated<[](auto v, auto top) { return exp(v - top); }, 2>, std::array{x, m});
+  const symbol e = r.map(undifferentiated<when_used<Used, softmax_exponential>, 2>, std::array{x, m});
   d.replace_result(n, 0, r.map(own_function<arithmetic::divide>, std::array{e, r.sum(e, r.rows(x))}));
 }
 template <class Used>
@@ -65,7 +68,7 @@ constexpr void softmax_grad_by_blocks(decomposer& d, const node& n, int /*at*/) 
   row_blocks r(d);
   const symbol y = d.in(n, 0), dy = d.in(n, 1);
   const symbol total = r.sum(r.map(own_function<arithmetic::multiply>, std::array{y, dy}), r.rows(y));
-  d.replace_result(n, 0, r.map(undifferentiated<[](auto v, auto g, auto s) { return v * (g - s); }, 3>, std::array{y, dy, total}));
+  d.replace_result(n, 0, r.map(undifferentiated<when_used<Used, softmax_slope>, 3>, std::array{y, dy, total}));
 }
 
 }  // namespace detail
