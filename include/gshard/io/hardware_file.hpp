@@ -11,13 +11,13 @@
 #include <gshard/core/cost/measured_times.hpp>
 #include <gshard/exec/process/error.hpp>
 #include <gshard/io/file.hpp>
+#include <gshard/io/json_field.hpp>
 #include <gshard/sim/run/presets.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <array>
 #include <climits>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -34,87 +34,24 @@ namespace detail {
 inline constexpr std::string_view hardware_format = "gshard hardware 1";
 inline constexpr std::array<std::string_view, std::size_t(group_reach::count_)> reach_names{"node", "one device per node", "nodes"};
 
-/// A value of a hardware file, with its path from the root for messages.
-class hardware_field {
- public:
-  hardware_field(const nlohmann::json& value, std::string file, std::string path = {})
-      : value_(value), file_(std::move(file)), path_(std::move(path)) {}
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw error("hardware file '" + file_ + "': " + (path_.empty() ? what : path_ + ": " + what));
+/// The lists `x` and `y` of a row as the points of a curve. `inverse`: y holds rates, and the curve their inverses.
+inline measured_curve curve_of(const json_field& row, const char* x, const char* y, bool inverse = false) {
+  const json_field at = row[x], value = row[y];
+  const std::size_t n = at.size();
+  if (n == 0 || n > std::size_t(measured_curve::most))
+    at.fail("has " + std::to_string(n) + " points, not 1 to " + std::to_string(measured_curve::most));
+  if (value.size() != n) value.fail("has " + std::to_string(value.size()) + " numbers, " + std::string(x) + " has " + std::to_string(n));
+  measured_curve c;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double here = at[i].number();
+    if (i > 0 && here <= c.at[i - 1]) at[i].fail("is not more than the number before it");
+    c.add(here, inverse ? 1 / value[i].rate() : value[i].rate());
   }
-  bool has(const char* name) const { return value_.is_object() && value_.contains(name); }
-  hardware_field operator[](const char* name) const {
-    const std::string path = path_.empty() ? name : path_ + "." + name;
-    if (!value_.is_object()) fail("is not an object");
-    if (!value_.contains(name)) hardware_field(value_, file_, path).fail("is missing");
-    return {value_[name], file_, path};
-  }
-  hardware_field operator[](std::size_t i) const { return {value_[i], file_, path_ + "[" + std::to_string(i) + "]"}; }
-  std::size_t size() const {
-    if (!value_.is_array()) fail("is not a list");
-    return value_.size();
-  }
-  /// A finite number of at least 0; `is_rate`: above 0.
-  double number(bool is_rate = false) const {
-    const double x = value_.is_number() ? value_.get<double>() : -1;
-    if (!std::isfinite(x) || x < 0 || (is_rate && x <= 0)) fail(is_rate ? "is not a number above 0" : "is not a number of at least 0");
-    return x;
-  }
-  double rate() const { return number(true); }
-  double share() const {
-    const double x = value_.is_number() ? value_.get<double>() : 2;
-    if (!(x >= -1 && x <= 1)) fail("is not a number from -1 to 1");
-    return x;
-  }
-  int count() const {
-    const double x = value_.is_number_integer() ? value_.get<double>() : 0;
-    if (!(x >= 1 && x <= INT_MAX / 64)) fail("is not a whole number of at least 1");
-    return int(x);
-  }
-  bool flag() const {
-    if (!value_.is_boolean()) fail("is not true or false");
-    return value_.get<bool>();
-  }
-  std::string text() const {
-    if (!value_.is_string()) fail("is not a string");
-    return value_.get<std::string>();
-  }
-  /// The index of the field's string among these names.
-  template <class Names>
-  std::size_t one_of(const Names& names) const {
-    const std::string mine = text();
-    std::string known;
-    std::size_t i = 0;
-    for (const std::string_view name : names) {
-      if (name == mine) return i;
-      known.append(i++ == 0 ? "" : ", ").append(name);
-    }
-    fail("'" + mine + "' is not one of: " + known);
-  }
-  /// The lists `x` and `y` as the points of a curve. `inverse`: y holds rates, and the curve their inverses.
-  measured_curve curve(const char* x, const char* y, bool inverse = false) const {
-    const hardware_field at = (*this)[x], value = (*this)[y];
-    const std::size_t n = at.size();
-    if (n == 0 || n > std::size_t(measured_curve::most))
-      at.fail("has " + std::to_string(n) + " points, not 1 to " + std::to_string(measured_curve::most));
-    if (value.size() != n) value.fail("has " + std::to_string(value.size()) + " numbers, " + std::string(x) + " has " + std::to_string(n));
-    measured_curve c;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double here = at[i].number();
-      if (i > 0 && here <= c.at[i - 1]) at[i].fail("is not more than the number before it");
-      c.add(here, inverse ? 1 / value[i].rate() : value[i].rate());
-    }
-    return c;
-  }
-
- private:
-  const nlohmann::json& value_;
-  std::string file_, path_;
-};
+  return c;
+}
 
 /// The collective, or the operation on one device, with the field's name.
-inline op_ref op_of_name(const hardware_field& f, bool collective) {
+inline op_ref op_of_name(const json_field& f, bool collective) {
   std::vector<op_ref> operations;
   std::vector<std::string_view> names;
   for (const op_ref o : all_operations) {
@@ -183,8 +120,8 @@ inline nlohmann::ordered_json hardware_json(const hardware& h) {
 
 /// Parses the text of a hardware file; `file` is its name in messages. Throws `gshard::error` that names file and field.
 inline hardware parse_hardware_file(std::string_view text, const std::string& file) {
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
-  const detail::hardware_field root(document, file);
+  const auto document = nlohmann::ordered_json::parse(text, nullptr, false);
+  const detail::json_field root(document, "hardware file '" + file + "'");
   if (document.is_discarded()) root.fail("is not JSON");
   root["format"].one_of(std::array{detail::hardware_format});
   machine m;
@@ -198,18 +135,18 @@ inline hardware parse_hardware_file(std::string_view text, const std::string& fi
   measured_times& t = m.measured;
   t.run_start = root["run_start"].number();
   t.hidden = root["hidden"].share();
-  const detail::hardware_field products = root["products"], operations = root["operations"], collectives = root["collectives"];
+  const detail::json_field products = root["products"], operations = root["operations"], collectives = root["collectives"];
   for (std::size_t i = 0; i < products.size(); ++i)
-    (products[i]["batched"].flag() ? t.batched_product : t.product) = products[i].curve("smallest_extent", "flops", true);
+    (products[i]["batched"].flag() ? t.batched_product : t.product) = detail::curve_of(products[i], "smallest_extent", "flops", true);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    const detail::hardware_field row = operations[i];
+    const detail::json_field row = operations[i];
     const op_ref kind = detail::op_of_name(row["kind"], false);
     t.operations[std::size_t(kind->id)] = {row["start"].number(), row["seconds_per_byte"].number()};
   }
   for (std::size_t i = 0; i < collectives.size(); ++i) {
-    const detail::hardware_field row = collectives[i];
+    const detail::json_field row = collectives[i];
     const op_ref kind = detail::op_of_name(row["kind"], true);
-    t.collective(kind, group_reach(row["over"].one_of(detail::reach_names))) = row.curve("bytes", "seconds");
+    t.collective(kind, group_reach(row["over"].one_of(detail::reach_names))) = detail::curve_of(row, "bytes", "seconds");
   }
   const int nodes = root["nodes"].count();
   if (std::int64_t(nodes) * m.node_devices > INT_MAX / 64) root["nodes"].fail("gives too many devices");
