@@ -14,6 +14,7 @@
 #include <gshard/exec/program/untyped_executable.hpp>
 #include <gshard/exec/tensor/tensor.hpp>
 #include <gshard/exec/tensor/whole_array.hpp>
+#include <gshard/runtime/runtime_plan.hpp>
 #include <gshard/runtime/runtime_program.hpp>
 #include <gshard/runtime/runtime_tensor.hpp>
 
@@ -42,8 +43,9 @@ template <class Given>
 concept program_input = is_any_tensor<Given> || has_elements<Given> || std::same_as<Given, bound_memory>;
 }  // namespace detail
 
-/// A program that was planned at run time, with its extents bound, on a cluster that has its mesh axes. It runs as `executable` does. Its
-/// inputs are tensors or complete arrays, whose types and shardings are checked at run time. Its outputs are a list of `runtime_tensor`.
+/// A program that was planned at run time, or a plan that was read from a file. Its extents are bound, on a cluster that has its mesh axes.
+/// It runs as `executable` does. Its inputs are tensors or complete arrays, whose types and shardings are checked at run time. Its outputs
+/// are a list of `runtime_tensor`.
 ///
 ///     gs::runtime_executable run(layer, cluster, {{'G', 16}, {'S', 64}, {'M', 32}, {'E', 8}, {'H', 128}});
 ///     const gs::runtime_tensor y = std::move(run(x).front());
@@ -55,22 +57,22 @@ concept program_input = is_any_tensor<Given> || has_elements<Given> || std::same
 /// @see runtime_program, executable
 class runtime_executable : public untyped_executable {
  public:
-  runtime_executable(runtime_program program, const any_cluster& on, const dims& extents, parameter_store store)
+  runtime_executable(runtime_plan program, const any_cluster& on, const dims& extents, parameter_store store)
       : runtime_executable(std::move(program), on, std::move(store), {extents, {}}) {}
-  runtime_executable(runtime_program program, const any_cluster& on, const dims& extents = {})
+  runtime_executable(runtime_plan program, const any_cluster& on, const dims& extents = {})
       : runtime_executable(std::move(program), on, parameter_store(on), {extents, {}}) {}
   /// With the program's inputs, `extents` states only those of the other dims. @see executable
   template <detail::program_input First, detail::program_input... Inputs>
-  runtime_executable(runtime_program program, const any_cluster& on, const dims& extents, parameter_store store, const First& first,
+  runtime_executable(runtime_plan program, const any_cluster& on, const dims& extents, parameter_store store, const First& first,
                      const Inputs&... inputs)
       : runtime_executable(program, on, std::move(store), infer(program, extents, first, inputs...)) {}
   template <detail::program_input First, detail::program_input... Inputs>
-  runtime_executable(runtime_program program, const any_cluster& on, const dims& extents, const First& first, const Inputs&... inputs)
+  runtime_executable(runtime_plan program, const any_cluster& on, const dims& extents, const First& first, const Inputs&... inputs)
       : runtime_executable(std::move(program), on, extents, parameter_store(on), first, inputs...) {}
 
   template <class... Given>
     requires(sizeof...(Given) > 0 && !detail::call<1, parameter_store>::fits<Given...> && !(detail::program_input<Given> && ...))
-  runtime_executable(const runtime_program& program, const any_cluster&, const dims&, const Given&...) : program_(program) {
+  runtime_executable(const runtime_plan& program, const any_cluster&, const dims&, const Given&...) : program_(program) {
     check_inputs<Given...>();
   }
 
@@ -108,16 +110,17 @@ class runtime_executable : public untyped_executable {
     bind_port(false, i, memory);
   }
 
-  /// What the plan assumed, and what a plan for these extents and this cluster would receive, compute and hold.
+  /// What the plan assumed, and what a plan for these extents and this cluster would receive, compute and hold. Throws `gshard::error` for
+  /// a plan that was read from a file, because a file has no program.
   /// @see executable::plan_report
   gshard::plan_report plan_report() const;
 
-  const runtime_program& program() const { return program_; }
+  const runtime_plan& program() const { return program_; }
 
  private:
-  runtime_program program_;
+  runtime_plan program_;
 
-  runtime_executable(runtime_program program, const any_cluster& on, parameter_store store, detail::inferred_extents found)
+  runtime_executable(runtime_plan program, const any_cluster& on, parameter_store store, detail::inferred_extents found)
       : untyped_executable(program.plan(), all_kernels, on, found.all, std::move(store), std::move(found.problem), {},
                            std::vector<fact>{{"the compile options of the program", GSHARD_FLOAT_OPTIONS}}, program.owner()),
         program_(std::move(program)) {
@@ -133,7 +136,7 @@ class runtime_executable : public untyped_executable {
   }
 
   template <class... Inputs>
-  static detail::inferred_extents infer(const runtime_program& program, const dims& stated, const Inputs&... inputs) {
+  static detail::inferred_extents infer(const runtime_plan& program, const dims& stated, const Inputs&... inputs) {
     detail::inferred_extents found{stated, {}};
     const process_error thrown = detail::problem_of([&] {  // an array may be an expression, which is computed here
       check_count(program, sizeof...(Inputs));
@@ -199,7 +202,7 @@ class runtime_executable : public untyped_executable {
     }
   }
 
-  static void check_count(const runtime_program& program, std::size_t given);
+  static void check_count(const runtime_plan& program, std::size_t given);
   input_name name_of(std::size_t i) const { return {i, program_.inputs()[i].dims.letters.view()}; }
   void write_checked(std::size_t i, const untyped_tensor& given);
   void write_checked(std::size_t i, const detail::untyped_array& given);
@@ -226,13 +229,15 @@ std::vector<T> to_global(const runtime_tensor& t) {
 
 #if GSHARD_HAS_BODIES
 
-GSHARD_INLINE void runtime_executable::check_count(const runtime_program& program, std::size_t given) {
+GSHARD_INLINE void runtime_executable::check_count(const runtime_plan& program, std::size_t given) {
   if (const std::size_t expected = program.inputs().size(); given != expected)
     throw error("program: it has " + std::to_string(expected) + " inputs, and is called with " + std::to_string(given));
 }
 
 GSHARD_INLINE plan_report runtime_executable::plan_report() const {
-  return detail::make_plan_report(program_.graph(), program_.options(), executor());
+  const detail::plan_contents& made = *program_.made_;
+  if (made.traced.nodes.empty()) throw error("plan_report: the plan was read from a file, which does not have its program");
+  return detail::make_plan_report(made.traced, made.options, executor());
 }
 
 GSHARD_INLINE void runtime_executable::check_port(bool is_input, std::size_t i) const {

@@ -20,6 +20,7 @@
 #include <gshard/exec/tensor/any_mesh.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/tensor_text.hpp>
+#include <gshard/runtime/runtime_plan.hpp>
 
 #include <array>
 #include <cstddef>
@@ -70,7 +71,7 @@ class program_error : public error {
 };
 
 /// A program that is traced and planned at run time, by the functions that the compiler runs for `program`. Its plan is the same, but g++
-/// traces the operands of a call from right to left at run time. A handle: copies share the plan.
+/// traces the operands of a call from right to left at run time.
 ///
 ///     const gs::runtime_program layer(moe_layer, "expert", {"f32[G@expert,S,M]"}, {.compile = {.known = {{'M', 512}}}});
 ///
@@ -80,7 +81,7 @@ class program_error : public error {
 /// Throws `program_error` for every fault of the model, its specs and its equations; `gshard::error` for a text that is not a mesh or a
 /// tensor.
 /// @see program, runtime_executable
-class runtime_program {
+class runtime_program : public runtime_plan {
  public:
   template <class Model, std::size_t N>
   runtime_program(const Model& model, const any_mesh& mesh, const tensor_text (&inputs)[N], const program_options& options = {})
@@ -100,33 +101,24 @@ class runtime_program {
           for (const symbol& output : model(m, x)) detail::add_outputs(m.owner(), output);
         }) {}
 
-  /// Valid as long as a copy of this program, or of an executable of it.
-  const plan_view& plan() const { return made_->plan; }
-  const mesh_shape& mesh() const { return made_->plan.mesh; }
-  /// The inputs, in order.
-  std::span<const tensor_text> inputs() const { return made_->inputs; }
   /// The program before any pass, for `search_shardings` and `compile`.
-  const gshard::graph& graph() const { return made_->traced; }
-  const compile_options& options() const { return made_->options; }
+  const gshard::graph& graph() const { return contents().traced; }
+  const compile_options& options() const { return contents().options; }
   /// The same program planned for these extents on this cluster. It has the same inputs, outputs and parameters, with the same shardings.
   /// Throws `program_error` if there is no such plan, because the program is visible or strict.
   runtime_program at(const any_cluster& on, const dims& extents) const;
-  /// Keeps the plan.
-  std::shared_ptr<const void> owner() const { return made_; }
 
  private:
-  struct shared {
-    std::vector<tensor_text> inputs;
-    gshard::graph traced;
-    compile_options options;
-    plan_tables planned;
-    plan_view plan;
-  };
-  std::shared_ptr<const shared> made_;
-
   using traced_model = callback<void(parameter_scope&, list_view<symbol>)>;
   runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options, const traced_model& model);
+  explicit runtime_program(std::shared_ptr<const detail::plan_contents> made) : runtime_plan(std::move(made)) {}
 };
+
+namespace detail {
+/// Traces and plans a program. Throws `program_error`.
+std::shared_ptr<const plan_contents> make_plan(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
+                                               const callback<void(parameter_scope&, list_view<symbol>)>& model);
+}  // namespace detail
 
 #if GSHARD_HAS_BODIES
 
@@ -138,33 +130,36 @@ GSHARD_INLINE plan_tables detail::compile_traced(gshard::graph& g, const mesh_sh
   return made;
 }
 
-GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
-                                               const traced_model& model) {
-  const auto made = std::make_shared<shared>();
+GSHARD_INLINE std::shared_ptr<const detail::plan_contents> detail::make_plan(
+    const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
+    const callback<void(parameter_scope&, list_view<symbol>)>& model) {
+  auto made = std::make_shared<plan_contents>();
   made->inputs.assign(inputs.begin(), inputs.end());
   builder b;
-  detail::begin_program(b, mesh, options);
+  begin_program(b, mesh, options);
   list<symbol> x;
   for (const tensor_text& in : inputs)
-    x.push_back(detail::add_input(b, in.dims.letters.view(), in.type, in.is_column_major, in.dims.is_sharded, in.dims.sharding));
+    x.push_back(add_input(b, in.dims.letters.view(), in.type, in.is_column_major, in.dims.is_sharded, in.dims.sharding));
   parameter_scope m(b, options.element);
   model(m, x);
-  if (!b.failed()) detail::set_layouts(b.program, options.layouts);
+  if (!b.failed()) set_layouts(b.program, options.layouts);
   made->traced = b.program;
   made->options = options.compile;
-  made->planned = detail::compile_traced(b.program, mesh, options.compile);
+  made->planned = compile_traced(b.program, mesh, options.compile);
   made->plan = made->planned.view();
-  made_ = made;
+  return made;
 }
 
+GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
+                                               const traced_model& model)
+    : runtime_plan(detail::make_plan(mesh, inputs, options, model)) {}
+
 GSHARD_INLINE runtime_program runtime_program::at(const any_cluster& on, const dims& extents) const {
-  runtime_program other = *this;
-  const auto made = std::make_shared<shared>(*made_);
-  made->planned = detail::plan_at(made->traced, plan(), on, extents, made->options);
+  auto made = std::make_shared<detail::plan_contents>(contents());
+  made->planned = detail::plan_at(graph(), plan(), on, extents, options());
   if (made->planned.problem) throw program_error(describe(made->planned.problem), made->planned.problem);
   made->plan = made->planned.view();
-  other.made_ = made;
-  return other;
+  return runtime_program(std::move(made));
 }
 
 #endif

@@ -191,6 +191,7 @@ struct port {
   tensor_name name;
   std::int32_t value = -1;
   bool is_loss = false;  // for an output: a run in which it is not finite throws not_finite_error
+  bool is_column_major = false;  // for an input: its dims are in the opposite order of those that its name lists
 };
 
 /// True if devices pass the partial sums of a looped einsum to each other; otherwise they pass blocks of an operand. The passed tensor is

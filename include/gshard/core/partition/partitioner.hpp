@@ -119,7 +119,7 @@ class partitioner {
       if (p.updated >= 0) q.updated = plan_.get_or_reshard(p.updated, plan_.cache.first_layout(p.value), producer_of(p.updated));
       result.parameters.push_back(q);
     }
-    for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value)});
+    for (const port& p : g_.inputs) result.inputs.push_back({p.name, plan_.cache.first(p.value), false, p.is_column_major});
     for (const port& p : g_.outputs) result.outputs.push_back({p.name, output(p.value), p.is_loss});
     result.partial_sums = list<std::uint8_t>(g_.values.size(), 0);
     const std::uint32_t single = single_axes(planning_.e);

@@ -42,7 +42,7 @@ constexpr symbol add_input(builder& b, std::string_view letters, dtype type, boo
     if (given.partial && !has_sums(type)) b.fail_type("in", name.view(), type, types_with(has_sums));
     b.program.at(s.id).layout = column_major ? given.reversed() : given;
   }
-  b.program.inputs.push_back({name, s.id});
+  b.program.inputs.push_back({.name = name, .value = s.id, .is_column_major = column_major});
   return column_major ? emit_reversed(b, s, name.view()) : s;
 }
 
