@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The list of all functions that the library maps, except those with numbers (core/ir/arithmetic.hpp), for files that name functions.
+// The lists of all functions that the library maps, except those with numbers (core/ir/arithmetic.hpp), and of its custom operations, for
+// files that name functions.
 
 #include <gshard/core/ir/pointwise.hpp>
 #include <gshard/core/trace/map.hpp>
@@ -10,6 +11,8 @@
 #include <gshard/models/transformer.hpp>
 #include <gshard/moe/layer/router.hpp>
 #include <gshard/moe/layer/swiglu.hpp>
+#include <gshard/moe/routing/chunks.hpp>
+#include <gshard/moe/routing/expert_replicas.hpp>
 #include <gshard/moe/routing/gating.hpp>
 #include <gshard/ops.hpp>
 #include <gshard/train/accumulate.hpp>
@@ -18,6 +21,7 @@
 #include <gshard/train/master_value.hpp>
 
 #include <string_view>
+#include <utility>
 
 namespace gshard { inline namespace v0 {
 
@@ -97,6 +101,15 @@ inline constexpr detail::named_function all_functions[]{
     {"transformer.bias_of_padding", &pointwise_of<nn::detail::bias_of_padding, 1>},
     {"transformer.one_if_real", &pointwise_of<nn::detail::one_if_real, 1>},
     {"transformer.second_operand", &pointwise_of<nn::detail::second_operand, 2>},
+};
+
+/// The library's own operations of `custom`, which have names.
+inline constexpr const custom_operation* all_custom_operations[]{
+    &detail::custom_of<detail::lost_choices, std::make_index_sequence<2>>,
+    &detail::custom_of<detail::rows_with_sums, std::make_index_sequence<3>>,
+    &detail::custom_of<detail::slots_of_chunk, std::make_index_sequence<4>>,
+    &detail::custom_of<detail::slots_of_replicas, std::make_index_sequence<4>>,
+    &detail::custom_of<detail::sum_of_replicas, std::make_index_sequence<2>>,
 };
 
 }}  // namespace gshard::v0

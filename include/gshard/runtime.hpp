@@ -12,6 +12,8 @@
 #include <gshard/core/base/exceptions.hpp>
 
 #include <gshard/plan.hpp>
+#include <gshard/runtime/plan_functions.hpp>
 #include <gshard/runtime/runtime_executable.hpp>
+#include <gshard/runtime/runtime_plan.hpp>
 #include <gshard/runtime/runtime_program.hpp>
 #include <gshard/runtime/runtime_tensor.hpp>
