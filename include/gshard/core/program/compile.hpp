@@ -92,7 +92,7 @@ constexpr diagnostic check_countable(const graph& g, const mesh_shape& mesh, con
 
 /// The extents for planning a program: known extents, and assumed extents for the rest. Reports sizes that cannot be counted.
 constexpr extents planned_extents(graph& g, const mesh_shape& mesh, const compile_options& options) {
-  extents e = assume_extents(g.dims, mesh, options.known, options.start_bytes);
+  extents e = assume_extents(g.dims, mesh, options.known, options.start_bytes, options.assumed, options.assumed_axes);
   if (const diagnostic problem = check_countable(g, mesh, options.known, e); problem && !g.problem) g.problem = problem;
   return e;
 }

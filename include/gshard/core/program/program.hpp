@@ -93,6 +93,13 @@ struct element {};
 /// A compile-time extent. It must be a multiple of the static extents of the mesh axes that shard it.
 template <char Letter, std::int64_t Extent>
 struct extent {};
+/// An extent for which the plan is made. The program runs at any other as well: nothing else depends on this one. For an extent that is
+/// neither stated nor assumed, the planner assumes 64.
+/// @see assumed_extents
+template <char Letter, std::int64_t Extent>
+struct assume {
+  static_assert(Extent > 0, "gshard: an assumed extent is positive");
+};
 /// Computes one-hot einsums as dense products, in O(G S E C M), instead of by index.
 struct dense_one_hot {};
 /// Mixed precision: einsums round their factors to bf16 and sum in float, forward and in gradients. Parameters, optimizer state, all other
@@ -140,6 +147,10 @@ constexpr void apply(program_options& o, extent<Letter, Extent>) {
   dims& known = o.compile.known;
   if (known.has(Letter) && known.find(Letter) != Extent) known.twice = Letter;
   known.set(Letter, Extent);
+}
+template <char Letter, std::int64_t Extent>
+constexpr void apply(program_options& o, assume<Letter, Extent>) {
+  o.compile.assumed.set(Letter, Extent);
 }
 constexpr void apply(program_options& o, dense_one_hot) { o.sparse_one_hot = false; }
 constexpr void apply(program_options& o, bf16_products) { o.bf16_products = true; }

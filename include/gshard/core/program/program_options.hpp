@@ -7,10 +7,12 @@
 #include <gshard/core/ir/dim.hpp>
 #include <gshard/core/ir/dtype.hpp>
 #include <gshard/core/ir/graph.hpp>
+#include <gshard/core/ir/mesh.hpp>
 #include <gshard/core/ir/sharding.hpp>
 #include <gshard/core/reshard/cost.hpp>
 #include <gshard/core/trace/builder.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gshard { inline namespace v0 {
@@ -22,6 +24,10 @@ struct column_major {};
 struct compile_options {
   /// Compile-time extents, by letter.
   gshard::dims known{};
+  /// Extents that prices assume, by letter and by mesh axis, where the extent is not known. Otherwise, and where it is 0, 64 and 8 devices.
+  /// The program runs at any extents.
+  gshard::dims assumed{};
+  std::array<int, max_axes> assumed_axes{};
   /// Outputs may be partial sums. Unless `only_partial_sums`, they may also be partial maxima, minima and products.
   bool partial_outputs = false;
   bool only_partial_sums = false;

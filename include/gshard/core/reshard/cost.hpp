@@ -57,13 +57,15 @@ constexpr bool is_known(const dim& d, const extents& before) {
   }
 }
 
+/// `assumed`, `assumed_axes`: extents to assume, by letter and by axis, in place of the common ones.
 constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, const gshard::dims& known,
-                                 std::int64_t start_bytes = default_start_bytes) {
+                                 std::int64_t start_bytes = default_start_bytes, const gshard::dims& assumed = {},
+                                 list_view<int> assumed_axes = {}) {
   extents e;
   e.start_bytes = start_bytes;
   for (int a = 0; a < mesh.count; ++a) {
-    const int extent = mesh.static_extent(a);
-    e.axes[std::size_t(a)] = extent == dynamic ? assumed_axis : extent;
+    const int extent = mesh.static_extent(a), given = assumed_axes.empty() ? 0 : assumed_axes[std::size_t(a)];
+    e.axes[std::size_t(a)] = extent != dynamic ? extent : given > 0 ? given : assumed_axis;
     if (extent != dynamic) e.known_axes |= 1u << a;
   }
   for (const dim& d : dims) {
@@ -71,8 +73,9 @@ constexpr extents assume_extents(list_view<dim> dims, const mesh_shape& mesh, co
     const bool known_dim = d.what == dim::kind::bound ? bound >= 0 : is_known(d, e);
     // No dim is assumed to be empty. A difference of two assumed extents is 0; it is assumed to be 1, because it may be small (extra expert
     // replicas).
-    const std::int64_t assumed = bound == 0 && d.what == dim::kind::linear ? 1 : assumed_dim;
-    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : assumed);
+    const std::int64_t given = d.what == dim::kind::bound ? assumed.find(d.letter) : 0;
+    const std::int64_t likely = given > 0 ? given : bound == 0 && d.what == dim::kind::linear ? 1 : assumed_dim;
+    e.dims.push_back(bound > 0 || (known_dim && bound == 0) ? bound : likely);
     e.known_dims.push_back(known_dim);
   }
   return e;

@@ -8,6 +8,7 @@
 #include <gshard/core/ir/graph.hpp>
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/core/program/program_options.hpp>
+#include <gshard/exec/program/assumed_extents.hpp>
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 
@@ -52,7 +53,7 @@ struct plan_report {
     std::int64_t received = 0, received_replanned = 0;
   };
 
-  std::string assumed;     ///< The letters and mesh axes whose extents the plan assumed: "B, V, x"; empty: none.
+  std::vector<assumed_extent> assumed;  ///< The extents that the plan assumed, and which of them decide.
   plan_cost cost;          ///< Of the plan that runs.
   plan_cost replanned;     ///< Of a plan for these extents; as `cost` if there is none.
   std::string problem;     ///< Why there is no plan for these extents; normally empty.
@@ -172,11 +173,11 @@ GSHARD_INLINE plan_report make_plan_report(const graph& traced, const compile_op
     if (plan.dims[i].what == dim::kind::bound) extents_of.set(plan.dims[i].letter, sizes.dim(int(i)));
   const plan_tables other = plan_at(traced, plan, run.cluster(), extents_of, options);
   plan_report report;
-  const auto assume = [&](std::string_view name) { report.assumed.append(report.assumed.empty() ? "" : ", ").append(name); };
-  for (const dim& d : plan.dims)
-    if (d.what == dim::kind::bound && !d.known) assume({&d.letter, 1});
-  for (int a = 0; a < plan.mesh.rank(); ++a)
-    if (plan.mesh.static_extent(a) == dynamic) assume(plan.mesh.name(a));
+  // A plan that was made for the extents of its executable assumes nothing.
+  bool assumes = false;
+  for (const dim& d : plan.dims) assumes = assumes || (d.what == dim::kind::bound && !d.known);
+  for (int a = 0; a < plan.mesh.rank(); ++a) assumes = assumes || plan.mesh.static_extent(a) == dynamic;
+  if (assumes) report.assumed = assumed_extents(traced, plan.mesh, options);
   report.cost = report.replanned = cost_of(plan, sizes);
   if (other.problem) {
     report.problem = describe(other.problem);
@@ -210,7 +211,7 @@ GSHARD_INLINE std::string plan_report::text() const {
            " bytes";
   };
   std::string s = "the plan " + cost_text(cost) + "\n";
-  if (!assumed.empty()) s += "it assumed the extents of " + assumed + "\n";
+  s += describe(assumed);
   if (!problem.empty()) return s + "there is no plan for these extents: " + problem + "\n";
   s += "a plan for these extents " + cost_text(replanned) + "\n";
   for (const moved_tensor& t : tensors)

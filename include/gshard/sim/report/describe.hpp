@@ -11,6 +11,7 @@
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/bind/check_sizes.hpp>
 #include <gshard/exec/bind/step_text.hpp>
+#include <gshard/exec/program/assumed_extents.hpp>
 #include <gshard/sim/report/reason.hpp>
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gshard { inline namespace v0 {
 
@@ -65,6 +67,14 @@ std::string describe(const plan_view& plan, const node& step);
 /// A complete plan as text: one line per step, with the steps of a loop indented. A step that communicates also has the operation and
 /// source line that it serves, and the reason.
 std::string describe(const plan_view& plan);
+
+/// The same with the extents that it assumed, and a mark at those on which a choice of the planner depends: `assumes B=64, V=64*`.
+/// `describe(plan, assumed_extents(program.graph(), program.mesh(), program.options()))` for a run-time program.
+std::string describe(const plan_view& plan, const std::vector<assumed_extent>& assumed);
+template <class Program>
+std::string describe() {
+  return describe(Program::plan, assumed_extents<Program>());
+}
 
 /// The collectives of a plan by kind: their number, and the bytes that a device receives at these extents. Each step counts the device that
 /// receives most.
@@ -237,6 +247,12 @@ GSHARD_INLINE std::string describe(const plan_view& plan) {
     s += '\n';
   }
   for (const port& p : plan.outputs) line("  output", p.value, {});
+  return s;
+}
+
+GSHARD_INLINE std::string describe(const plan_view& plan, const std::vector<assumed_extent>& assumed) {
+  std::string s = describe(plan);
+  if (!assumed.empty()) s.insert(s.find('\n') + 1, "  " + describe(assumed));
   return s;
 }
 

@@ -105,7 +105,9 @@ class shard_searcher {
   }
   /// The price of a plan. A plan has its own table of dims.
   constexpr step_price price_of(const plan_tables& made) const {
-    return price(made.view(), assume_extents(made.dims, mesh_, o_.compile.known), o_.on);
+    const compile_options& how = o_.compile;
+    const extents e = assume_extents(made.dims, mesh_, how.known, default_start_bytes, how.assumed, how.assumed_axes);
+    return price(made.view(), e, o_.on);
   }
 
  private:
@@ -377,7 +379,8 @@ constexpr shard_choice search_shardings(const graph& g, const mesh_shape& mesh, 
   result.problem = g.problem;
   if (!result.problem) result.problem = detail::unknown_extents(g, mesh, o.compile.known);
   if (result.problem) return result;
-  extents e = detail::assume_extents(g.dims, mesh, o.compile.known);
+  const compile_options& how = o.compile;
+  extents e = detail::assume_extents(g.dims, mesh, how.known, default_start_bytes, how.assumed, how.assumed_axes);
   result.problem = detail::check_countable(g, mesh, o.compile.known, e);
   if (result.problem) return result;
   const detail::shard_space space(g, mesh, e, o.compile.uneven, o.free_state, false);
