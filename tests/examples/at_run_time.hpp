@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Included before the examples: their executables run plans that are made at run time. These equal the constants.
+// Included before the examples: their executables run plans that are made at run time, and written to and read from a file. These equal the
+// constants.
 
 #include <gshard/exec/program/executable.hpp>
+#include <gshard/runtime/plan_functions.hpp>
+#include <gshard/runtime/runtime_plan.hpp>
 #include <gshard/runtime/runtime_program.hpp>
 #include <gshard/sim/report/describe.hpp>
 
+#if __has_include(<nlohmann/json.hpp>) && __has_include(<xxhash.h>)
+#include <gshard/io/plan/plan_file.hpp>
+#endif
+
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -43,27 +51,53 @@ inline bool has_operands_in_any_order([[maybe_unused]] const gshard::plan_view& 
 #endif
 }
 
-inline void check_same(const gshard::plan_view& plan, const gshard::plan_view& constant) {
-  const std::string made = describe(plan), expected = describe(constant);
-  if (made != expected && !(has_operands_in_any_order(constant) && sorted_steps(made) == sorted_steps(expected)))
-    throw std::runtime_error("a plan that is made at run time is not the constant:\n" + made + expected);
+#if __has_include(<nlohmann/json.hpp>) && __has_include(<xxhash.h>)
+/// Names for the functions of an example.
+inline gshard::plan_functions functions_of(const gshard::plan_view& plan) {
+  gshard::plan_functions all;
+  for (const gshard::node& step : plan.steps) {
+    if (const gshard::pointwise* const f = step.attr.function; f && all.name_of(*f).empty())
+      all.add("function " + std::to_string(&step - plan.steps.data()), *f);
+    if (const gshard::custom_operation* const c = step.attr.custom; c && !all.find_custom(c->name)) all.add(*c);
+  }
+  return all;
 }
+
+/// Returns the plan as it is read from its file.
+inline gshard::runtime_plan checked(const gshard::runtime_plan& made, const gshard::plan_view& constant) {
+  const gshard::plan_functions functions = functions_of(constant);
+  const std::string text = plan_text(made.plan(), functions), expected = plan_text(constant, functions);
+  if (text != expected && !has_operands_in_any_order(constant))
+    throw std::runtime_error("a plan that is made at run time is not the constant:\n" + text + expected);
+  const gshard::runtime_plan read = gshard::parse_plan(text, "the example", functions);
+  if (plan_text(read.plan(), functions) != text) throw std::runtime_error("a plan that was read is not the one that was written:\n" + text);
+  return read;
+}
+#else
+inline gshard::runtime_plan checked(const gshard::runtime_plan& made, const gshard::plan_view&) { return made; }
+#endif
 
 }  // namespace at_run_time
 
 template <auto Model, class Mesh, class... Options>
 struct gshard::detail::plan_to_run<gshard::program<Model, Mesh, Options...>> {
-  static const plan_tables& made() {
-    static const plan_tables tables = [] {
-      graph g = trace<Model, Mesh, Options...>();
-      plan_tables planned = compile_traced(g, Mesh::shape, compile_options_of<Options...>());
-      at_run_time::check_same(planned.view(), program<Model, Mesh, Options...>::plan);
-      return planned;
+  static const plan_view& made() {
+    static const runtime_plan made = [] {
+      const plan_view& constant = program<Model, Mesh, Options...>::plan;
+      const auto contents = std::make_shared<plan_contents>();
+      contents->traced = trace<Model, Mesh, Options...>();
+      contents->planned = compile_traced(contents->traced, Mesh::shape, compile_options_of<Options...>());
+      contents->plan = contents->planned.view();
+      const std::string text = describe(contents->plan), expected = describe(constant);
+      if (text != expected && !(at_run_time::has_operands_in_any_order(constant) &&
+                                at_run_time::sorted_steps(text) == at_run_time::sorted_steps(expected)))
+        throw std::runtime_error("a plan that is made at run time is not the constant:\n" + text + expected);
+      return at_run_time::checked(runtime_plan(contents), constant);
     }();
-    return tables;
+    return made.plan();
   }
   struct made_when_used {
-    operator plan_view() const { return made().view(); }
+    operator plan_view() const { return made(); }
   };
   static constexpr made_when_used plan{};
 };

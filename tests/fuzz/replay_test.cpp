@@ -45,7 +45,7 @@ TEST_CASE("the inputs that fuzzing has found still do no harm") {
     void (*run)(std::string_view);
   };
   const std::vector<target> targets {
-    {"equation", fuzz::equation}, {"header", fuzz::header},
+    {"equation", fuzz::equation}, {"header", fuzz::header}, {"plan", fuzz::plan},
 #if __has_include(<openssl/evp.h>)
     {
       "manifest", fuzz::manifest

@@ -6,7 +6,9 @@
 
 #include <gshard/core/ir/equation.hpp>
 #include <gshard/exec/process/error.hpp>
+#include <gshard/io/plan/plan_file.hpp>
 #include <gshard/io/safetensors_header.hpp>
+#include <gshard/sim/report/describe.hpp>
 #if __has_include(<openssl/evp.h>)
 #include <gshard/survive/checkpoint/manifest.hpp>
 #endif
@@ -16,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fuzz {
 
@@ -70,6 +73,29 @@ inline void header(std::string_view bytes) {
   require(end == data_bytes, "arrays end with the data");
   const gs::safetensors_header again = gs::parse_safetensors_header(gs::safetensors_header_text(found.arrays, found.metadata), data_bytes);
   require(again.arrays == found.arrays && again.metadata == found.metadata, "a header that is written again is the same");
+}
+
+/// A plan file, whatever its digest. A plan that is accepted can be described and counted.
+inline void plan(std::string_view text) {
+  static gs::plan_functions functions = gs::plan_functions::of_any_name();
+  static int uses = 0;
+  if (++uses % 1000 == 0) functions = gs::plan_functions::of_any_name();  // it keeps the names that it has seen
+  const auto read = [&](std::string_view t) { return gs::parse_plan(t, "fuzz", functions, gs::plan_digest::ignored); };
+  try {
+    const gs::runtime_plan accepted = read(text);
+    const gs::plan_view& p = accepted.plan();
+    const std::string written = gs::plan_text(p, functions);
+    require(gs::plan_text(read(written).plan(), functions) == written, "a plan that is read prints as it was written");
+    require(!gs::describe(p).empty(), "a plan has a text");
+    gs::dims sizes;
+    for (const gs::dim& d : p.dims)
+      if (d.what == gs::dim::kind::bound && !d.known) sizes.set(d.letter, 5);
+    std::vector<int> axes;
+    for (int a = 0; a < p.mesh.rank(); ++a) axes.push_back(p.mesh.static_extent(a) == gs::dynamic ? 2 : p.mesh.static_extent(a));
+    if (const gs::extents e = p.bind(sizes, axes); e.devices(e.known_axes) <= 64)
+      require(p.bytes_received(e) >= 0, "a plan receives a number of bytes");
+  } catch (const gs::error&) {
+  }
 }
 
 #if __has_include(<openssl/evp.h>)

@@ -6,6 +6,7 @@
 #include <gshard/core/plan/plan.hpp>
 #include <gshard/exec/backend/agreement.hpp>
 #include <gshard/exec/bind/bound_plan.hpp>
+#include <gshard/exec/bind/each_attribute.hpp>
 #include <gshard/exec/bind/step_text.hpp>
 #include <gshard/exec/process/error.hpp>
 
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace gshard { inline namespace v0 { namespace detail {
@@ -88,47 +90,26 @@ class plan_facts {
   }
   /// The attributes that an operation has set.
   static std::string text(const attributes& a) {
-    // The binding names all of them, so that a new one is not forgotten.
-    const auto& [dim_, axes_, moves_, ring_operand_, window_, key_, loop_, combine_, change_, if_not_finite_, reverse_, of_blocks_,
-                 by_blocks_, defers_sums_, may_move_, gradient_as_operand_, rounds_to_bf16_, inside_, fill_, factor_, function_, custom_,
-                 label_, own_, dims_] = a;
-    static_cast<void>(function_);  // a fact of its own
-    static_cast<void>(custom_);    // its name is that of the step
-    const attributes unset;
     std::string s;
     const auto add = [&](const char* what, auto value, auto before) {
       const std::string text = number_text(value);
       if (text != number_text(before)) s.append(", ").append(what).append(" ").append(text);
     };
     const auto add_kind = [&](const char* what, auto value, auto before) { add(what, int(value), int(before)); };
-    add("dim", dim_, unset.dim);
-    add("axes", axes_, unset.axes);
-    add("moves", moves_, unset.moves);
-    add("ring operand", ring_operand_, unset.ring_operand);
-    add("window", window_, unset.window);
-    add("random key", key_, unset.key);
-    add("loop", loop_, unset.loop);
-    add_kind("reduction", combine_, unset.combine);
-    add_kind("reshape", change_, unset.change);
-    add_kind("if not finite", if_not_finite_, unset.if_not_finite);
-    add_kind("reverse", reverse_, unset.reverse);
-    add_kind("of blocks", of_blocks_, unset.of_blocks);
-    add_kind("by blocks", by_blocks_, unset.by_blocks);
-    add_kind("defers sums", defers_sums_, unset.defers_sums);
-    add_kind("may move", may_move_, unset.may_move);
-    add_kind("gradient as operand", gradient_as_operand_, unset.gradient_as_operand);
-    add_kind("factors of bf16", rounds_to_bf16_, unset.rounds_to_bf16);
-    add_kind("inside", inside_, unset.inside);
-    add("fill", fill_, unset.fill);
-    add("factor", factor_, unset.factor);
-    for (int i = 0; own_.names && i < own_.names->count; ++i) {
-      const attribute_names::item& item = own_.names->items[i];
+    const attributes unset;
+    for_each_attribute([&](const char* what, auto member) {
+      const auto value = a.*member, before = unset.*member;
+      if constexpr (std::is_enum_v<decltype(value)> || std::is_same_v<decltype(value), const bool>) add_kind(what, value, before);
+      else add(what, value, before);
+    });
+    for (int i = 0; a.own.names && i < a.own.names->count; ++i) {
+      const attribute_names::item& item = a.own.names->items[i];
       using enum attribute_names::kind;
-      if (item.what == number) add(item.name, own_.numbers[item.at], 0.0);
-      else add_kind(item.name, item.what == flag ? (own_.flags >> item.at) & 1u : std::uint32_t(own_.integers[item.at]), 0u);
+      if (item.what == number) add(item.name, a.own.numbers[item.at], 0.0);
+      else add_kind(item.name, item.what == flag ? (a.own.flags >> item.at) & 1u : std::uint32_t(a.own.integers[item.at]), 0u);
     }
-    if (label_) s.append(", named ").append(label_);
-    for (int d = 0; d < dims_.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(dims_[d]));
+    if (a.label) s.append(", named ").append(a.label);
+    for (int d = 0; d < a.dims.size(); ++d) s.append(d ? " " : ", dims ").append(std::to_string(a.dims[d]));
     return s;
   }
   void add(std::vector<fact>& facts, const parameter& p) const {
