@@ -2,12 +2,14 @@
 #pragma once
 
 #include "commands.hpp"
+#include "plan_files.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,7 @@ struct command_line {
   bool json = false, check = false, draw = false, passes = false, keep_partial = false;
   std::int64_t loop_above = setting{}.loop_above;
   const command* chosen = nullptr;
+  std::function<int()> action;  ///< Of a subcommand that reads plan files, in place of `chosen`.
   arguments given;
 
   request make() const {
@@ -66,6 +69,7 @@ class command_parser {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     for (const command& c : all_) add(c);
+    add_file_commands(app_, line_.action);
   }
   command_parser(const command_parser&) = delete;
   command_parser& operator=(const command_parser&) = delete;

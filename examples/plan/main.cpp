@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans one operation on a mesh from the command line, with the planner that the compiler runs. See --help.
+// Plans one operation on a mesh from the command line, with the planner that the compiler runs. Reads plan files. See --help.
 
 #include "check.hpp"
 #include "command_line.hpp"
@@ -49,6 +49,7 @@ void print(const plan_facts& f, const std::optional<comparison>& checked, const 
 
 /// Returns the exit status: 0 if the result on the mesh equals the result on one device.
 int run(const command_line& c) {
+  if (c.action) return c.action();
   const request r = c.make();
   const planned p = make_plan(r, [&](std::string_view pass, const gs::plan_view& program) {
     if (c.passes) std::cout << "after " << pass << ": " << gs::describe(program);

@@ -40,7 +40,7 @@ enum class recompute : std::uint8_t {
 };
 
 struct dry_run_options {
-  efficiency share;
+  efficiency share{};
   std::int64_t memory = 0;  ///< bytes of a device; 0: those of the hardware, or no limit
   recompute activations = recompute::when_needed;
   /// Collectives overlap with steps that do not need their results, as in executors. @see async_schedule
@@ -49,7 +49,7 @@ struct dry_run_options {
   bool report_only = false;
   bool links = false;               ///< record the load of each link; for some thousand devices that takes a tenth of a second
   std::size_t largest_tensors = 8;  ///< number of tensors listed at the peak of memory
-  gshard::faults faults;
+  gshard::faults faults{};
 };
 
 namespace detail {
