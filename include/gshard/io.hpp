@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// Files: parameters and other tensors as safetensors, weights of Mixtral, and tensors as NumPy files. <gshard/io/hdf5.hpp> is included by
-// name.
+// Files: parameters and other tensors as safetensors, weights of Mixtral, and tensors as NumPy files. <gshard/io/hdf5.hpp> and
+// <gshard/io/plan/plan_file.hpp> are included by name.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header
