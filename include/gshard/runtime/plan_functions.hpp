@@ -95,8 +95,9 @@ GSHARD_INLINE plan_functions::plan_functions() {
                                      "multiply'0",   "multiply'1",    "divide",             "divide'0",
                                      "divide'1",     "less",          "at_most",            "equal",
                                      "choose",       "choose'1",      "choose'2",           "where_equal",
-                                     "both",         "either",        "negation"};
-  static_assert(std::size(names) == std::size_t(detail::arithmetic::number_of<detail::arithmetic::negation>) + 1);
+                                     "both",         "either",        "negation",           "quotient",
+                                     "modulo"};
+  static_assert(std::size(names) == std::size_t(detail::arithmetic::number_of<detail::arithmetic::modulo>) + 1);
   std::size_t n = 0;
   detail::arithmetic::for_each_function([&]<class F>(F) { functions_.emplace(names[n++], &detail::own_function<F>); });
   for (const detail::named_function& f : all_functions) add(std::string(f.name), *f.function);

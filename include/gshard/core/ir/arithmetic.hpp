@@ -223,6 +223,28 @@ struct negation {
   static constexpr element_set types = masks;
   constexpr bool operator()(bool a) const { return !a; }
 };
+/// a / b rounded towards zero. Without an error: a / 0 is 0.
+struct quotient {
+  static constexpr int arity = 2;
+  static constexpr element_set types = integers;
+  template <class T>
+  constexpr T operator()(T a, T b) const {
+    if (b == T(0)) return T(0);
+    if (b == T(-1)) return T(modular<T>(0) - modular<T>(a));  // the quotient of the smallest number overflows
+    return T(a / b);
+  }
+};
+/// a - b * floor(a / b): the remainder with the sign of b. Without an error: it is 0 for b = 0.
+struct modulo {
+  static constexpr int arity = 2;
+  static constexpr element_set types = integers;
+  template <class T>
+  constexpr T operator()(T a, T b) const {
+    if (b == T(0) || b == T(-1)) return T(0);
+    const T rest = T(a % b);
+    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+  }
+};
 
 /// Calls f(F{}) with each function, in order. Its place in this list is its number.
 template <class Visitor>
@@ -230,7 +252,7 @@ constexpr void for_each_function(Visitor f) {
   const auto all = [&]<class... F>(F... function) { (f(function), ...); };
   all(zero{}, one{}, identity{}, conjugate{}, conjugate_slope{}, add{}, subtract{}, multiply{}, multiply_left_slope{},
       multiply_right_slope{}, divide{}, divide_left_slope{}, divide_right_slope{}, less{}, at_most{}, equal{}, choose{},
-      choose_left_slope{}, choose_right_slope{}, where_equal{}, both{}, either{}, negation{});
+      choose_left_slope{}, choose_right_slope{}, where_equal{}, both{}, either{}, negation{}, quotient{}, modulo{});
 }
 template <class Wanted>
 inline constexpr int number_of = [] {

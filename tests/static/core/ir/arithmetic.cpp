@@ -21,6 +21,11 @@ static_assert(arithmetic::choose{}(0.0, 1.0, 2.0) == 2.0 && arithmetic::choose{}
 static_assert(arithmetic::less{}(1, 2) == 1 && arithmetic::at_most{}(2, 2) == 1 &&
               arithmetic::equal{}(complex(1, 1), complex(1, 0)) == complex(0));
 static_assert(arithmetic::both{}(true, false) == false && arithmetic::either{}(true, false) && arithmetic::negation{}(false));
+// Quotients are rounded towards zero, remainders have the sign of the divisor, and neither is an error for 0 or the smallest number.
+static_assert(arithmetic::quotient{}(7, -2) == -3 && arithmetic::quotient{}(-7, 2) == -3 && arithmetic::quotient{}(7, 0) == 0);
+static_assert(arithmetic::quotient{}(std::numeric_limits<std::int32_t>::lowest(), -1) == std::numeric_limits<std::int32_t>::lowest());
+static_assert(arithmetic::modulo{}(7, -3) == -2 && arithmetic::modulo{}(-7, 3) == 2 && arithmetic::modulo{}(6, 3) == 0);
+static_assert(arithmetic::modulo{}(7, 0) == 0 && arithmetic::modulo{}(std::numeric_limits<std::int64_t>::lowest(), std::int64_t(-1)) == 0);
 
 // Every function has its own number.
 static_assert([] {
