@@ -103,6 +103,16 @@ TEST_CASE("inputs: tensors, run-time tensors, arrays, a list; outputs of several
   check(run(list));
 }
 
+TEST_CASE("complete masks") {
+  const auto cluster = gs::simulate("x", 2);
+  gs::runtime_tensor mask(cluster, "bool[A@x,]", {3});
+  for (std::size_t i = 0; i < mask.local_shards(); ++i) {
+    const auto shard = mask.local_shard<bool>(i);
+    for (std::int64_t e = 0; e < shard.size(); ++e) shard.data[e] = shard.offset(0) + e != 1;
+  }
+  CHECK(gs::to_global<bool>(mask) == std::vector<bool>{true, false, true});
+}
+
 TEST_CASE("extents from the inputs; inputs in column-major order") {
   const auto cluster = gs::simulate("x,y", 2);
   const gs::runtime_program by_rows(twice, "x,y", {"A@x,B"}), by_columns(twice, "x,y", {{"A@x,B", gs::column_major{}}});

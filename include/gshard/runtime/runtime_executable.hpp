@@ -224,7 +224,7 @@ template <class T>
 std::vector<T> to_global(const runtime_tensor& t) {
   const runtime_tensor whole = detail::on_every_device(t);
   const auto view = whole.template local_shard<T>(0);
-  return {view.data, view.data + view.size()};
+  return std::vector<T>(view.data, view.data + view.size());  // not {}: bool would be a list of two
 }
 
 #if GSHARD_HAS_BODIES

@@ -44,7 +44,7 @@ std::vector<T> to_global(const parameter_store& store, std::string_view name) {
   const detail::bound_value& from = detail::parameter_for_all(store, name, dtype_of<T>);
   std::vector<buffer> room;
   const detail::bound_value to = detail::replicate(store.cluster(), from, room);
-  return {to.as<const T>(0), to.as<const T>(0) + to.elements(0)};
+  return std::vector<T>(to.as<const T>(0), to.as<const T>(0) + to.elements(0));  // not {}: bool would be a list of two
 }
 
 /// Overwrites the parameter `name` with a complete array, as `from_global` takes it. The array must be the same on every process.
