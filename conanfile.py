@@ -22,7 +22,7 @@ class GshardConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     # Off unless asked for, MPI as well: a cluster brings its own (a profile's [platform_requires] names it).
     # oneDNN is the system's, OpenMP the compiler's; the others are packages. `compiled` builds the library gshard::compiled.
-    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "survive", "blas", "onednn", "openmp", "compiled")}
+    options = {name: [True, False] for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "survive", "onnx", "blas", "onednn", "openmp", "compiled")}
     default_options = {name: False for name in options}
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
@@ -60,6 +60,8 @@ class GshardConan(ConanFile):
             requires("hdf5/[>=1.10 <2]")
         if self.options.survive:
             requires("openssl/[>=1.1 <4]")
+        if self.options.onnx:
+            requires("protozero/[>=1.7 <2]")
         if self.options.blas:
             requires("openblas/[>=0.3.20 <1]")
 
@@ -80,6 +82,8 @@ class GshardConan(ConanFile):
             raise ConanInvalidConfiguration("gshard's option boost_mpi needs the option mpi")
         if self.options.survive and not self.options.io:
             raise ConanInvalidConfiguration("gshard's option survive needs the option io")
+        if self.options.onnx and not self.options.io:
+            raise ConanInvalidConfiguration("gshard's option onnx needs the option io")
 
     def generate(self):
         toolchain = CMakeToolchain(self)
@@ -157,3 +161,5 @@ class GshardConan(ConanFile):
             component("hdf5", "gshard", "hdf5::hdf5_c")
         if self.options.survive:
             component("survive", "io", "openssl::crypto")
+        if self.options.onnx:
+            component("onnx", "io", "protozero::protozero")

@@ -177,6 +177,23 @@ macro(gshard_find_survive)
   gshard_take(survive nlohmann_json::nlohmann_json xxHash::xxhash OpenSSL::Crypto)
 endmacro()
 
+# The dependencies of io, and protozero, which is headers alone. Most distributions have no CMake package of it.
+macro(gshard_find_onnx)
+  gshard_find_io()
+  if(NOT TARGET protozero::protozero)
+    find_package(protozero CONFIG QUIET)
+  endif()
+  if(NOT TARGET protozero::protozero)
+    find_path(GSHARD_PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp)
+    mark_as_advanced(GSHARD_PROTOZERO_INCLUDE_DIR)
+    if(GSHARD_PROTOZERO_INCLUDE_DIR)
+      add_library(protozero::protozero INTERFACE IMPORTED GLOBAL)
+      set_target_properties(protozero::protozero PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${GSHARD_PROTOZERO_INCLUDE_DIR}")
+    endif()
+  endif()
+  gshard_take(onnx nlohmann_json::nlohmann_json xxHash::xxhash protozero::protozero)
+endmacro()
+
 # With MPI if gshard has it, otherwise without. Debian has each build in its own folder. CMake's FindHDF5 is not used, because it compiles
 # C.
 macro(gshard_find_hdf5)
@@ -220,7 +237,7 @@ endmacro()
 # The optional dependencies of gshard::gshard.
 set(gshard_optional mpi blas onednn openmp)
 # The targets in addition to gshard::gshard, each for a package that most users do not need.
-set(gshard_parts boost_mpi xtensor io hdf5 survive)
+set(gshard_parts boost_mpi xtensor io hdf5 survive onnx)
 
 # For gshard's own configuration. Sets gshard_with_<name> by the GSHARD_<NAME> options and the installed packages, gshard_exec_libraries,
 # gshard_mpi_libraries, and gshard_<part>_libraries.
@@ -253,5 +270,5 @@ macro(gshard_find_dependencies)
   endforeach()
   list(APPEND gshard_exec_libraries ${gshard_blas_libraries} ${gshard_onednn_libraries} ${gshard_openmp_libraries})
   message(STATUS "gshard ${PROJECT_VERSION}: Eigen ${Eigen3_VERSION}, MPI ${gshard_with_mpi}, BLAS ${gshard_with_blas}, oneDNN ${gshard_with_onednn}, OpenMP ${gshard_with_openmp}, "
-    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}, survive ${gshard_with_survive}")
+    "Boost.MPI ${gshard_with_boost_mpi}, xtensor ${gshard_with_xtensor}, io ${gshard_with_io}, HDF5 ${gshard_with_hdf5}, survive ${gshard_with_survive}, ONNX ${gshard_with_onnx}")
 endmacro()

@@ -18,6 +18,7 @@ packages=(
   nlohmann-json3-dev     hdr:nlohmann/json.hpp
   libxxhash-dev          hdr:xxhash.h
   libssl-dev             hdr:openssl/evp.h
+  libprotozero-dev       hdr:protozero/pbf_reader.hpp
   libhdf5-openmpi-dev    hdr:hdf5/openmpi/hdf5.h
   libhdf5-dev            hdr:hdf5/serial/hdf5.h
   python3-numpy          py:numpy

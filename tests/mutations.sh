@@ -30,7 +30,7 @@ only=
 jobs=
 tests=
 targets=()
-for folder in cases cluster core eager exec io models moe ops runtime sim survive testing train; do targets+=("test_$folder"); done
+for folder in cases cluster core eager exec io models moe onnx ops runtime sim survive testing train; do targets+=("test_$folder"); done
 targets+=(test_mpi test_misuse test_misuse_other_build test_under_faults_all)
 while [ $# -gt 0 ]; do
   case $1 in

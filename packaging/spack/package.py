@@ -19,6 +19,7 @@ class Gshard(CMakePackage):
     variant("io", default=False, description="Checkpoints as safetensors, reports as JSON and HTML")
     variant("hdf5", default=False, description="Tensors as datasets of HDF5 files")
     variant("survive", default=False, when="+io", description="Checkpoints of long runs, with signatures")
+    variant("onnx", default=False, when="+io", description="ONNX models as programs")
     variant("blas", default=False, description="Matrix products by a BLAS with its C interface")
     variant("onednn", default=False, description="Matrix products by oneDNN")
     variant("openmp", default=False, description="Several threads per process")
@@ -36,6 +37,7 @@ class Gshard(CMakePackage):
     depends_on("hdf5@1.10:+mpi", when="+hdf5+mpi")
     depends_on("hdf5@1.10:~mpi", when="+hdf5~mpi")
     depends_on("openssl@1.1:", when="+survive")
+    depends_on("protozero@1.7:", when="+onnx")
     depends_on("openblas@0.3.20:", when="+blas")
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("cli11@2:", type="build", when="+tools")
@@ -47,7 +49,7 @@ class Gshard(CMakePackage):
         args = [self.define(f"GSHARD_BUILD_{part}", False) for part in ("TESTS", "EXAMPLES", "BENCH")]
         args += [
             self.define_from_variant(f"GSHARD_{name.upper()}", name)
-            for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "survive", "blas", "onednn", "openmp")
+            for name in ("mpi", "boost_mpi", "xtensor", "io", "hdf5", "survive", "onnx", "blas", "onednn", "openmp")
         ]
         args += [self.define_from_variant("GSHARD_COMPILED", "compiled"), self.define_from_variant("GSHARD_INSTALL_COMMANDS", "tools")]
         return args

@@ -25,6 +25,7 @@ class GshardConan(ConanFile):
         "io": [True, False],
         "hdf5": [True, False],
         "survive": [True, False],
+        "onnx": [True, False],
         "blas": [True, False],
         "openmp": [True, False],
         "compiled": [True, False],
@@ -36,6 +37,7 @@ class GshardConan(ConanFile):
         "io": False,
         "hdf5": False,
         "survive": False,
+        "onnx": False,
         "blas": False,
         "openmp": False,
         "compiled": False,
@@ -72,6 +74,8 @@ class GshardConan(ConanFile):
             requires("hdf5/1.14.6")
         if self.options.survive:
             requires("openssl/[>=1.1 <4]")
+        if self.options.onnx:
+            requires("protozero/1.7.1")
         if self.options.blas:
             requires("openblas/0.3.30")
 
@@ -94,6 +98,8 @@ class GshardConan(ConanFile):
                 raise ConanInvalidConfiguration(f"{self.ref}: the option boost_mpi needs boost/*:without_mpi=False")
         if self.options.survive and not self.options.io:
             raise ConanInvalidConfiguration(f"{self.ref}: the option survive needs the option io")
+        if self.options.onnx and not self.options.io:
+            raise ConanInvalidConfiguration(f"{self.ref}: the option onnx needs the option io")
 
     def source(self):
         get(self, **self.conan_data["sources"][self.version], strip_root=True)
@@ -200,3 +206,5 @@ endif()
             component("hdf5", ["gshard", "hdf5::hdf5_c"])
         if self.options.survive:
             component("survive", ["io", "openssl::crypto"])
+        if self.options.onnx:
+            component("onnx", ["io", "protozero::protozero"])

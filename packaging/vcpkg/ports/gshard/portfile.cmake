@@ -14,6 +14,7 @@ vcpkg_check_features(
         hdf5      GSHARD_HDF5
         io        GSHARD_IO
         mpi       GSHARD_MPI
+        onnx      GSHARD_ONNX
         survive   GSHARD_SURVIVE
         tools     GSHARD_INSTALL_COMMANDS
         xtensor   GSHARD_XTENSOR
