@@ -47,9 +47,10 @@ TEST_CASE("the inputs that fuzzing has found still do no harm") {
   const std::vector<target> targets {
     {"equation", fuzz::equation}, {"header", fuzz::header}, {"plan", fuzz::plan},
 #if __has_include(<openssl/evp.h>)
-    {
-      "manifest", fuzz::manifest
-    }
+    {"manifest", fuzz::manifest},
+#endif
+#if __has_include(<protozero/pbf_reader.hpp>)
+    {"onnx", fuzz::onnx},
 #endif
   };
   for (const target& t : targets) {

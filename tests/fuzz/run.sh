@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Fuzzes the parsers with libFuzzer, under the address and undefined-behavior sanitizers. Starts from the seeds and the corpora, and writes
 # corpora of the inputs that reach the most code. Seeds are hand-written and stay. Needs clang-16 and libclang-rt-16-dev.
-# usage: tests/fuzz/run.sh RUNS|SECONDSs [TARGET...]   (targets: equation header manifest plan; all of them if none is named)
+# usage: tests/fuzz/run.sh RUNS|SECONDSs [TARGET...]   (targets: equation header manifest onnx plan; all of them if none is named)
 set -euo pipefail
 [[ ${1:-} =~ ^[1-9][0-9]*(s?)$ ]] || { sed -n '3,5s/^# //p' "$0" >&2; exit 2; }
 if [ -n "${BASH_REMATCH[1]}" ]; then limit=-max_total_time=${1%s}; else limit=-runs=$1; fi
@@ -10,7 +10,7 @@ for_target=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 work=$here/../../build/fuzz
-[ $# -gt 0 ] || set -- equation header manifest plan
+[ $# -gt 0 ] || set -- equation header manifest onnx plan
 
 for target in "$@"; do
   mkdir -p "$work/$target" "$work/new/$target"

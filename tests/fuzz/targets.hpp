@@ -12,9 +12,14 @@
 #if __has_include(<openssl/evp.h>)
 #include <gshard/survive/checkpoint/manifest.hpp>
 #endif
+#if __has_include(<protozero/pbf_reader.hpp>)
+#include <gshard/onnx/file/constant.hpp>
+#include <gshard/onnx/file/read_model.hpp>
+#endif
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -118,6 +123,33 @@ inline void manifest(std::string_view text) {
   };
   parse(std::string(text));
   parse(sealed(text));
+}
+#endif
+
+#if __has_include(<protozero/pbf_reader.hpp>)
+/// Every tensor of a graph has the bytes that its shape says.
+inline void check_graph(const gs::onnx::model_graph& g) {
+  const auto check = [](const gs::onnx::model_tensor& t) {
+    for (const std::int64_t e : t.shape) require(e >= 0, "extents are not negative");
+    const std::int64_t size = gs::onnx::traits(t.type).size;
+    require(size == 0 || std::int64_t(t.data.size()) == t.elements() * size, "a tensor has the bytes of its shape");
+    if (!gs::onnx::can_be_known(t.type)) return;
+    const gs::onnx::constant known = gs::onnx::constant_of(t);
+    require(known.type == t.type && std::int64_t(known.size()) == t.elements(), "a tensor has its elements");
+  };
+  for (const gs::onnx::model_tensor& t : g.initializers) check(t);
+  for (const gs::onnx::model_node& n : g.nodes)
+    for (const gs::onnx::model_attribute& a : n.attributes) {
+      if (a.tensor) check(*a.tensor);
+      if (a.graph) check_graph(*a.graph);
+    }
+}
+/// The message of an ONNX model.
+inline void onnx(std::string_view bytes) {
+  try {
+    check_graph(gs::onnx::parse_model(std::as_bytes(std::span(bytes))).graph);
+  } catch (const gs::error&) {
+  }
 }
 #endif
 
