@@ -60,7 +60,7 @@ inline gs::dims parse_sizes(std::string_view text) {
 }
 
 /// The extents of a plan: those that it states, and the given ones.
-inline gs::extents extents_of(const gs::plan_view& plan, const gs::dims& sizes, const gs::mesh_shape& given) {
+inline gs::extents bound_extents(const gs::plan_view& plan, const gs::dims& sizes, const gs::mesh_shape& given) {
   std::vector<int> axes;
   for (int a = 0; a < given.rank(); ++a)
     if (const std::string name(given.name(a)); plan.mesh.find(name) < 0)
@@ -111,7 +111,7 @@ inline int diff(const std::string& before, const std::string& after) {
 inline int price(const std::string& path, const std::string& sizes, const std::string& mesh, const std::string& hardware) {
   const gs::runtime_plan read = detail::read(path);
   const gs::plan_view& plan = read.plan();
-  const gs::extents e = detail::extents_of(plan, detail::parse_sizes(sizes), mesh.empty() ? gs::mesh_shape{} : parse_mesh(mesh));
+  const gs::extents e = detail::bound_extents(plan, detail::parse_sizes(sizes), mesh.empty() ? gs::mesh_shape{} : parse_mesh(mesh));
   std::cout << gs::describe_communication(plan, e);
   if (hardware.empty()) return 0;
   std::cout << gs::describe(gs::dry_run(plan, e, gs::parse_hardware(hardware), {.report_only = true}), plan);
