@@ -57,7 +57,7 @@ inline void sub(node_call& n) {
 inline void mul(node_call& n) {
   arithmetic(n, product);
 }
-inline void div(node_call& n) {
+inline void divide(node_call& n) {
   if (n.type(0) == element::u64) throw error("divides uint64, which gshard only adds and moves");
   arithmetic(n, divided);
 }
@@ -182,7 +182,7 @@ inline constexpr operator_row binary[]{
     {"Add", add},
     {"And", [](node_call& n) { logic(n, detail::arithmetic::both{}); }},
     {"BitShift", bit_shift},
-    {"Div", div},
+    {"Div", divide},
     {"Equal", [](node_call& n) { equality(n); }},
     {"Greater", [](node_call& n) { comparison(n, [](symbol a, symbol b) { return less_than(b, a); }); }},
     {"GreaterOrEqual", [](node_call& n) { comparison(n, [](symbol a, symbol b) { return at_most(b, a); }); }},
