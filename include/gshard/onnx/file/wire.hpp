@@ -3,8 +3,8 @@
 
 // Reads messages in the wire format of Protocol Buffers, with protozero.
 //
-// protozero checks bounds, but neither wire types nor sizes. Here fields with another wire type are skipped as unknown fields, a place in
-// the message goes into every error, and the number and the nesting of messages are limited.
+// protozero checks bounds, but neither wire types nor sizes. Here fields with another wire type are skipped as unknown fields. The number
+// and the nesting of messages are limited. Every error names a place in the message.
 
 #include <gshard/exec/process/error.hpp>
 
