@@ -5,12 +5,13 @@
 // constants.
 
 #include <gshard/exec/program/executable.hpp>
-#include <gshard/runtime/plan_functions.hpp>
 #include <gshard/runtime/runtime_plan.hpp>
 #include <gshard/runtime/runtime_program.hpp>
 #include <gshard/sim/report/describe.hpp>
 
 #if __has_include(<nlohmann/json.hpp>) && __has_include(<xxhash.h>)
+#include "../io/plan/functions_of_plan.hpp"
+
 #include <gshard/io/plan/plan_file.hpp>
 #endif
 
@@ -52,17 +53,6 @@ inline bool has_operands_in_any_order([[maybe_unused]] const gshard::plan_view& 
 }
 
 #if __has_include(<nlohmann/json.hpp>) && __has_include(<xxhash.h>)
-/// Names for the functions of an example.
-inline gshard::plan_functions functions_of(const gshard::plan_view& plan) {
-  gshard::plan_functions all;
-  for (const gshard::node& step : plan.steps) {
-    if (const gshard::pointwise* const f = step.attr.function; f && all.name_of(*f).empty())
-      all.add("function " + std::to_string(&step - plan.steps.data()), *f);
-    if (const gshard::custom_operation* const c = step.attr.custom; c && !all.find_custom(c->name)) all.add(*c);
-  }
-  return all;
-}
-
 /// Returns the plan as it is read from its file.
 inline gshard::runtime_plan checked(const gshard::runtime_plan& made, const gshard::plan_view& constant) {
   const gshard::plan_functions functions = functions_of(constant);

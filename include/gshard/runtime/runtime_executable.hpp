@@ -235,7 +235,7 @@ GSHARD_INLINE void runtime_executable::check_count(const runtime_plan& program, 
 }
 
 GSHARD_INLINE plan_report runtime_executable::plan_report() const {
-  const detail::plan_contents& made = *program_.made_;
+  const detail::plan_contents& made = program_.contents();
   if (made.traced.nodes.empty()) throw error("plan_report: the plan was read from a file, which does not have its program");
   return detail::make_plan_report(made.traced, made.options, executor());
 }

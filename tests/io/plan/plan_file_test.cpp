@@ -6,6 +6,7 @@
 #include <gshard/sim/report/describe.hpp>
 
 #include "../../complaint.hpp"
+#include "../../runtime/moe_layer.hpp"
 #include "../scratch.hpp"
 
 #include <doctest/doctest.h>
@@ -34,14 +35,6 @@ inline constexpr auto copied = [](auto x, auto y) {
   for (std::int64_t i = 0; i < x.size(); ++i) y.data[i] = x.data[i];
 };
 
-inline constexpr auto moe_layer = [](auto& m, auto x) {
-  auto wg = m.param("wg", "ME", gs::init::fan_in("M"));
-  auto wi = m.param("wi", "E@expert,M,H", gs::init::fan_in("M"));
-  auto wo = m.param("wo", "EHM", gs::init::fan_in("H"));
-  auto route = gs::top2_gating(gs::softmax(gs::einsum<"GSM,ME->GSE">(x, wg)), gs::capacity{2.0});
-  auto h = gs::relu(gs::einsum<"EGCM,EMH->EGCH">(gs::einsum<"GSEC,GSM->EGCM">(route.dispatch, x), wi));
-  return gs::einsum<"GSEC,GECM->GSM">(route.combine, gs::einsum<"EGCH,EHM->GECM">(h, wo));
-};
 inline constexpr auto training = [](auto& m, auto x, auto target, auto rate) {
   auto error = moe_layer(m, x) - target;
   auto loss = gs::mean(error * error);

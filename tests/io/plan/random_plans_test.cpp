@@ -4,6 +4,7 @@
 #include "../../exec/random_program.hpp"
 #include "../../exec/random_program_seeds.hpp"
 #include "../../exec/random_program_writer.hpp"
+#include "functions_of_plan.hpp"
 
 #include <gshard/io/plan/plan_file.hpp>
 #include <gshard/sim/report/describe.hpp>
@@ -17,15 +18,6 @@
 namespace gs = gshard;
 
 namespace {
-
-/// Names for the functions of a plan that the library does not have.
-gs::plan_functions functions_of(const gs::plan_view& plan) {
-  gs::plan_functions all;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i)
-    if (const gs::pointwise* const f = plan.steps[i].attr.function; f && all.name_of(*f).empty())
-      all.add("function " + std::to_string(i), *f);
-  return all;
-}
 
 bool same_lifetimes(const gs::plan_view& a, const gs::plan_view& b) {
   bool same = a.lifetimes.size() == b.lifetimes.size();
