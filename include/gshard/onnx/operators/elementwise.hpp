@@ -4,6 +4,7 @@
 // ONNX's elementwise operators of one tensor: functions, activations, casts and clipping.
 
 #include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/select.hpp>
 #include <gshard/onnx/node/arithmetic.hpp>
 #include <gshard/onnx/node/node_call.hpp>
 #include <gshard/onnx/node/numpy.hpp>

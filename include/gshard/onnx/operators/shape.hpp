@@ -297,7 +297,7 @@ inline void size_of_tensor(node_call& n) {
   n.set(0, scalar_integer(count_elements(n.extents(0))));
 }
 
-inline constexpr operator_row shape[]{
+inline constexpr operator_row shapes[]{
     {"Concat", concat_tensors},
     {"DepthToSpace", depth_to_space},
     {"Expand", expand},

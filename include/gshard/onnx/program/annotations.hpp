@@ -3,6 +3,7 @@
 
 // The sharding annotations of a model (ONNX's ShardingSpecProto, since IR version 11) as shardings on a mesh.
 
+#include <gshard/core/base/counting.hpp>
 #include <gshard/core/ir/mesh.hpp>
 #include <gshard/core/ir/spec.hpp>
 #include <gshard/exec/process/error.hpp>

@@ -27,7 +27,7 @@ namespace gshard { inline namespace v0 { namespace onnx {
 
 /// All operators, a table for each family.
 inline constexpr std::span<const operator_row> operator_tables[]{
-    folding::known_tensors, operators::elementwise,  operators::binary,       operators::shape,   operators::indexing,
+    folding::known_tensors, operators::elementwise,  operators::binary,       operators::shapes,  operators::indexing,
     operators::reductions,  operators::linear,       operators::convolutions, operators::resizes, operators::normalizations,
     operators::recurrent,   operators::quantization, operators::losses,       operators::control, operators::signals,
 };
