@@ -3,6 +3,7 @@
 
 // Makes a run-time program of an ONNX model, and loads its weights: import_program, load.
 
+#include <gshard/core/base/hash.hpp>
 #include <gshard/core/ir/sharding.hpp>
 #include <gshard/core/program/program_options.hpp>
 #include <gshard/core/trace/shape.hpp>
@@ -13,11 +14,13 @@
 #include <gshard/onnx/program/importer.hpp>
 #include <gshard/runtime/runtime_program.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -184,12 +187,27 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
   return {std::move(made), all.known, std::move(inputs), std::move(outputs), std::move(stored), m.path};
 }
 
+namespace importing {
+/// A hash of the names and shapes of tensors, and of some of their bytes. It differs between different models.
+inline std::string text_of_weights(const std::vector<stored_tensor>& all) {
+  fnv1a<std::uint64_t> h;
+  for (const stored_tensor& s : all) {
+    h.add(s.parameter).add(text_of(s.tensor.shape));
+    const std::span<const std::byte> bytes = s.tensor.data;
+    const std::size_t most = 256, n = std::min(bytes.size(), most);
+    for (const std::span<const std::byte> part : {bytes.first(n), bytes.last(n)})
+      h.add(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
+  }
+  return std::to_string(all.size()) + " tensors with hash " + std::to_string(h.value());
+}
+}  // namespace importing
+
 /// Fills the parameters of an imported program. Each process reads only the elements of its shards, from the mapped file. Collective.
-/// Throws `gshard::error`, on every process, if one of them cannot.
+/// Throws `gshard::error`, on every process, if their weights differ.
 inline void load(const imported_program& from, parameter_store store) {
   backend& on = store.cluster().backend();
   const detail::thread_rule::use in_use = on.enter();
-  on.begin(std::vector<fact>{{"the call", "load of " + from.path}});
+  on.begin(std::vector<fact>{{"the call", "load of an ONNX model"}, {"the weights of the model", importing::text_of_weights(from.stored)}});
   const process_error problem = detail::problem_of([&] {
     for (const stored_tensor& s : from.stored) {
       parameter_store::entry* const e = store.find(s.parameter);
