@@ -209,16 +209,27 @@ inline std::vector<pool_window> pool_windows(node_call& n, window_attributes& w,
   }
   return all;
 }
+/// Pools by f(x, windows): large windows one dim after the other, because all their taps together would be many.
+template <class F>
+symbol pooled(symbol x, const std::vector<pool_window>& windows, const F& f) {
+  constexpr std::int64_t most = 64;
+  std::int64_t taps = 1;
+  for (const pool_window& w : windows) taps *= w.taps;
+  if (taps <= most) return checked(f(x, list_view(windows.data(), windows.size())));
+  for (const pool_window& w : windows) x = checked(f(x, list_view(&w, 1)));
+  return x;
+}
 inline void max_pooling(node_call& n) {
   const extent_list positions = spatial(n.extents(0));
   window_attributes w = windows_of(n, positions, {});
   const std::vector<pool_window> windows = pool_windows(n, w, positions);
   const bool by_columns = n.integer("storage_order", 0) != 0;
   const symbol x = is_float(n.type(0)) ? n.real(0) : checked(cast(comparable(n, 0), dtype::f64));
+  const auto largest = [](symbol s, list_view<pool_window> over) { return max_pool(s, over); };
+  if (!n.wants(1)) return n.set(0, pooled(x, windows, largest), n.type(0));
   const symbol y = checked(max_pool(x, list_view(windows.data(), windows.size())));
   symbol tap = n.program().result_of_last(1);
   n.set(0, y, n.type(0));
-  if (!n.wants(1)) return;
   // The place of the element in the input, row by row, from the number of its tap.
   const extent_list out = extents_of(y);
   symbol flat{};
@@ -249,7 +260,7 @@ inline void average_pooling(node_call& n) {
   const std::vector<pool_window> windows = pool_windows(n, w, positions);
   const bool counts_padding = n.integer("count_include_pad", 0) != 0;
   const symbol x = n.real(0);
-  symbol y = checked(sum_pool(x, list_view(windows.data(), windows.size())));
+  symbol y = pooled(x, windows, [](symbol s, list_view<pool_window> over) { return sum_pool(s, over); });
   const extent_list out = extents_of(y);
   for (std::size_t d = 0; d < w.size(); ++d) {  // the number of elements of a window is a product over the dims
     std::vector<double> shares;
