@@ -25,10 +25,15 @@ inline symbol wrapped(symbol x, element type) {
   return half == 0 ? rest : difference(rest, scalar_like(x, half));
 }
 
-/// An operand of comparisons and quotients: a number, but not of uint64, whose carrier has a sign.
+/// An operand of quotients and functions: a number, but not of uint64, whose carrier has a sign.
 inline symbol comparable(node_call& n, std::size_t i) {
-  if (n.type(i) == element::u64) throw error("has the input " + std::to_string(i) + " of type uint64, which gshard only adds and moves");
+  if (n.type(i) == element::u64) throw error("has the input " + std::to_string(i) + " of type uint64, which gshard only adds, compares and moves");
   return n.number(i);
+}
+
+/// An operand of comparisons, in a type that orders it: uint64 less 2^63 is ordered as int64.
+inline symbol ordered(symbol x, element type) {
+  return type == element::u64 ? sum_of(x, scalar_like(x, -0x1p63)) : x;
 }
 
 inline symbol minimum(symbol a, symbol b) {

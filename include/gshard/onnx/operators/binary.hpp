@@ -58,7 +58,7 @@ inline void mul(node_call& n) {
   arithmetic(n, product);
 }
 inline void divide(node_call& n) {
-  if (n.type(0) == element::u64) throw error("divides uint64, which gshard only adds and moves");
+  if (n.type(0) == element::u64) throw error("divides uint64, which gshard only adds, compares and moves");
   arithmetic(n, divided);
 }
 
@@ -127,15 +127,16 @@ inline void mean(node_call& n) {
 template <class F>
 void extremum(node_call& n, F f) {
   n.ignore({"consumed_inputs"});
-  for (std::size_t i = 0; i < n.inputs(); ++i) comparable(n, i);
-  n.set(0, folded(n, f), n.type(0));
+  const element type = n.type(0);
+  const auto of_ordered = [&](symbol a, symbol b) { return ordered(f(ordered(a, type), ordered(b, type)), type); };  // 2^63 twice is 0
+  n.set(0, type == element::u64 ? folded(n, of_ordered) : folded(n, f), type);
 }
 
 /// f(a, b) as truth values.
 template <class F>
 void comparison(node_call& n, F f) {
   check_equal_types(n);
-  const symbol a = comparable(n, 0), b = second_operand(n, comparable(n, 1));
+  const symbol a = ordered(n.number(0), n.type(0)), b = second_operand(n, ordered(n.number(1), n.type(1)));
   n.set(0, checked(cast(f(a, b), dtype::boolean)), element::boolean);
 }
 inline void equality(node_call& n) {
