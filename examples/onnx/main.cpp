@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ONNX models from the command line: plans, prices, runs on simulated devices or MPI ranks, and checks against test data. See --help.
+// ONNX models from the command line: plans, prices, shardings, runs on simulated devices or MPI ranks, and checks against test data. See --help.
 
 #include "arrays.hpp"
 #include "sweep.hpp"
@@ -19,6 +19,8 @@
 
 #include <cstddef>
 #include <exception>
+#include <fstream>
+#include <ios>
 #include <iostream>
 #include <map>
 #include <string>
@@ -31,7 +33,7 @@ namespace gs = gshard;
 
 /// A model on a mesh, as the options state it.
 struct request {
-  std::string model, mesh = "x=1", machine, output = ".";
+  std::string model, mesh = "x=1", machine, output = ".", annotated;
   std::vector<std::string> sizes, shardings, arrays;
   bool on_ranks = false;
 
@@ -116,6 +118,26 @@ int price(const request& r) {
   return 0;
 }
 
+/// Searches shardings, prints them, and writes them as annotations of the model.
+int shard(const request& r) {
+  const gs::onnx::model m = gs::onnx::read_model(r.model);
+  gs::onnx::import_options options = options_of(r);
+  options.annotations = false;
+  const gs::onnx::imported_program p = gs::onnx::import_program(m, r.mesh, options);
+  const gs::hardware on = gs::parse_hardware(r.machine);
+  const gs::onnx::found_shardings found = gs::onnx::find_shardings(p, {.on = on.device, .memory_limit = on.memory});
+  gs::graph chosen = p.program.graph();
+  found.choice.apply_to(chosen);
+  const gs::plan_tables made = gs::compile(chosen, p.program.mesh(), found.choice.compile);
+  std::cout << gs::describe(found.choice.view(), made.view());
+  const gs::onnx::mapped_file file(r.model);
+  std::ofstream to(r.annotated, std::ios::binary);
+  const std::string bytes = gs::onnx::annotated_model(file.bytes(), p.program.mesh(), "gshard", found.tensors);
+  to.write(bytes.data(), std::streamsize(bytes.size()));
+  if (!to.flush()) throw gs::error(r.annotated + ": cannot be written");
+  return 0;
+}
+
 gs::any_cluster cluster_of(const request& r, const gs::mesh_shape& mesh) {
 #if GSHARD_HAS_MPI
   if (r.on_ranks) return gs::on_mpi(MPI_COMM_WORLD, mesh);
@@ -174,6 +196,10 @@ int main(int argc, char** argv) {
   CLI::App* const pricing = app.add_subcommand("price", "prints the time and memory of a run on a machine");
   r.add_to(*pricing);
   pricing->add_option("--machine", r.machine, "the machine, such as tpu-v3:2x2")->required();
+  CLI::App* const sharding = app.add_subcommand("shard", "searches shardings, and writes them as annotations of the model");
+  r.add_to(*sharding);
+  sharding->add_option("--machine", r.machine, "the machine, such as tpu-v3:2x2")->required();
+  sharding->add_option("--output", r.annotated, "the file of the annotated model, in the folder of its external data")->required();
   CLI::App* const exporting = app.add_subcommand("export", "prints a model as a C++ header");
   r.add_to(*exporting);
   CLI::App* const running = app.add_subcommand("run", "runs a model on simulated devices or MPI ranks");
@@ -194,6 +220,7 @@ int main(int argc, char** argv) {
   try {
     if (*planning) return plan(r);
     if (*pricing) return price(r);
+    if (*sharding) return shard(r);
     if (*exporting) return write_cpp(r);
     if (*running) {
       const ranks all(r.on_ranks);

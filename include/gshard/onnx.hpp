@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// ONNX models as programs: read, imported on a mesh, loaded and checked against test data. Compile the runtime and the kernels once
+// ONNX models as programs: read, imported on a mesh, loaded, sharded and checked against test data. Compile the runtime and the kernels once
 // (`gshard::compiled`), as for all run-time programs.
 
 #ifndef GSHARD_SHOW_WARNINGS
@@ -11,5 +11,7 @@
 #include <gshard/onnx/file/read_model.hpp>
 #include <gshard/onnx/program/check_model.hpp>
 #include <gshard/onnx/program/export_cpp.hpp>
+#include <gshard/onnx/program/find_shardings.hpp>
 #include <gshard/onnx/program/import_program.hpp>
+#include <gshard/onnx/program/write_annotations.hpp>
 #include <gshard/runtime.hpp>

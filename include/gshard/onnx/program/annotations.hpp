@@ -20,7 +20,7 @@
 
 namespace gshard { inline namespace v0 { namespace onnx {
 
-/// The mesh axis that shards each dim that an annotation names. ONNX numbers devices, and does not name axes.
+/// The mesh axes that shard the dims that an annotation names, major to minor. ONNX numbers devices, and does not name axes.
 using sharded_axes = std::vector<std::pair<std::int64_t, int>>;
 
 namespace annotating {
@@ -62,15 +62,17 @@ inline bool fits(const mesh_shape& mesh, const model_sharding& s, const sharded_
     if (holders(s, i) != expected_holders(mesh, axes, std::int64_t(i))) return false;
   return true;
 }
-/// Tries the axes of the mesh for the next sharded dim.
-inline bool assign(const mesh_shape& mesh, const model_sharding& s, sharded_axes& axes) {
-  if (axes.size() == s.dims.size()) return fits(mesh, s, axes);
-  const model_sharded_dim& next = s.dims[axes.size()];
+/// Tries the axes of the mesh for the sharded dim k, of which axes so far have made `made` shards.
+inline bool assign(const mesh_shape& mesh, const model_sharding& s, sharded_axes& axes, std::size_t k = 0, std::int64_t made = 1) {
+  if (k == s.dims.size()) return fits(mesh, s, axes);
+  const std::int64_t wanted = s.dims[k].shards.at(0);
+  if (made == wanted) return assign(mesh, s, axes, k + 1);
   for (int a = 0; a < mesh.rank(); ++a) {
+    const int extent = mesh.static_extent(a);
     const bool used = std::any_of(axes.begin(), axes.end(), [&](const auto& before) { return before.second == a; });
-    if (used || mesh.static_extent(a) != next.shards.at(0)) continue;
-    axes.emplace_back(next.axis, a);
-    if (assign(mesh, s, axes)) return true;
+    if (used || extent < 2 || wanted % (made * extent) != 0) continue;
+    axes.emplace_back(s.dims[k].axis, a);
+    if (assign(mesh, s, axes, k, made * extent)) return true;
     axes.pop_back();
   }
   return false;
