@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// ONNX models as programs: read, imported on a mesh, loaded, sharded and checked against test data. Compile the runtime and the kernels once
-// (`gshard::compiled`), as for all run-time programs.
+// ONNX models as programs: read, imported on a mesh, loaded, sharded and checked against test data. Compile the runtime and the kernels
+// once (`gshard::compiled`), as for all run-time programs.
 
 #ifndef GSHARD_SHOW_WARNINGS
 #pragma GCC system_header

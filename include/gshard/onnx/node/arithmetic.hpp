@@ -27,7 +27,8 @@ inline symbol wrapped(symbol x, element type) {
 
 /// An operand of quotients and functions: a number, but not of uint64, whose carrier has a sign.
 inline symbol comparable(node_call& n, std::size_t i) {
-  if (n.type(i) == element::u64) throw error("has the input " + std::to_string(i) + " of type uint64, which gshard only adds, compares and moves");
+  if (n.type(i) == element::u64)
+    throw error("has the input " + std::to_string(i) + " of type uint64, which gshard only adds, compares and moves");
   return n.number(i);
 }
 
