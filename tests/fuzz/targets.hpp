@@ -15,8 +15,10 @@
 #if __has_include(<protozero/pbf_reader.hpp>)
 #include <gshard/onnx/file/constant.hpp>
 #include <gshard/onnx/file/read_model.hpp>
+#include <gshard/onnx/program/write_annotations.hpp>
 #endif
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -144,10 +146,36 @@ inline void check_graph(const gs::onnx::model_graph& g) {
       if (a.graph) check_graph(*a.graph);
     }
 }
+/// Annotations that are written into a valid model are read from it, and it is valid still.
+inline void check_annotations(std::span<const std::byte> bytes, const gs::onnx::model& m) {
+  const gs::mesh_shape mesh = gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 2>>::shape;
+  gs::onnx::tensor_shardings given;
+  for (const gs::onnx::model_node& n : m.graph.nodes)
+    for (const std::string& name : n.inputs) {
+      gs::sharding s = gs::sharding::replicated(1);
+      s[0].push_back(int(name.size() % 2));
+      given[name] = s;
+    }
+  const std::string annotated = gs::onnx::annotated_model(bytes, mesh, "fuzz", given);
+  const gs::onnx::model again = gs::onnx::parse_model(std::as_bytes(std::span(annotated)));
+  require(again.graph.nodes.size() == m.graph.nodes.size(), "an annotated model has the same nodes");
+  const auto found = gs::onnx::annotations_of(again, mesh, "fuzz");
+  require(found.size() == given.size(), "all inputs of nodes are annotated");
+  for (const auto& [name, axes] : found)
+    require(axes == gs::onnx::sharded_axes{{0, int(name.size() % 2)}}, "annotations are read as they were written");
+}
 /// The message of an ONNX model.
-inline void onnx(std::string_view bytes) {
+inline void onnx(std::string_view text) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
   try {
-    check_graph(gs::onnx::parse_model(std::as_bytes(std::span(bytes))).graph);
+    const gs::onnx::model m = gs::onnx::parse_model(bytes);
+    check_graph(m.graph);
+    try {
+      check_annotations(bytes, m);
+    } catch (const gs::error&) {
+      require(false, "a valid model can be annotated");
+    }
+    gs::onnx::annotations_of(m, gs::mesh<gs::axis<"x", 2>, gs::axis<"y", 2>>::shape, {});  // those of the file
   } catch (const gs::error&) {
   }
 }
