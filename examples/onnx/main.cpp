@@ -4,6 +4,7 @@
 #include "arrays.hpp"
 #include "sweep.hpp"
 
+#include <gshard/io/plan/plan_file.hpp>
 #include <gshard/onnx.hpp>
 #include <gshard/report.hpp>
 #include <gshard/sim/run/dry_run.hpp>
@@ -33,7 +34,7 @@ namespace gs = gshard;
 
 /// A model on a mesh, as the options state it.
 struct request {
-  std::string model, mesh = "x=1", machine, output = ".", annotated;
+  std::string model, mesh = "x=1", machine, output = ".", annotated, plan;
   std::vector<std::string> sizes, shardings, arrays;
   bool on_ranks = false;
 
@@ -84,7 +85,9 @@ gs::onnx::import_options options_of(const request& r) {
 
 int plan(const request& r) {
   const gs::onnx::model m = gs::onnx::read_model(r.model);
-  std::cout << gs::describe(gs::onnx::import_program(m, r.mesh, options_of(r)).program.plan());
+  const gs::onnx::imported_program p = gs::onnx::import_program(m, r.mesh, options_of(r));
+  std::cout << gs::describe(p.program.plan());
+  if (!r.plan.empty()) gs::save_plan(r.plan, p.program.plan(), gs::onnx::model_functions());
   return 0;
 }
 
@@ -163,8 +166,9 @@ int run(const request& r) {
     if (!given.contains(in.name)) throw gs::error("the input \"" + in.name + "\" has no array: --npy " + in.name + "=FILE");
     inputs.push_back(given[in.name]);
   }
-  const gs::any_cluster on = cluster_of(r, p.program.mesh());
-  const std::vector<gs::runtime_tensor> results = gs::onnx::run_once(p, on, inputs);
+  const gs::runtime_plan plan = r.plan.empty() ? gs::runtime_plan(p.program) : gs::read_plan(r.plan, gs::onnx::model_functions());
+  const gs::any_cluster on = cluster_of(r, plan.mesh());
+  const std::vector<gs::runtime_tensor> results = gs::onnx::run_once(p, plan, on, inputs);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string path = r.output + "/output_" + std::to_string(i) + ".npy";
     const std::vector<std::byte> bytes = arrays::whole(results[i]);
@@ -178,7 +182,7 @@ int run(const request& r) {
 int check(const std::vector<std::string>& folders, std::size_t most) {
   int status = 0;
   for (const std::string& folder : folders) {
-    const gs::onnx::check_result r = sweeping::check_folder(folder, {.most = most});
+    const gs::onnx::check_result r = sweeping::check_folder(folder, sweeping::options_of(most));
     std::cout << folder << ": " << sweeping::text_of(r) << '\n';
     if (r.what != gs::onnx::check_result::outcome::passed) status = 1;
   }
@@ -193,6 +197,7 @@ int main(int argc, char** argv) {
   request r;
   CLI::App* const planning = app.add_subcommand("plan", "prints the plan of a model on a mesh");
   r.add_to(*planning);
+  planning->add_option("--file", r.plan, "also writes the plan to this file, for gshard-plan and run");
   CLI::App* const pricing = app.add_subcommand("price", "prints the time and memory of a run on a machine");
   r.add_to(*pricing);
   pricing->add_option("--machine", r.machine, "the machine, such as tpu-v3:2x2")->required();
@@ -205,6 +210,7 @@ int main(int argc, char** argv) {
   CLI::App* const running = app.add_subcommand("run", "runs a model on simulated devices or MPI ranks");
   r.add_to(*running);
   running->add_option("--npy", r.arrays, "the array of an input: x=FILE.npy");
+  running->add_option("--plan", r.plan, "the file of a plan, in place of planning");
   running->add_flag("--mpi", r.on_ranks, "runs on the ranks of mpirun, in place of simulated devices");
   running->add_option("--output", r.output, "the folder of the results, output_0.npy and so on");
   std::vector<std::string> folders;

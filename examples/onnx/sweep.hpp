@@ -3,6 +3,7 @@
 
 // Checks all models of a tree of ONNX's test data, and prints a table.
 
+#include <gshard/io/plan/plan_file.hpp>
 #include <gshard/onnx.hpp>
 
 #include <algorithm>
@@ -39,6 +40,15 @@ struct contradiction {
 inline constexpr contradiction contradictions[]{
     {"node/test_adam_multiple", "the data were made with epsilon = 0.01, which the model does not state"},
 };
+
+/// Checks run plans that were written and read.
+inline gs::onnx::check_options options_of(std::size_t most) {
+  const auto read_again = [](const gs::onnx::imported_program& p) {
+    static const gs::plan_functions functions = gs::onnx::model_functions();
+    return gs::parse_plan(gs::plan_text(p.program.plan(), functions), "a plan", functions);
+  };
+  return {.most = most, .plan = read_again};
+}
 
 /// All data sets of a folder with a model.onnx.
 inline gs::onnx::check_result check_folder(const std::string& folder, const gs::onnx::check_options& options) {
@@ -80,7 +90,7 @@ inline int sweep(const std::string& root, std::size_t most) {
   std::sort(folders.begin(), folders.end());
   long runs = 0;
   for (const std::string& folder : folders) {
-    const gs::onnx::check_result r = check_folder(folder, {.most = most});
+    const gs::onnx::check_result r = check_folder(folder, options_of(most));
     const std::filesystem::path path(folder);
     counts& c = table[path.parent_path().filename().string()];
     const std::string name = path.parent_path().filename().string() + '/' + path.filename().string();

@@ -463,6 +463,19 @@ if(EXISTS "${ROOT}/include/gshard/all_functions.hpp")
   set(uses_function "${uses_function}|(^|[^a-z_:.])map\\(${space}\\(\\)")
   check_functions()
 endif()
+# The same for the functions of ONNX's operators.
+if(EXISTS "${ROOT}/include/gshard/onnx/node/operator_functions.hpp")
+  set(header "onnx/node/operator_functions.hpp")
+  file(READ "${ROOT}/include/gshard/${header}" table)
+  file(READ "${ROOT}/include/gshard/onnx/node/scalar_functions.hpp" text)
+  string(REGEX MATCHALL "\nGSHARD_ONNX_FUNCTION\\([a-z_0-9]+" names "${text}")
+  foreach(name IN LISTS names)
+    string(REGEX REPLACE "^.*\\(" "" name "${name}")
+    if(NOT table MATCHES "functions::${name}{")
+      breach(1 "the table lacks the function ${name}")
+    endif()
+  endforeach()
+endif()
 
 # Pages and examples use only public names, not gshard::detail. Headers on pages are system headers for users, so that compilers do not warn
 # about what they include. examples/verify reads the files of checkpoints, which only gshard writes.

@@ -3,6 +3,7 @@
 
 // Writes small ONNX models, and runs them on one device and with shardings of their inputs.
 
+#include <gshard/io/plan/plan_file.hpp>
 #include <gshard/onnx.hpp>
 
 #include <protozero/pbf_writer.hpp>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -181,9 +183,18 @@ inline graph graph_of(const std::string& operation, const std::vector<on::model_
   return g;
 }
 
-/// Runs a model on one device and with shardings of its inputs. Returns "" if all results are the expected ones.
+/// The plan of a program as its file has it.
+inline gshard::runtime_plan read_again(const on::imported_program& p) {
+  const gshard::plan_functions functions = on::model_functions();
+  const std::string text = gshard::plan_text(p.program.plan(), functions);
+  gshard::runtime_plan read = gshard::parse_plan(text, "test", functions);
+  if (gshard::plan_text(read.plan(), functions) != text) throw std::logic_error("the plan that was read is written differently");
+  return read;
+}
+/// Runs a model on one device and with shardings of its inputs, with plans that were read from their files. Returns "" if all results are
+/// the expected ones.
 inline std::string wrong(const on::model& m, const std::vector<on::model_tensor>& inputs, const std::vector<on::model_tensor>& expected) {
-  const on::check_result r = on::check_tensors(m, inputs, expected);
+  const on::check_result r = on::check_tensors(m, inputs, expected, {.plan = read_again});
   if (r.what == on::check_result::outcome::passed) return "";
   return (r.what == on::check_result::outcome::refused ? "refused: " : "wrong: ") + r.text;
 }

@@ -8,12 +8,14 @@
 #include <gshard/onnx/program/import_program.hpp>
 #include <gshard/onnx/program/input_shardings.hpp>
 #include <gshard/onnx/program/run_model.hpp>
+#include <gshard/runtime/runtime_plan.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -26,6 +28,8 @@ struct check_options {
   onnx::tolerance tolerance{};
   std::vector<std::vector<int>> meshes{{2}, {3}, {2, 2}};  ///< The extents of their axes.
   std::size_t most = 12;                                   ///< The most shardings on one mesh; more of them are sampled.
+  /// The plan that runs, in place of the program's own: such as one that was written to a file and read.
+  std::function<runtime_plan(const imported_program&)> plan{};
 };
 struct check_result {
   enum class outcome : std::uint8_t { passed, refused, wrong };
@@ -153,7 +157,8 @@ inline check_result check_tensors(const model& m, std::vector<model_tensor> give
       const imported_program p = inputs.program(on.mesh(), shardings);
       ports = p.inputs;
       ++result.runs;
-      return checking::difference_of_all(p, run_once(p, on, inputs.tensors()), expected, options.tolerance);
+      const runtime_plan plan = options.plan ? options.plan(p) : runtime_plan(p.program);
+      return checking::difference_of_all(p, run_once(p, plan, on, inputs.tensors()), expected, options.tolerance);
     };
     if (const std::string text = run({1}, {}); !text.empty()) return fails(check_result::outcome::wrong, at + ": " + text);
     result.is_known = ports.empty();

@@ -8,7 +8,7 @@
 #include <gshard/core/ir/pointwise.hpp>
 #include <gshard/core/ir/window.hpp>
 #include <gshard/exec/process/error.hpp>
-#include <gshard/onnx/node/scalar_functions.hpp>
+#include <gshard/onnx/node/operator_functions.hpp>
 #include <gshard/onnx/program/import_program.hpp>
 
 #include <charconv>
@@ -23,44 +23,10 @@ namespace gshard { inline namespace v0 { namespace onnx {
 
 namespace exporting {
 
-/// A function of maps as C++. `a`, `b` and so on stand for its operands.
-struct function_text {
-  const pointwise* function;
-  std::string_view text;
-};
-inline constexpr function_text function_texts[]{
-    {&undifferentiated<functions::absolute{}, 1>, "gshard::abs(a)"},
-    {&undifferentiated<functions::cos{}, 1>, "gshard::cos(a)"},
-    {&undifferentiated<functions::erf{}, 1>, "gshard::erf(a)"},
-    {&undifferentiated<functions::exp{}, 1>, "gshard::exp(a)"},
-    {&undifferentiated<functions::gelu{}, 1>, "0.5 * a * (1.0 + gshard::erf(a * 0.70710678118654752))"},
-    {&undifferentiated<functions::hard_swish{}, 1>, "a * gshard::max(0.0 * a, gshard::min(0.0 * a + 1.0, a / 6.0 + 0.5))"},
-    {&undifferentiated<functions::log{}, 1>, "gshard::log(a)"},
-    {&undifferentiated<functions::negative{}, 1>, "-a"},
-    {&undifferentiated<functions::reciprocal{}, 1>, "1.0 / a"},
-    {&undifferentiated<functions::relu{}, 1>, "gshard::relu(a)"},
-    {&undifferentiated<functions::sigmoid{}, 1>, "1.0 / (1.0 + gshard::exp(-a))"},
-    {&undifferentiated<functions::sin{}, 1>, "gshard::sin(a)"},
-    {&undifferentiated<functions::softplus{}, 1>, "gshard::relu(a) + gshard::log(1.0 + gshard::exp(-gshard::abs(a)))"},
-    {&undifferentiated<functions::sqrt{}, 1>, "gshard::sqrt(a)"},
-    {&undifferentiated<functions::tanh{}, 1>, "gshard::tanh(a)"},
-    {&undifferentiated<functions::power{}, 2>, "gshard::pow(a, decltype(a)(b))"},
-    {&undifferentiated<functions::smaller{}, 2>, "gshard::min(a, decltype(a)(b))"},
-    {&undifferentiated<functions::larger{}, 2>, "gshard::max(a, decltype(a)(b))"},
-    {&undifferentiated<functions::leaky_relu{}, 2>, "a < 0.0 ? b * a : 1.0 * a"},
-    {&undifferentiated<functions::elu{}, 2>, "a < 0.0 ? b * (gshard::exp(a) - 1.0) : 1.0 * a"},
-    {&undifferentiated<functions::exp_of_difference{}, 2>, "gshard::exp(a - b)"},
-    {&undifferentiated<functions::log_plus{}, 2>, "gshard::log(a) + b"},
-    {&undifferentiated<functions::inverse_deviation{}, 2>, "1.0 / gshard::sqrt(a + b)"},
-    {&undifferentiated<functions::affine{}, 3>, "a * b + c"},
-    {&undifferentiated<functions::selu{}, 3>, "a > 0.0 ? c * a : c * (b * gshard::exp(a) - b)"},
-    {&undifferentiated<functions::hard_sigmoid{}, 3>, "gshard::max(0.0 * a, gshard::min(0.0 * a + 1.0, b * a + c))"},
-    {&undifferentiated<functions::normalized{}, 4>, "(a - b) / gshard::sqrt(c + d)"},
-};
 /// The text of a function, or nothing.
 inline std::string_view text_of(const pointwise& f) {
-  for (const function_text& known : function_texts)
-    if (known.function == &f) return known.text;
+  for (const operator_function& known : operator_functions)
+    if (known.function == &f) return known.cpp;
   return {};
 }
 

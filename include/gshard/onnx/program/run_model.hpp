@@ -7,6 +7,7 @@
 #include <gshard/onnx/file/constant.hpp>
 #include <gshard/onnx/program/import_program.hpp>
 #include <gshard/runtime/runtime_executable.hpp>
+#include <gshard/runtime/runtime_plan.hpp>
 #include <gshard/runtime/runtime_tensor.hpp>
 
 #include <algorithm>
@@ -42,16 +43,20 @@ inline std::vector<std::byte> gathered(const runtime_tensor& t) {
   return all;
 }
 
-/// Runs an imported program once, on simulated devices.
-inline std::vector<runtime_tensor> run_once(const imported_program& p, const any_cluster& on, const std::vector<model_tensor>& inputs) {
+/// Runs an imported program once, with its plan or one that was read from a file. Collective.
+inline std::vector<runtime_tensor> run_once(const imported_program& p, const runtime_plan& plan, const any_cluster& on,
+                                            const std::vector<model_tensor>& inputs) {
   if (inputs.size() != p.inputs.size())
     throw error("the program has " + std::to_string(p.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
   parameter_store store(on);
-  runtime_executable run(p.program, on, p.extents, store);
+  runtime_executable run(plan, on, p.extents, store);
   load(p, store);
   std::vector<runtime_tensor> x;
-  for (std::size_t i = 0; i < inputs.size(); ++i) x.push_back(scattered(on, p.program.inputs()[i], inputs[i]));
+  for (std::size_t i = 0; i < inputs.size(); ++i) x.push_back(scattered(on, plan.inputs()[i], inputs[i]));
   return run(x);
+}
+inline std::vector<runtime_tensor> run_once(const imported_program& p, const any_cluster& on, const std::vector<model_tensor>& inputs) {
+  return run_once(p, p.program, on, inputs);
 }
 
 /// The tolerance of ONNX's own runner of its tests.
