@@ -17,6 +17,7 @@
 #include <gshard/core/trace/parameter_scope.hpp>
 #include <gshard/exec/process/callback.hpp>
 #include <gshard/exec/process/error.hpp>
+#include <gshard/exec/program/guarded_plan.hpp>
 #include <gshard/exec/tensor/any_mesh.hpp>
 #include <gshard/exec/tensor/cluster.hpp>
 #include <gshard/exec/tensor/tensor_text.hpp>
@@ -24,6 +25,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -107,12 +110,23 @@ class runtime_program : public runtime_plan {
   /// The same program planned for these extents on this cluster. It has the same inputs, outputs and parameters, with the same shardings.
   /// Throws `program_error` if there is no such plan, because the program is visible or strict.
   runtime_program at(const any_cluster& on, const dims& extents) const;
+  /// The same program with the alternative of a guarded plan for these extents.
+  /// Throws `gshard::error` if the guarded plan is one of another program.
+  runtime_program at(const guarded_plan& plans, const dims& extents) const;
 
  private:
   using traced_model = callback<void(parameter_scope&, list_view<symbol>)>;
   runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options, const traced_model& model);
   explicit runtime_program(std::shared_ptr<const detail::plan_contents> made) : runtime_plan(std::move(made)) {}
 };
+
+/// The same for a program that was made at run time.
+/// @see guarded_plan
+inline guarded_plan guard(const runtime_program& program, const any_cluster& on, const dims& others, char letter,
+                          std::initializer_list<std::int64_t> made_for, const machine* priced_on = nullptr) {
+  const std::span extents(made_for.begin(), made_for.size());
+  return {program.graph(), program.plan(), on, others, letter, extents, program.options(), priced_on};
+}
 
 namespace detail {
 /// Traces and plans a program. Throws `program_error`.
@@ -158,6 +172,14 @@ GSHARD_INLINE runtime_program runtime_program::at(const any_cluster& on, const d
   auto made = std::make_shared<detail::plan_contents>(contents());
   made->planned = detail::plan_at(graph(), plan(), on, extents, options());
   if (made->planned.problem) throw program_error(describe(made->planned.problem), made->planned.problem);
+  made->plan = made->planned.view();
+  return runtime_program(std::move(made));
+}
+
+GSHARD_INLINE runtime_program runtime_program::at(const guarded_plan& plans, const dims& extents) const {
+  if (!plans.is_of(plan())) throw error("runtime_program: the guarded plan is one of another program");
+  auto made = std::make_shared<detail::plan_contents>(contents());
+  made->planned = *plans.at(extents.find(plans.letter())).plan;
   made->plan = made->planned.view();
   return runtime_program(std::move(made));
 }

@@ -14,6 +14,7 @@
 #include <gshard/exec/program/executor.hpp>
 #include <gshard/exec/program/inferred_extents.hpp>
 #include <gshard/exec/program/kernels.hpp>
+#include <gshard/exec/program/guarded_plan.hpp>
 #include <gshard/exec/program/replan.hpp>
 #include <gshard/exec/program/spec_of.hpp>
 #include <gshard/exec/program/untyped_executable.hpp>
@@ -95,29 +96,32 @@ class executable : public untyped_executable {
   template <class... Inputs>
     requires detail::are_inputs<Program, Inputs...>
   explicit executable(const any_cluster& on, const Inputs&... inputs) : executable(on, dims(), parameter_store(on), inputs...) {}
-  /// The same with a plan for these extents and this cluster. Plans, which takes milliseconds.
+  /// The same behind `replan`, with a plan for these extents and this cluster: plans, which takes milliseconds. Or behind a guarded plan,
+  /// with its alternative for these extents.
   /// Throws also if there is no such plan, because the program is `visible` or `strict`.
-  /// @see replan_t
-  executable(replan_t, const any_cluster& on, const dims& extents, parameter_store store)
-      : executable(plan_again(on, {extents, {}}), on, std::move(store)) {}
-  executable(replan_t, const any_cluster& on, const dims& extents = {}) : executable(replan, on, extents, parameter_store(on)) {}
+  /// @see replan_t, guarded_plan
+  executable(detail::plan_source plans, const any_cluster& on, const dims& extents, parameter_store store)
+      : executable(other_plan(plans, on, {extents, {}}), on, std::move(store)) {}
+  executable(detail::plan_source plans, const any_cluster& on, const dims& extents = {})
+      : executable(plans, on, extents, parameter_store(on)) {}
   template <class... Inputs>
     requires detail::are_inputs<Program, Inputs...>
-  executable(replan_t, const any_cluster& on, const dims& extents, parameter_store store, const Inputs&... inputs)
-      : executable(plan_again(on, detail::infer_extents<Program>(extents, inputs...)), on, std::move(store)) {}
+  executable(detail::plan_source plans, const any_cluster& on, const dims& extents, parameter_store store, const Inputs&... inputs)
+      : executable(other_plan(plans, on, detail::infer_extents<Program>(extents, inputs...)), on, std::move(store)) {}
   template <class... Inputs>
     requires detail::are_inputs<Program, Inputs...>
-  executable(replan_t, const any_cluster& on, const dims& extents, const Inputs&... inputs)
-      : executable(replan, on, extents, parameter_store(on), inputs...) {}
+  executable(detail::plan_source plans, const any_cluster& on, const dims& extents, const Inputs&... inputs)
+      : executable(plans, on, extents, parameter_store(on), inputs...) {}
   template <class On, class... Given>
-    requires(!std::is_same_v<On, replan_t> && !detail::call<2, any_cluster, dims, parameter_store>::fits<On, Given...> &&
+    requires(!std::is_convertible_v<const On&, detail::plan_source> &&
+             !detail::call<2, any_cluster, dims, parameter_store>::fits<On, Given...> &&
              !(std::is_convertible_v<const On&, any_cluster> && detail::gives_inputs<Program, Given...>))
   explicit executable(const On&, const Given&...) {
     refuse<On, Given...>();
   }
   template <class... Given>
     requires(!detail::call<1, any_cluster, dims, parameter_store>::fits<Given...> && !detail::replans<Program, Given...>)
-  explicit executable(replan_t, const Given&...) {
+  explicit executable(detail::plan_source, const Given&...) {
     refuse<Given...>();
   }
   template <class... Given>  // extents in braces
@@ -127,7 +131,7 @@ class executable : public untyped_executable {
   }
   template <class... Given>
     requires(sizeof...(Given) > 0 && !detail::gives_inputs<Program, Given...> && !detail::call<1, parameter_store>::fits<Given...>)
-  executable(replan_t, const any_cluster&, const dims&, const Given&...) {
+  executable(detail::plan_source, const any_cluster&, const dims&, const Given&...) {
     refuse<Given...>();
   }
 
@@ -198,7 +202,7 @@ class executable : public untyped_executable {
   static constexpr void refuse() {
     static_assert(detail::accepts<Given...>,
                   "gshard: executable<program>(cluster, {{'B', 64}, ...}, store, x, ...) takes a cluster, extents, maybe a store, and "
-                  "maybe all inputs, which have extents as well; all of these also behind gs::replan");
+                  "maybe all inputs, which have extents as well; all of these also behind gs::replan or a gs::guarded_plan");
   }
   /// A plan, and the extents to which it is bound.
   struct planned {
@@ -207,7 +211,14 @@ class executable : public untyped_executable {
     std::shared_ptr<const void> owner{};
   };
   static planned constant_plan(detail::inferred_extents found) { return {detail::plan_to_run<Program>::plan, std::move(found)}; }
-  static planned plan_again(const any_cluster& on, detail::inferred_extents found) {
+  static planned other_plan(detail::plan_source from, const any_cluster& on, detail::inferred_extents found) {
+    if (from.guarded) {
+      const bool is_own = from.guarded->is_of(Program::plan);
+      if (!is_own && found.problem.empty()) found.problem = "executable: the guarded plan is one of another program";
+      if (!is_own) return constant_plan(std::move(found));
+      const std::shared_ptr<const plan_tables> chosen = from.guarded->at(found.all.find(from.guarded->letter())).plan;
+      return {chosen->view(), std::move(found), chosen};
+    }
     const auto made = std::make_shared<const plan_tables>(
         detail::plan_at(Program::traced(), Program::plan, on, found.all, Program::options()));
     if (found.problem.empty()) found.problem = detail::problem_of_replan(*made);

@@ -38,11 +38,13 @@ namespace gshard { inline namespace v0 {
 struct replan_t {};
 inline constexpr replan_t replan{};
 
-/// What one run of a plan costs a device at some extents: bytes received, floating-point operations of products, bytes held.
+/// What one run of a plan costs a device at some extents: bytes received, floating-point operations of products, bytes held, and the
+/// seconds that the planner's machine, `machine{}`, takes.
 struct plan_cost {
   std::int64_t received = 0;
   double flops = 0;
   std::int64_t held = 0;
+  double seconds = 0;
 };
 
 /// The plan of an executable, and another one that is made for its extents. Both have the same inputs, outputs and parameters.
@@ -162,7 +164,8 @@ inline std::map<std::string, std::int64_t> received_by_tensor(const plan_view& p
 }
 
 inline plan_cost cost_of(const plan_view& plan, const extents& sizes) {
-  return {plan.bytes_received(sizes), flops(plan, sizes), price(plan, sizes, machine{}).bytes()};
+  const step_price p = price(plan, sizes, machine{});
+  return {plan.bytes_received(sizes), flops(plan, sizes), p.bytes(), p.seconds()};
 }
 
 GSHARD_INLINE plan_report make_plan_report(const graph& traced, const compile_options& options, const executor& run) {
@@ -205,10 +208,9 @@ GSHARD_INLINE plan_report make_plan_report(const graph& traced, const compile_op
 
 GSHARD_INLINE std::string plan_report::text() const {
   const auto cost_text = [](const plan_cost& c) {
-    char flops_text[32];
-    std::snprintf(flops_text, sizeof flops_text, "%.3g", c.flops);
-    return "receives " + std::to_string(c.received) + " bytes, computes " + flops_text + " flops, holds " + std::to_string(c.held) +
-           " bytes";
+    char computed[64];
+    std::snprintf(computed, sizeof computed, "%.3g flops, takes %.3g us", c.flops, 1e6 * c.seconds);
+    return "receives " + std::to_string(c.received) + " bytes, computes " + computed + ", holds " + std::to_string(c.held) + " bytes";
   };
   std::string s = "the plan " + cost_text(cost) + "\n";
   s += describe(assumed);
