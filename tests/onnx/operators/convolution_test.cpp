@@ -20,6 +20,10 @@ TEST_CASE("convolutions and pooling") {
         "");
   CHECK(wrong("ConvTranspose", {f32({1, 1, 2}, {1, 2}), f32({1, 1, 2}, {3, 4})}, {f32({1, 1, 4}, {3, 4, 6, 8})},
               {{"strides", std::vector<std::int64_t>{2}}}) == "");
+  CHECK(wrong("ConvTranspose", {f32({1, 1, 1, 2}, {1, 2}), f32({1, 1, 2, 2}, {1, 2, 3, 4})},
+              {f32({1, 1, 2, 4}, {1, 2, 2, 4, 3, 4, 6, 8})}, {{"strides", std::vector<std::int64_t>{2, 2}}}) == "");
+  CHECK(wrong("ConvTranspose", {f32({1, 1, 1, 1, 2}, {1, 2}), f32({1, 2, 2, 1, 1}, {1, 2, 3, 4})},
+              {f32({1, 2, 2, 1, 2}, {1, 2, 2, 4, 3, 6, 4, 8})}, {{"strides", std::vector<std::int64_t>{2, 1, 1}}}) == "");
   CHECK(wrong("MaxPool", {x}, {f32({1, 1, 2, 2}, {5, 6, 8, 9}), i64({1, 1, 2, 2}, {4, 5, 7, 8})},
               {{"kernel_shape", std::vector<std::int64_t>{2, 2}}}) == "");
   CHECK(wrong("AveragePool", {x}, {f32({1, 1, 2, 2}, {1, 2.5, 5.5, 7})},

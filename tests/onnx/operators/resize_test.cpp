@@ -20,6 +20,7 @@ TEST_CASE("resizes") {
     return wrong(model_of(g), {x, twice}, {expected});
   };
   CHECK(resized({}, f32({1, 1, 4}, {1, 1, 3, 3})) == "");
+  CHECK(resized({{"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "floor"}}, f32({1, 1, 4}, {1, 1, 3, 3})) == "");
   CHECK(resized({{"mode", "linear"}}, f32({1, 1, 4}, {1, 1.5, 2.5, 3})) == "");
   CHECK(resized({{"mode", "linear"}, {"coordinate_transformation_mode", "align_corners"}},
                 f32({1, 1, 4}, {1, 1 + 2.0 / 3, 1 + 4.0 / 3, 3})) == "");

@@ -36,6 +36,10 @@ inline symbol taken(node_call& n, symbol x, int dim, const std::vector<std::int6
   bool is_range = true;
   for (std::size_t i = 0; i < from.size(); ++i) is_range = is_range && from[i] == from[0] + std::int64_t(i);
   if (from.empty()) return sliced(x, dim, 0, 0);
+  const std::int64_t own = extents_of(x)[std::size_t(dim)], count = std::int64_t(from.size()), times = own > 0 ? count / own : 0;
+  bool repeats = times > 1 && times * own == count && x.rank() < max_rank;
+  for (std::int64_t i = 0; repeats && i < count; ++i) repeats = from[std::size_t(i)] == i / times;
+  if (repeats) return repeated(x, dim, times);
   if (is_range) return sliced(x, dim, from[0], from[0] + std::int64_t(from.size()));
   return checked(gather(x, index_tensor(n.state(), from, {std::int64_t(from.size())}), dim));
 }

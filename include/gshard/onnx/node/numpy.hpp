@@ -195,6 +195,17 @@ inline symbol expanded(symbol x, const extent_list& to) {
   return checked({&b, b.add_node(op::map, {a.x.id}, rule, {.function = &pointwise_identity}, {{dims, x.get().type}})});
 }
 
+/// x with each element along a dim so many times, one after the other.
+inline symbol repeated(symbol x, int dim, std::int64_t times) {
+  extent_list to = extents_of(x);
+  const std::int64_t own = to[std::size_t(dim)];
+  to.insert(to.begin() + dim + 1, times);
+  x = expanded(with_dim(x, dim + 1), to);
+  to.erase(to.begin() + dim);
+  to[std::size_t(dim)] = own * times;
+  return reshaped(x, to);
+}
+
 /// f of operands of one type, broadcast as by numpy.
 inline symbol mapped(const pointwise& f, const std::vector<symbol>& operands) {
   builder& b = *checked(operands[0]).owner;

@@ -148,6 +148,20 @@ inline void convolution(node_call& n) {
   n.set(0, y, n.type(0));
 }
 
+/// The transposed convolution of x [N, C, ...] with w [C, O, ...] whose windows neither overlap nor leave gaps: each position makes its
+/// own block of the result.
+inline symbol blocks(symbol x, symbol w) {
+  const extent_list own = extents_of(x), taps = extents_of(w);
+  const std::size_t dims = own.size() - 2;
+  const std::string xs = spatial_letters(dims), ts = tap_letters(dims);
+  std::string both;
+  extent_list merged{own[0], taps[1]};
+  for (std::size_t d = 0; d < dims; ++d) {
+    both += {xs[d], ts[d]};
+    merged.push_back(own[d + 2] * taps[d + 2]);
+  }
+  return reshaped(checked(einsum("NC" + xs + ",CO" + ts + "->NO" + both, {x, w})), merged);
+}
 /// The gradient of a convolution: the input is dilated by the strides, and the taps are reversed.
 inline void transposed_convolution(node_call& n) {
   const symbol x = n.real(0), w = n.real(1);
@@ -168,6 +182,7 @@ inline void transposed_convolution(node_call& n) {
   if (groups < 1 || own[1] % groups != 0) n.refuse("group");
   std::vector<conv_window> how;
   std::vector<int> turned;
+  bool are_blocks = groups == 1;
   for (std::size_t d = 0; d < dims; ++d) {
     if (!shape.empty()) {
       const std::int64_t all = windows.strides[d] * (positions[d] - 1) + more[d] + windows.span(d) - shape[d],
@@ -175,6 +190,8 @@ inline void transposed_convolution(node_call& n) {
       windows.low[d] = how_padded == "SAME_UPPER" ? half : all - half;
       windows.high[d] = all - windows.low[d];
     }
+    are_blocks = are_blocks && windows.strides[d] == windows.kernel[d] && windows.dilations[d] == 1 && windows.low[d] == 0 &&
+                 windows.high[d] == 0 && more[d] == 0;
     const std::int64_t reach = windows.span(d) - 1;
     how.push_back({.stride = 1,
                    .low = int(reach - windows.low[d]),
@@ -183,8 +200,8 @@ inline void transposed_convolution(node_call& n) {
                    .dilation = int(windows.strides[d])});
     turned.push_back(int(d) + 2);
   }
-  const symbol flipped = checked(reverse(w, list_view(turned.data(), turned.size())));
-  symbol y = grouped_convolution(x, flipped, groups, true, how);
+  symbol y = are_blocks ? blocks(x, w)
+                        : grouped_convolution(x, checked(reverse(w, list_view(turned.data(), turned.size()))), groups, true, how);
   if (n.has(2)) y = with_bias(y, n.real(2));
   n.set(0, y, n.type(0));
 }
