@@ -18,13 +18,17 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <fstream>
 #include <ios>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,15 +38,17 @@ namespace gs = gshard;
 
 /// A model on a mesh, as the options state it.
 struct request {
-  std::string model, mesh = "x=1", machine, output = ".", annotated, plan;
+  std::string model, mesh = "x=1", machine, output = ".", annotated, plan, experts;
   std::vector<std::string> sizes, shardings, arrays;
   bool on_ranks = false;
+  int repeats = 0;
 
   void add_to(CLI::App& command) {
     command.add_option("MODEL", model, "a file, model.onnx")->required();
     command.add_option("--mesh", mesh, "the mesh, with the extents of its axes: data=4,model=2");
     command.add_option("--size", sizes, "the extent of a named dim: batch=8");
     command.add_option("--in", shardings, "the sharding of an input: x=B@data,C,H,W");
+    command.add_option("--experts", experts, "the mesh axis that shards the experts of a mixture");
   }
 };
 
@@ -80,6 +86,7 @@ gs::onnx::import_options options_of(const request& r) {
     options.sizes[name] = std::stoll(number);
   }
   for (const std::string& s : r.shardings) options.shardings.insert(named(s));
+  options.expert_axis = r.experts;
   return options;
 }
 
@@ -149,6 +156,26 @@ gs::any_cluster cluster_of(const request& r, const gs::mesh_shape& mesh) {
   return gs::simulate(mesh, extents_of(mesh));
 }
 
+/// Runs a program this often. Prints the median time, and what the busiest device of the first process receives in a run.
+void print_speed(gs::runtime_executable& program, const std::vector<gs::runtime_tensor>& inputs, int repeats) {
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    program(inputs);
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
+  const gs::executor& run = program.executor();
+  if (!run.cluster().backend().leader()) return;
+  std::cout << "median of " << repeats << " runs: " << times[std::size_t(repeats / 2)] << " ms\n";
+  std::set<std::string_view> seen;
+  for (const gs::node& step : program.program().plan().steps)
+    if (gs::traits(step.kind).collective && seen.insert(gs::name_of(step)).second) {
+      const gs::received_count& all = run.received(step.kind);
+      std::cout << "  " << gs::name_of(step) << ": " << all.calls / (repeats + 1) << " steps, " << all.bytes / (repeats + 1) << " bytes\n";
+    }
+}
+
 int run(const request& r) {
   const gs::onnx::model m = gs::onnx::read_model(r.model);
   gs::onnx::import_options options = options_of(r);
@@ -168,7 +195,8 @@ int run(const request& r) {
   }
   const gs::runtime_plan plan = r.plan.empty() ? gs::runtime_plan(p.program) : gs::read_plan(r.plan, gs::onnx::model_functions());
   const gs::any_cluster on = cluster_of(r, plan.mesh());
-  const std::vector<gs::runtime_tensor> results = gs::onnx::run_once(p, plan, on, inputs);
+  gs::runtime_executable program = gs::onnx::loaded(p, plan, on);
+  const std::vector<gs::runtime_tensor> given_shards = gs::onnx::scattered(on, plan, inputs), results = program(given_shards);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string path = r.output + "/output_" + std::to_string(i) + ".npy";
     const std::vector<std::byte> bytes = arrays::whole(results[i]);
@@ -176,13 +204,14 @@ int run(const request& r) {
     arrays::write_npy(path, results[i], bytes);
     std::cout << path << ": " << p.outputs[i].name << ' ' << results[i].text() << '\n';
   }
+  if (r.repeats > 0) print_speed(program, given_shards, r.repeats);
   return 0;
 }
 
-int check(const std::vector<std::string>& folders, std::size_t most) {
+int check(const std::vector<std::string>& folders, const gs::onnx::check_options& how) {
   int status = 0;
   for (const std::string& folder : folders) {
-    const gs::onnx::check_result r = sweeping::check_folder(folder, sweeping::options_of(most));
+    const gs::onnx::check_result r = sweeping::check_folder(folder, how);
     std::cout << folder << ": " << sweeping::text_of(r) << '\n';
     if (r.what != gs::onnx::check_result::outcome::passed) status = 1;
   }
@@ -211,17 +240,23 @@ int main(int argc, char** argv) {
   r.add_to(*running);
   running->add_option("--npy", r.arrays, "the array of an input: x=FILE.npy");
   running->add_option("--plan", r.plan, "the file of a plan, in place of planning");
+  running->add_option("--repeat", r.repeats, "runs this often more, and prints the median time and what a device receives");
   running->add_flag("--mpi", r.on_ranks, "runs on the ranks of mpirun, in place of simulated devices");
   running->add_option("--output", r.output, "the folder of the results, output_0.npy and so on");
   std::vector<std::string> folders;
-  std::size_t most = 12;
+  gs::onnx::check_options how{.plan = sweeping::read_again};
+  const auto add_check_options = [&](CLI::App& command) {
+    command.add_option("--most", how.most, "the most shardings on a mesh");
+    command.add_option("--relative", how.tolerance.relative, "the allowed relative difference");
+    command.add_option("--absolute", how.tolerance.absolute, "the allowed absolute difference");
+  };
   CLI::App* const checking = app.add_subcommand("check", "checks folders with model.onnx and test_data_set_0");
   checking->add_option("FOLDER", folders, "the folders")->required();
-  checking->add_option("--most", most, "the most shardings on a mesh");
+  add_check_options(*checking);
   std::string root;
   CLI::App* const sweeping_all = app.add_subcommand("sweep", "checks all folders of ONNX's test data, and prints a table");
   sweeping_all->add_option("ROOT", root, "the folder that has node/, pytorch-operator/ and so on")->required();
-  sweeping_all->add_option("--most", most, "the most shardings on a mesh");
+  add_check_options(*sweeping_all);
   CLI11_PARSE(app, argc, argv);
   try {
     if (*planning) return plan(r);
@@ -232,8 +267,8 @@ int main(int argc, char** argv) {
       const ranks all(r.on_ranks);
       return run(r);
     }
-    if (*checking) return check(folders, most);
-    return sweeping::sweep(root, most);
+    if (*checking) return check(folders, how);
+    return sweeping::sweep(root, how);
   } catch (const std::exception& e) {
     std::cerr << "gshard-onnx: " << e.what() << '\n';
     return 2;

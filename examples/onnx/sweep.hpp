@@ -41,13 +41,10 @@ inline constexpr contradiction contradictions[]{
     {"node/test_adam_multiple", "the data were made with epsilon = 0.01, which the model does not state"},
 };
 
-/// Checks run plans that were written and read.
-inline gs::onnx::check_options options_of(std::size_t most) {
-  const auto read_again = [](const gs::onnx::imported_program& p) {
-    static const gs::plan_functions functions = gs::onnx::model_functions();
-    return gs::parse_plan(gs::plan_text(p.program.plan(), functions), "a plan", functions);
-  };
-  return {.most = most, .plan = read_again};
+/// The plan of a program, written as a file and read.
+inline gs::runtime_plan read_again(const gs::onnx::imported_program& p) {
+  static const gs::plan_functions functions = gs::onnx::model_functions();
+  return gs::parse_plan(gs::plan_text(p.program.plan(), functions), "a plan", functions);
 }
 
 /// All data sets of a folder with a model.onnx.
@@ -82,7 +79,7 @@ inline void print(const std::string& folder, const counts& c) {
             << " wrong\n";
 }
 
-inline int sweep(const std::string& root, std::size_t most) {
+inline int sweep(const std::string& root, const gs::onnx::check_options& how) {
   std::map<std::string, counts> table;
   std::vector<std::string> folders;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
@@ -90,7 +87,7 @@ inline int sweep(const std::string& root, std::size_t most) {
   std::sort(folders.begin(), folders.end());
   long runs = 0;
   for (const std::string& folder : folders) {
-    const gs::onnx::check_result r = check_folder(folder, options_of(most));
+    const gs::onnx::check_result r = check_folder(folder, how);
     const std::filesystem::path path(folder);
     counts& c = table[path.parent_path().filename().string()];
     const std::string name = path.parent_path().filename().string() + '/' + path.filename().string();

@@ -43,17 +43,25 @@ inline std::vector<std::byte> gathered(const runtime_tensor& t) {
   return all;
 }
 
-/// Runs an imported program once, with its plan or one that was read from a file. Collective.
-inline std::vector<runtime_tensor> run_once(const imported_program& p, const runtime_plan& plan, const any_cluster& on,
-                                            const std::vector<model_tensor>& inputs) {
-  if (inputs.size() != p.inputs.size())
-    throw error("the program has " + std::to_string(p.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
+/// The executable of an imported program with its weights. `plan`: the program's, or one that was read from a file. Collective.
+inline runtime_executable loaded(const imported_program& p, const runtime_plan& plan, const any_cluster& on) {
   parameter_store store(on);
   runtime_executable run(plan, on, p.extents, store);
   load(p, store);
-  std::vector<runtime_tensor> x;
-  for (std::size_t i = 0; i < inputs.size(); ++i) x.push_back(scattered(on, plan.inputs()[i], inputs[i]));
-  return run(x);
+  return run;
+}
+/// The shards of complete inputs.
+inline std::vector<runtime_tensor> scattered(const any_cluster& on, const runtime_plan& plan, const std::vector<model_tensor>& inputs) {
+  if (inputs.size() != plan.inputs().size())
+    throw error("the program has " + std::to_string(plan.inputs().size()) + " inputs, and gets " + std::to_string(inputs.size()));
+  std::vector<runtime_tensor> all;
+  for (std::size_t i = 0; i < inputs.size(); ++i) all.push_back(scattered(on, plan.inputs()[i], inputs[i]));
+  return all;
+}
+/// Loads an imported program, and runs it once. Collective.
+inline std::vector<runtime_tensor> run_once(const imported_program& p, const runtime_plan& plan, const any_cluster& on,
+                                            const std::vector<model_tensor>& inputs) {
+  return loaded(p, plan, on)(scattered(on, plan, inputs));
 }
 inline std::vector<runtime_tensor> run_once(const imported_program& p, const any_cluster& on, const std::vector<model_tensor>& inputs) {
   return run_once(p, p.program, on, inputs);
