@@ -73,6 +73,7 @@ set(floor_testing.hpp 99)
 set(floor_onnx/file 100)
 set(floor_onnx/node 102)
 set(floor_onnx/operators 104)
+set(floor_onnx/rewrite 105)
 set(floor_onnx/program 106)
 set(floor_onnx.hpp 107)
 
@@ -90,7 +91,7 @@ set(uses_sim core ops exec)
 set(uses_io core ops exec cluster sim runtime)
 set(uses_survive core ops exec cluster sim io)
 set(uses_testing core ops exec sim)
-set(uses_onnx core ops exec runtime sim io)
+set(uses_onnx core ops moe exec runtime sim io)
 
 # The planner is included everywhere and runs in the compiler, so it may include only cheap standard headers.
 set(planner_std algorithm array bit compare concepts cstddef cstdint initializer_list limits span string_view tuple

@@ -46,14 +46,17 @@ struct imported_value {
 /// A parameter of an imported program, and its elements.
 struct stored_tensor {
   std::string parameter;  ///< Its name in the program and the store.
-  model_tensor tensor;
+  element type = element::undefined;
+  extent_list extents;
+  std::vector<model_tensor> parts;  ///< One after the other, row-major: usually one, or one for each expert.
 };
 
 /// What all nodes of an imported program share.
 struct import_state {
   builder* program = nullptr;
   std::vector<stored_tensor> stored;
-  int constants = 0;  ///< The number of parameters without a name in the model.
+  int constants = 0;        ///< The number of parameters without a name in the model.
+  std::string expert_axis;  ///< The mesh axis that shards experts, or empty.
   /// x, sharded as the model annotates the value of this name.
   std::function<symbol(symbol x, const std::string& name)> annotated;
   /// Imports the nodes of an inner graph, whose inputs have these values. Returns its outputs.
@@ -71,15 +74,17 @@ inline std::string parameter_name(const std::string& name) {
   return digits + "." + name.substr(name.size() - 46);
 }
 
-inline symbol add_stored(import_state& state, const model_tensor& t, const std::string& name) {
+/// Adds a parameter, whose extents are those of the dims.
+inline symbol add_stored(import_state& state, stored_tensor s, const dim_list& dims) {
   builder& b = *state.program;
+  while (b.find_parameter(tensor_name(s.parameter)) >= 0) s.parameter = "constant." + std::to_string(state.constants++);
   parameter p;
-  p.name = tensor_name(name);
-  p.trainable = is_float(t.type);
-  if (b.find_parameter(p.name) >= 0) return add_stored(state, t, "constant." + std::to_string(state.constants++));
-  symbol made = b.add_parameter(p, fixed_dims(b, t.shape), traits(t.type).carrier);
-  if (state.annotated) made = state.annotated(made, t.name);
-  state.stored.push_back({name, t});
+  p.name = tensor_name(s.parameter);
+  p.trainable = is_float(s.type);
+  symbol made = checked(b.add_parameter(p, dims, traits(s.type).carrier));
+  if (state.annotated && s.parts.size() == 1) made = state.annotated(made, s.parts[0].name);
+  s.extents = extents_of(made);
+  state.stored.push_back(std::move(s));
   return made;
 }
 /// True if all elements are one small number.
@@ -103,7 +108,7 @@ inline symbol tensor_of(import_state& state, imported_value& v) {
   } else {
     if (!v.stored) v.stored = std::make_shared<const model_tensor>(tensor_of(*v.known, v.name));
     const std::string name = v.name.empty() ? "constant." + std::to_string(state.constants++) : values::parameter_name(v.name);
-    v.tensor = values::add_stored(state, *v.stored, name);
+    v.tensor = values::add_stored(state, {name, v.stored->type, {}, {*v.stored}}, fixed_dims(*state.program, v.stored->shape));
   }
   return v.tensor;
 }

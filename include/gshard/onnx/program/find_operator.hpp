@@ -8,6 +8,7 @@
 #include <gshard/onnx/operators/control.hpp>
 #include <gshard/onnx/operators/convolution.hpp>
 #include <gshard/onnx/operators/elementwise.hpp>
+#include <gshard/onnx/operators/experts.hpp>
 #include <gshard/onnx/operators/indexing.hpp>
 #include <gshard/onnx/operators/linear.hpp>
 #include <gshard/onnx/operators/loss.hpp>
@@ -30,6 +31,7 @@ inline constexpr std::span<const operator_row> operator_tables[]{
     folding::known_tensors, operators::elementwise,  operators::binary,       operators::shapes,  operators::indexing,
     operators::reductions,  operators::linear,       operators::convolutions, operators::resizes, operators::normalizations,
     operators::recurrent,   operators::quantization, operators::losses,       operators::control, operators::signals,
+    operators::experts,
 };
 
 /// The operator of a domain, or null.

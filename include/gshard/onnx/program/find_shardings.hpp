@@ -36,7 +36,7 @@ inline found_shardings find_shardings(const imported_program& p, search_options 
       continue;
     }
     for (const stored_tensor& s : p.stored)
-      if (t.name.view() == s.parameter && !s.tensor.name.empty()) found.tensors[s.tensor.name] = t.layout;
+      if (t.name.view() == s.parameter && s.parts.size() == 1 && !s.parts[0].name.empty()) found.tensors[s.parts[0].name] = t.layout;
   }
   return found;
 }

@@ -12,6 +12,7 @@
 #include <gshard/onnx/file/model.hpp>
 #include <gshard/onnx/program/annotations.hpp>
 #include <gshard/onnx/program/importer.hpp>
+#include <gshard/onnx/rewrite/find_experts.hpp>
 #include <gshard/runtime/runtime_program.hpp>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -37,6 +39,8 @@ struct import_options {
   /// The device configuration of the model whose sharding annotations hold; empty: the first one.
   std::string configuration{};
   bool annotations = true;  ///< Applies the sharding annotations of the model, if it has any.
+  bool experts = true;      ///< Sends tokens to their experts where the model computes all experts for all tokens. @see find_experts
+  std::string expert_axis{};  ///< The mesh axis that shards these experts.
   program_options program{};
 };
 
@@ -162,6 +166,7 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
   program.compile.known = all.known;
   program.compile.uneven = true;
   std::vector<stored_tensor> stored;
+  const std::optional<model> found_experts = options.experts ? find_experts(m) : std::nullopt;
   std::map<std::string, sharded_axes> annotations;
   if (options.annotations) annotations = annotations_of(m, mesh, options.configuration);
   const auto trace = [&](parameter_scope& scope, list_view<symbol> x) {
@@ -173,7 +178,7 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
         fixed = checked(annotate(fixed, spec_of(found->second, b.mesh, fixed.rank(), inputs[i].name)));
       given[inputs[i].name] = value_of(fixed, inputs[i].type, inputs[i].name);
     }
-    importer one(m, b, annotations);
+    importer one(found_experts ? *found_experts : m, b, annotations, options.expert_axis);
     std::vector<symbol> results;
     for (imported_value& v : one.run(std::move(given))) {
       results.push_back(one.output(v));
@@ -192,13 +197,24 @@ namespace importing {
 inline std::string text_of_weights(const std::vector<stored_tensor>& all) {
   fnv1a<std::uint64_t> h;
   for (const stored_tensor& s : all) {
-    h.add(s.parameter).add(text_of(s.tensor.shape));
-    const std::span<const std::byte> bytes = s.tensor.data;
-    const std::size_t most = 256, n = std::min(bytes.size(), most);
-    for (const std::span<const std::byte> part : {bytes.first(n), bytes.last(n)})
-      h.add(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
+    h.add(s.parameter).add(text_of(s.extents));
+    for (const model_tensor& t : s.parts) {
+      const std::size_t most = 256, n = std::min(t.data.size(), most);
+      for (const std::span<const std::byte> part : {t.data.first(n), t.data.last(n)})
+        h.add(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
+    }
   }
   return std::to_string(all.size()) + " tensors with hash " + std::to_string(h.value());
+}
+/// The elements [first, first + n) of a stored tensor, in the carrier of its type.
+inline void read_elements(const stored_tensor& s, std::int64_t first, std::int64_t n, std::byte* to) {
+  const std::int64_t of_part = s.parts[0].elements(), width = traits(s.type).size, carried = size_of(traits(s.type).carrier);
+  while (n > 0) {
+    const model_tensor& part = s.parts[std::size_t(first / of_part)];
+    const std::int64_t at = first % of_part, here = std::min(n, of_part - at);
+    element_access::to_carrier(s.type, part.data.data() + at * width, to, here);
+    first += here, n -= here, to += here * carried;
+  }
 }
 }  // namespace importing
 
@@ -213,11 +229,10 @@ inline void load(const imported_program& from, parameter_store store) {
       parameter_store::entry* const e = store.find(s.parameter);
       if (!e) continue;  // no step reads it
       const detail::bound_value& to = e->value;
-      if (to.extents != s.tensor.shape) throw error("the parameter \"" + s.parameter + "\" has other extents in the store");
-      const std::int64_t width = traits(s.tensor.type).size, carried = size_of(to.type);
+      if (to.extents != s.extents) throw error("the parameter \"" + s.parameter + "\" has other extents in the store");
       for (std::size_t i = 0; i < to.places.size(); ++i)
         kernel::for_each_run(to.places[i], [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-          element_access::to_carrier(s.tensor.type, s.tensor.data.data() + global * width, to.data[i] + local * carried, n);
+          importing::read_elements(s, global, n, to.data[i] + local * size_of(to.type));
         });
     }
   });

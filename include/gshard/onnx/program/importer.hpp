@@ -47,8 +47,9 @@ class value_scope {
 /// Imports the graphs of a model into one program.
 class importer {
  public:
-  importer(const model& m, builder& program, std::map<std::string, sharded_axes> annotations) : model_(m) {
+  importer(const model& m, builder& program, std::map<std::string, sharded_axes> annotations, std::string expert_axis = {}) : model_(m) {
     state_.program = &program;
+    state_.expert_axis = std::move(expert_axis);
     if (!annotations.empty())
       state_.annotated = [&program, all = std::move(annotations)](symbol x, const std::string& name) {
         const auto found = all.find(name);
