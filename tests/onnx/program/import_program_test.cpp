@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string_view>
+
 namespace on = gshard::onnx;
 using namespace onnx_tests;
 
@@ -26,6 +28,12 @@ TEST_CASE("parameters have the names of the model, and each device loads its sha
   REQUIRE(p.stored.size() == 2);
   CHECK(p.stored[0].parameter == "layer.weight");
   CHECK(p.program.plan().count(gshard::op::einsum) == 1);
+  for (const gshard::node& step : p.program.plan().steps) {
+    if (step.kind != gshard::op::einsum) continue;
+    CHECK(step.place.line == 1);
+    CHECK(std::string_view(step.place.file) == "the model");
+    CHECK(std::string_view(step.place.scope) == "h");
+  }
   CHECK(wrong(model_of(dense()), {f32({1, 2}, {1, 1})}, {f32({1, 3}, {6, 7, 11})}) == "");
 }
 

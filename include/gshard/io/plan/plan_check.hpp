@@ -92,6 +92,7 @@ class plan_check {
     refuse_unless(a.window >= 0 && std::size_t(a.window) < plan_.windows.size(), i, "reads through a window that there is not");
     refuse_unless(a.ring_operand >= 0 && a.ring_operand <= n.inputs, i, "passes on an operand that it does not have");
     refuse_unless(a.loop >= 0, i, "is of a loop that there is not");
+    if (n.kind->taps) refuse_unless(n.inputs > 0 && a.dims.size() == at(n.input(0)).rank(), i, "has not the taps of each dim");
     if (a.moves == 0) return;
     refuse_unless(n.kind->collective, i, "combines moves, and is no collective");
     for (int k = 0; k < n.inputs; ++k)

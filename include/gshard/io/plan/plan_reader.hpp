@@ -94,6 +94,10 @@ class plan_reader {
   dim_list dims_of(const json_field& f) const {
     return list_of<dim_list>(f, [&](const json_field& e) { return dim_of(e); });
   }
+  /// For each dim, 1 + the factor of its taps, or 0.
+  static dim_list factors_of_taps(const json_field& f) {
+    return list_of<dim_list>(f, [](const json_field& e) { return e.integer(0, short_list::largest); });
+  }
   dim_list rows_of(const json_field& f) const {
     return list_of<dim_list>(f, [&](const json_field& e) { return e.integer(0, std::int64_t(plan_.windows.size()) - 1); });
   }
@@ -314,7 +318,7 @@ class plan_reader {
       if (!n.attr.custom) f["custom"].fail("\"" + f["custom"].text() + "\" is no operation that plan_functions has");
     }
     if (f.has("label")) n.attr.label = kept(f["label"].text());
-    if (f.has("of_dims")) n.attr.dims = dims_of(f["of_dims"]);
+    if (f.has("of_dims")) n.attr.dims = n.kind->taps ? factors_of_taps(f["of_dims"]) : dims_of(f["of_dims"]);
     if (f.has("own")) read_own(f["own"], n.attr.own);
     if (f.has("at")) read_place(f["at"], n.place);
     if (f.has("scope")) n.place.scope = kept(f["scope"].text());
