@@ -86,7 +86,8 @@ inline std::string annotated_node(const protozero::pbf_reader& node, const mesh_
   std::vector<std::string> inputs;
   copy_fields(node, bytes, [&](protozero::pbf_reader& field) {
     if (is_message(field, 1)) {
-      std::string name(protozero::pbf_reader(field).get_string());
+      protozero::pbf_reader text = field;  // a copy, because the field itself is copied later
+      std::string name(text.get_string());
       if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) inputs.push_back(std::move(name));
     }
     return field.tag() == 10;  // the configurations that it had
