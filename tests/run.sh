@@ -7,7 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/packages.sh"
 
 usage() {
   cat <<'TXT'
-usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--long | --only FOLDER | --random SEEDS | --kills N]
+usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--long | --only FOLDER | --random SEEDS |
+                     --constants N | --kills N]
                     [ctest options]
        tests/run.sh --tsan | --faults | --coverage [--werror] [ctest options]
        tests/run.sh --mutations [options of tests/mutations.sh]
@@ -23,6 +24,7 @@ usage: tests/run.sh [--clang] [--asan | --asan-mpi | --no-mpi] [--werror] [--lon
              --random, --kills. Prints at the end the failed ones, and the time of each. Omits --clang, --asan and --no-mpi alone
   --random SEEDS  run only this number of random programs on all cores, and a tenth of it on 2 to 4 MPI ranks. The first seed is
              GSHARD_RANDOM_FIRST (0). A finding is printed with its seed, as a small test
+  --constants N  only plan N random programs in the compiler and at run time, write and read their plans, and compare all three
   --kills N  only kill a training on MPI ranks N times under gshard-run, and compare it with an undisturbed run. Options of
              tests/survival/kills.sh may follow
   --tsan     the multi-threaded parts under the thread sanitizer, with g++ and without MPI: started runs, the watch of waits, the
@@ -65,6 +67,7 @@ target=gshard_tests
 others=()  # all options except --all
 for_ctest=()
 random_seeds=
+constants=
 kills=
 mutations=
 while [ $# -gt 0 ]; do
@@ -101,6 +104,10 @@ while [ $# -gt 0 ]; do
     --random)
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--random takes a number of seeds"
       random_seeds=$2
+      shift ;;
+    --constants)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--constants takes a number of programs"
+      constants=$2 target=test_constants
       shift ;;
     --kills)
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "--kills takes a number of runs"
@@ -146,12 +153,14 @@ need_packages ${more[@]+"${more[@]}"}
 if symbolizer=$(command -v llvm-symbolizer-16); then export ASAN_SYMBOLIZER_PATH=$symbolizer; fi  # clang does not search this name
 jobs=$(jobs_at_once)
 build=$top/build/$preset
+[ -z "$constants" ] || build=$top/build/constants
 cd "$top"
 echo "Building the tests in $build ($jobs at a time)"
-quietly "$build/configure.log" cmake --preset "$preset" -DGSHARD_WERROR=$werror
+quietly "$build/configure.log" cmake --preset "$preset" -B "$build" -DGSHARD_WERROR=$werror -DGSHARD_CONSTANT_PROGRAMS="${constants:-0}"
 [ -z "$random_seeds" ] || target=random_programs
 [ -z "$kills" ] || target=survivor
 quietly "$build/build.log" cmake --build "$build" --target "$target" --parallel "$jobs"
+[ -z "$constants" ] || exec "$build/tests/test_constants"
 if [ -n "$random_seeds" ]; then
   exec "$top/tests/random.sh" "$build" "$random_seeds"
 fi

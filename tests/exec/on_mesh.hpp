@@ -6,6 +6,7 @@
 #include <gshard/core/grad/differentiate.hpp>
 #include <gshard/core/trace/einsum.hpp>
 #include <gshard/core/trace/map.hpp>
+#include <gshard/core/trace/shape.hpp>
 
 #include <algorithm>
 #include <array>
@@ -53,25 +54,26 @@ struct input {
   int special = 0;  // the special numbers among them
 };
 
+// Constexpr, because the compiler plans random programs as well.
+
 /// The layout of a spec.
 template <class Spec>
-gs::sharding layout_of(Spec) {
+constexpr gs::sharding layout_of(Spec) {
   gs::diagnostic problem;
-  return gs::resolve(Spec::named, run_graph::mesh_of_rank(4), "layout", problem);
+  gs::mesh_shape mesh;
+  for (std::size_t a = 0; a < run_graph::axis_letters.size(); ++a) mesh.push_back(run_graph::axis_letters.substr(a, 1), gs::dynamic);
+  return gs::resolve(Spec::named, mesh, "layout", problem);
 }
 
 /// x with a layout.
-inline symbol annotate(symbol x, const gs::sharding& layout) {
+constexpr symbol annotate(symbol x, const gs::sharding& layout) {
   gs::builder& b = *x.owner;
-  if (b.failed()) return b.nothing();
-  const symbol y = run_graph::lay_out(x);
-  if (layout.rank == x.rank()) b.program.at(y.id).layout = layout;
-  else b.fail(gs::fault::rank_mismatch, "annotate");
-  return y;
+  if (!b.failed() && layout.rank != x.rank()) b.fail(gs::fault::rank_mismatch, "annotate");
+  return gs::detail::emit_annotate(x, layout);
 }
 
 /// The gradients of the sum of tanh of all these tensors.
-inline gs::list<symbol> gradients_of(gs::list_view<symbol> terms, gs::list_view<symbol> wanted) {
+constexpr gs::list<symbol> gradients_of(gs::list_view<symbol> terms, gs::list_view<symbol> wanted) {
   const auto term = [&](std::size_t i) { return gs::sum(gs::map<[](auto v) { return gs::tanh(v); }>(terms[i])); };
   symbol loss = term(0);
   for (std::size_t i = 1; i < terms.size() && !loss.owner->failed(); ++i) loss = loss + term(i);

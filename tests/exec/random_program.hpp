@@ -215,7 +215,7 @@ inline symbol iota(gs::builder& b, const step& s) {
 
 /// A loop of `count` iterations without a gradient. y is broadcast to x. The result is at most the largest of x, y and 1.
 inline constexpr int loop_bodies = 6;
-inline symbol loop(int body, symbol x, symbol y, symbol count, const gs::sharding& layout) {
+constexpr symbol loop(int body, symbol x, symbol y, symbol count, const gs::sharding& layout) {
   if (x.owner->failed()) return x.owner->nothing();
   const symbol outer = gs::stop_gradient(y);
   const auto turn = [&](symbol s, symbol before) {

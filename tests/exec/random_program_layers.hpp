@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <vector>
 
 // Attention, scans and experts of random programs. Their definitions are in random_program_layers_reference.hpp.
 namespace random_program {
@@ -37,7 +36,7 @@ struct attention_settings {
 
   /// number: causal, with a mask, with a position, the rate of dropout in tenths, 1 for the logarithms of sums, optionally 1 for merging
   /// two parts.
-  explicit attention_settings(const std::vector<int>& number)
+  constexpr explicit attention_settings(gs::list_view<int> number)
       : causal(number[0] != 0 || number[2] != 0),
         dropout(number[3] / 10.0),
         log_sum(number[4] != 0),
@@ -46,10 +45,10 @@ struct attention_settings {
     if (number[1]) mask = next++;
     if (number[2]) position = next++;
   }
-  int random_keys() const { return dropout > 0; }
+  constexpr int random_keys() const { return dropout > 0; }
 };
 
-inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::symbol> x) {
+constexpr gs::symbol attention(gs::list_view<int> number, gs::list_view<gs::symbol> x) {
   const attention_settings s(number);
   gs::attention_options o{.causal = s.causal, .dropout = s.dropout};
   if (s.mask >= 0) o.mask = x[std::size_t(s.mask)];
@@ -61,8 +60,8 @@ inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::sy
     gs::attention_options one = o, other = o;
     one.mask = s.mask < 0 ? first : first * gs::equal(gs::equal(o.mask, 0.0), 0.0);
     other.mask = s.mask < 0 ? 1.0 - first : o.mask * (1.0 - first);
-    const gs::attention_part both =
-        gs::merge_attention(gs::partial_attention(x[0], x[1], x[2], one), gs::partial_attention(x[0], x[1], x[2], other));
+    const gs::attention_part of_first = gs::partial_attention(x[0], x[1], x[2], one);  // before the other one, with any compiler
+    const gs::attention_part both = gs::merge_attention(of_first, gs::partial_attention(x[0], x[1], x[2], other));
     return s.log_sum ? both.log_sum : both.y;
   }
   const gs::attention_part made = gs::partial_attention(x[0], x[1], x[2], o);
@@ -72,7 +71,7 @@ inline gs::symbol attention(const std::vector<int>& number, gs::list_view<gs::sy
 /// A scan over the rows of xs. Rows and y are broadcast to the state. `which`: 0 for the last state, 1 for the outputs, 2 for a sum of
 /// both.
 inline constexpr int scan_bodies = 8, scan_with_dropout = 5, scan_with_loop = 6, scan_of_two = 7;
-inline gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs::symbol y, const gs::sharding& layout) {
+constexpr gs::symbol scan(int body, int which, gs::symbol start, gs::symbol xs, gs::symbol y, const gs::sharding& layout) {
   using gs::symbol;
   gs::builder& b = *start.owner;
   if (b.failed()) return b.nothing();
@@ -127,7 +126,7 @@ struct expert_settings {
   bool masked;           // operand 3 is 0 at padding
   int token_chunks;      // chunks of token groups, if experts are in groups
 
-  explicit expert_settings(const std::vector<int>& n)
+  constexpr explicit expert_settings(gs::list_view<int> n)
       : k(n[0]),
         route(expert_route(n[1])),
         parts(std::max(n[2], 1)),
@@ -137,13 +136,13 @@ struct expert_settings {
         result(n[6]),
         masked(n[7] != 0),
         token_chunks(std::max(n[8], 1)) {}
-  bool experts_choose() const { return k == 0; }
-  bool in_groups() const { return route == expert_route::rows || route == expert_route::groups; }
+  constexpr bool experts_choose() const { return k == 0; }
+  constexpr bool in_groups() const { return route == expert_route::rows || route == expert_route::groups; }
 };
 
 namespace detail {
 /// w times cos(2 n + l) along the dims N and E/N, the first dims of the result.
-inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
+constexpr gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
   gs::builder& b = *w.owner;
   if (b.failed()) return b.nothing();
   gs::dim_list dims = first;
@@ -157,18 +156,18 @@ inline gs::symbol expert_weights(gs::symbol w, const gs::dim_list& first) {
 }  // namespace detail
 
 namespace detail {
-inline gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symbol> x) {
+constexpr gs::gating_result gating(const expert_settings& s, gs::list_view<gs::symbol> x) {
   const gs::capacity slots = s.slots ? gs::capacity{double(s.slots)} : gs::capacity::unlimited();
   const gs::symbol gates = gs::softmax(x[1]), mask = s.masked ? x[3] : gs::symbol{};
   // Gates of different tokens are nearly equal if their logits are, so experts choose by logits.
   if (!s.experts_choose()) return gs::detail::gate_by(gates, mask, {.k = s.k, .slots = slots, .norm = s.norm}, "experts");
   return gs::detail::gate_by(gates, mask, {.slots = slots, .choice = gs::choice::by_experts, .norm = s.norm, .scores = x[1]}, "experts");
 }
-inline gs::symbol more(gs::symbol x) {
+constexpr gs::symbol more(gs::symbol x) {
   return gs::map<[](auto v) { return v + 0.25; }>(x);
 }
 /// Experts, or replicas, with slots, in chunks.
-inline gs::symbol experts_in_slots(const gs::gating_result& g, int chunks, gs::symbol x, gs::symbol w) {
+constexpr gs::symbol experts_in_slots(const gs::gating_result& g, int chunks, gs::symbol x, gs::symbol w) {
   gs::builder& b = *x.owner;
   gs::symbol y = b.nothing();
   for (int i = 0; i < chunks && !b.failed(); ++i) {
@@ -180,7 +179,7 @@ inline gs::symbol experts_in_slots(const gs::gating_result& g, int chunks, gs::s
   return y;
 }
 /// Experts with slots in groups, in chunks of token groups. Returns the results, or the refused choices.
-inline gs::symbol experts_in_groups(const expert_settings& s, const gs::gating_result& g, gs::symbol x, gs::symbol w) {
+constexpr gs::symbol experts_in_groups(const expert_settings& s, const gs::gating_result& g, gs::symbol x, gs::symbol w) {
   gs::builder& b = *x.owner;
   const auto gatings = gs::chunks_of_token_groups(g, s.token_chunks);
   const auto tokens = gs::chunks_of_token_groups(x, s.token_chunks);
@@ -196,7 +195,7 @@ inline gs::symbol experts_in_groups(const expert_settings& s, const gs::gating_r
   return s.result == 3 ? g.overflow + gs::join_token_groups(refused) : gs::join_token_groups(y);
 }
 /// Experts without slots, as rows of their groups.
-inline gs::symbol experts_of_rows(const gs::expert_row_routing& r, gs::symbol w) {
+constexpr gs::symbol experts_of_rows(const gs::expert_row_routing& r, gs::symbol w) {
   gs::builder& b = *w.owner;
   if (b.failed()) return b.nothing();
   gs::dim_list of_bias;
@@ -206,7 +205,7 @@ inline gs::symbol experts_of_rows(const gs::expert_row_routing& r, gs::symbol w)
 }
 }  // namespace detail
 
-inline gs::symbol experts(const std::vector<int>& number, gs::list_view<gs::symbol> x) {
+constexpr gs::symbol experts(gs::list_view<int> number, gs::list_view<gs::symbol> x) {
   using gs::symbol;
   const expert_settings s(number);
   gs::builder& b = *x[0].owner;

@@ -4,6 +4,8 @@
 #include "random_program.hpp"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 // Prints a recipe as a test that can be pasted into a file.
 namespace random_program {
@@ -30,6 +32,11 @@ inline std::string type_name(int type) {
     case gs::dtype::bf16: return "gs::bfloat16";
     default: return "std::int32_t";
   }
+}
+inline std::string numbers(const std::vector<int>& all) {
+  std::vector<std::string> texts;
+  for (const int n : all) texts.push_back(std::to_string(n));
+  return joined(texts);
 }
 inline std::string truth(int v) { return v ? "true" : "false"; }
 
@@ -129,10 +136,9 @@ inline std::string code_of(const step& s) {
     case verb::check_finite: return with("check_finite", {in_quotes("x")});
     case verb::one_hot: return detail::call("one_hot<" + in_quotes(s.text) + ", double>", x);
     case verb::attention:
-      return "random_program::attention({" + joined({at(0), at(1), at(2), at(3), at(4)}) + "}, std::array{" + joined(x) + "})";
+      return "random_program::attention(std::array{" + numbers(n) + "}, std::array{" + joined(x) + "})";
     case verb::experts:
-      return "random_program::experts({" + joined({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8)}) + "}, std::array{" +
-             joined(x) + "})";
+      return "random_program::experts(std::array{" + numbers(n) + "}, std::array{" + joined(x) + "})";
     case verb::scan:
       return "random_program::scan(" + joined({at(0), at(1)}) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
     case verb::loop: return "random_program::loop(" + at(0) + ", " + joined(x) + ", on_mesh::layout_of(" + spec(s.layout) + "))";
@@ -141,25 +147,14 @@ inline std::string code_of(const step& s) {
   return "";
 }
 
-/// The code of a test that fails with this program.
-inline std::string code_of(const recipe& r) {
+/// The statements of a recipe. Its inputs are x[0], x[1], ...; its results go between `begin` and `end`.
+inline std::string body_of(const recipe& r, const std::string& begin, const std::string& end) {
   using namespace detail;
-  std::vector<std::string> mesh, dims, inputs, results, terms, wanted;
-  for (const int n : r.on.mesh) mesh.push_back(std::to_string(n));
-  for (std::size_t i = 0; i < r.on.dims.count; ++i)
-    dims.push_back(std::string("{'") + r.on.dims.entries[i].letter + "', " + std::to_string(r.on.dims.entries[i].extent) + "}");
+  std::vector<std::string> results, terms, wanted;
   std::string body;
+  int inputs = 0;
   for (std::size_t i = 0; i < r.steps.size(); ++i) {
-    const step& s = r.steps[i];
-    std::string code = code_of(s);
-    if (s.what == verb::input) {
-      code = "x[" + std::to_string(inputs.size()) + "]";
-      std::string what = in_quotes(s.text);
-      if (gs::dtype(s.number[0]) == gs::dtype::i32)
-        what += std::string(", gs::dtype::i32, '") + char(s.number[1]) + "', " + std::to_string(s.number[2]);
-      inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) +
-                       (s.number[4] ? ", " + std::to_string(s.number[4]) : "") + "}");
-    }
+    const std::string code = r.steps[i].what == verb::input ? "x[" + std::to_string(inputs++) + "]" : code_of(r.steps[i]);
     body += "    const symbol v" + std::to_string(i) + " = " + code + ";\n";
   }
   const auto laid = [](const std::string& x, const result& y) { return y.laid ? "gs::annotate(" + x + ", " + spec(y.layout) + ")" : x; };
@@ -171,11 +166,29 @@ inline std::string code_of(const recipe& r) {
   }
   if (!wanted.empty())
     body += "    const auto g = on_mesh::gradients_of(std::array{" + joined(terms) + "}, std::array{" + joined(wanted) + "});\n";
-  body += "    return gs::list<symbol>{" + joined(results) + "};\n";
+  return body + "    return " + begin + joined(results) + end + ";\n";
+}
+
+/// The code of a test that fails with this program.
+inline std::string code_of(const recipe& r) {
+  using namespace detail;
+  std::vector<std::string> mesh, dims, inputs;
+  for (const int n : r.on.mesh) mesh.push_back(std::to_string(n));
+  for (std::size_t i = 0; i < r.on.dims.count; ++i)
+    dims.push_back(std::string("{'") + r.on.dims.entries[i].letter + "', " + std::to_string(r.on.dims.entries[i].extent) + "}");
+  for (const step& s : r.steps) {
+    if (s.what != verb::input) continue;
+    std::string what = in_quotes(s.text);
+    if (gs::dtype(s.number[0]) == gs::dtype::i32)
+      what += std::string(", gs::dtype::i32, '") + char(s.number[1]) + "', " + std::to_string(s.number[2]);
+    inputs.push_back("{{" + what + "}, on_mesh::layout_of(" + spec(s.layout) + "), " + std::to_string(s.number[3]) +
+                     (s.number[4] ? ", " + std::to_string(s.number[4]) : "") + "}");
+  }
   return "TEST_CASE(\"seed " + std::to_string(r.seed) + "\") {\n  CHECK(on_mesh::failure({.mesh = {" + joined(mesh) + "}, .dims = {" +
          joined(dims) + "}, .known_axes = " + in_quotes(r.on.known_axes) + ", .known_dims = " + in_quotes(r.on.known_dims) +
          ", .keep_pending = " + truth(r.on.keep_pending) + "},\n      {" + joined(inputs) +
-         "},\n      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {\n" + body + "  }) == \"\");\n}\n";
+         "},\n      []([[maybe_unused]] const gs::parameter_scope& m, std::span<const symbol> x) {\n" +
+         body_of(r, "gs::list<symbol>{", "}") + "  }) == \"\");\n}\n";
 }
 
 }  // namespace random_program

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes random programs as source code, in which the compiler plans them: write_constants FIRST COUNT SOURCE
+#define DOCTEST_CONFIG_IMPLEMENT  // of what tests share
+#include "../exec/random_program_text.hpp"
+#include "../exec/random_program_writer.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace random_program;
+
+std::string name_of(int type) { return std::string(gs::name(gs::dtype(type))); }
+
+/// "f64[A@x,B?]+y"
+std::string tensor_text(const step& s, const std::string& axes) {
+  std::string text = name_of(s.number[0]) + "[";
+  const auto axis = [&](int a) { return axes.substr(std::size_t(a), 1); };
+  for (int d = 0; d < s.layout.rank; ++d) {
+    text += (d ? "," : "") + s.text.substr(std::size_t(d), 1);
+    for (int i = 0; i < s.layout[d].size(); ++i) text += "@" + axis(s.layout[d][i]);
+    if (s.layout.is_open(d)) text += "?";
+  }
+  if (s.layout.rank == 1) text += ",";
+  text += "]";
+  for (int a = 0, n = 0; a < gs::max_axes; ++a)
+    if (s.layout.is_partial(a)) text += (n++ ? "," : "+") + axis(a);
+  return text;
+}
+
+/// A check of one program, and the program.
+std::string code_of(std::uint32_t seed) {
+  recipe r = written(seed);
+  const std::string axes(run_graph::axis_letters);
+  std::vector<std::string> mesh, texts, types;
+  std::string mesh_text;
+  for (std::size_t a = 0; a < r.on.mesh.size(); ++a) {
+    const std::string axis = axes.substr(a, 1), extent = std::to_string(r.on.mesh[a]);
+    const bool known = r.on.known_axes.find(axis) != std::string::npos;
+    mesh.push_back("gs::axis<\"" + axis + (known ? "\", " + extent : "\"") + ">");
+    mesh_text += (a ? "," : "") + axis + (known ? "=" + extent : "");
+  }
+  for (step& s : r.steps) {
+    if (s.what != verb::input) continue;
+    s.layout.partial = 0;  // there is no text for partial inputs
+    const std::string spec = detail::spec(s.layout);
+    types.push_back("gs::in<\"" + s.text + "\", " + detail::type_name(s.number[0]) + ", " + spec.substr(0, spec.size() - 2) + ">");
+    texts.push_back("\"" + tensor_text(s, axes) + "\"");
+  }
+  const std::string name = "seed_" + std::to_string(seed);
+  return "namespace " + name + " {\nconstexpr auto model = []([[maybe_unused]] auto& m, auto... inputs) {\n    const std::array x{symbol(inputs)...};\n" +
+         body_of(r, "std::array{", "}") + "};\nusing program = gs::program<model, gs::mesh<" + detail::joined(mesh) + ">, " +
+         detail::joined(types) + (r.on.keep_pending ? ", gs::partial_outputs" : "") + ">;\nconst bool checked = constants::check<program>(" +
+         std::to_string(seed) + ", {model, \"" + mesh_text + "\", {" + detail::joined(texts) + "}, {.compile = {.partial_outputs = " +
+         detail::truth(r.on.keep_pending) + "}}});\n}\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const auto first = std::uint32_t(std::strtoul(argv[1], nullptr, 10)), count = std::uint32_t(std::strtoul(argv[2], nullptr, 10));
+  std::ofstream to(argv[3]);
+  to << "#include \"constants/check.hpp\"\nnamespace {\nusing gs::symbol;\nusing namespace gs;\n";
+  for (std::uint32_t seed = first; seed < first + count; ++seed) to << code_of(seed);
+  to << "}\n";
+  return to.flush() ? 0 : 1;
+}
