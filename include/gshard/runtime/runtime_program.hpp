@@ -97,12 +97,16 @@ class runtime_program : public runtime_plan {
           detail::trace_model(model, m, nullptr, std::index_sequence<>{});
         }) {}
   /// The same with a number of inputs that is known at run time: `model(m, x)` gets a `list_view<symbol>`, and returns its outputs as a
-  /// std::vector<symbol>.
+  /// std::vector<symbol>. `keeps`: what the model's source lines refer to, if that is not constant.
   template <class Model>
-  runtime_program(const Model& model, const any_mesh& mesh, std::span<const tensor_text> inputs, const program_options& options = {})
-      : runtime_program(mesh, inputs, options, [&](parameter_scope& m, list_view<symbol> x) {
-          for (const symbol& output : model(m, x)) detail::add_outputs(m.owner(), output);
-        }) {}
+  runtime_program(const Model& model, const any_mesh& mesh, std::span<const tensor_text> inputs, const program_options& options = {},
+                  std::shared_ptr<const void> keeps = nullptr)
+      : runtime_program(
+            mesh, inputs, options,
+            [&](parameter_scope& m, list_view<symbol> x) {
+              for (const symbol& output : model(m, x)) detail::add_outputs(m.owner(), output);
+            },
+            std::move(keeps)) {}
 
   /// The program before any pass, for `search_shardings` and `compile`.
   const gshard::graph& graph() const { return contents().traced; }
@@ -116,7 +120,8 @@ class runtime_program : public runtime_plan {
 
  private:
   using traced_model = callback<void(parameter_scope&, list_view<symbol>)>;
-  runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options, const traced_model& model);
+  runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options, const traced_model& model,
+                  std::shared_ptr<const void> keeps = nullptr);
   explicit runtime_program(std::shared_ptr<const detail::plan_contents> made) : runtime_plan(std::move(made)) {}
 };
 
@@ -131,7 +136,8 @@ inline guarded_plan guard(const runtime_program& program, const any_cluster& on,
 namespace detail {
 /// Traces and plans a program. Throws `program_error`.
 std::shared_ptr<const plan_contents> make_plan(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
-                                               const callback<void(parameter_scope&, list_view<symbol>)>& model);
+                                               const callback<void(parameter_scope&, list_view<symbol>)>& model,
+                                               std::shared_ptr<const void> keeps);
 }  // namespace detail
 
 #if GSHARD_HAS_BODIES
@@ -146,8 +152,9 @@ GSHARD_INLINE plan_tables detail::compile_traced(gshard::graph& g, const mesh_sh
 
 GSHARD_INLINE std::shared_ptr<const detail::plan_contents> detail::make_plan(
     const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
-    const callback<void(parameter_scope&, list_view<symbol>)>& model) {
+    const callback<void(parameter_scope&, list_view<symbol>)>& model, std::shared_ptr<const void> keeps) {
   auto made = std::make_shared<plan_contents>();
+  made->keeps = std::move(keeps);
   made->inputs.assign(inputs.begin(), inputs.end());
   builder b;
   begin_program(b, mesh, options);
@@ -165,8 +172,8 @@ GSHARD_INLINE std::shared_ptr<const detail::plan_contents> detail::make_plan(
 }
 
 GSHARD_INLINE runtime_program::runtime_program(const mesh_shape& mesh, std::span<const tensor_text> inputs, const program_options& options,
-                                               const traced_model& model)
-    : runtime_plan(detail::make_plan(mesh, inputs, options, model)) {}
+                                               const traced_model& model, std::shared_ptr<const void> keeps)
+    : runtime_plan(detail::make_plan(mesh, inputs, options, model, std::move(keeps))) {}
 
 GSHARD_INLINE runtime_program runtime_program::at(const any_cluster& on, const dims& extents) const {
   auto made = std::make_shared<detail::plan_contents>(contents());

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -166,6 +167,7 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
   program.compile.known = all.known;
   program.compile.uneven = true;
   std::vector<stored_tensor> stored;
+  const auto of_nodes = std::make_shared<std::deque<std::string>>();
   const std::optional<model> found_experts = options.experts ? find_experts(m) : std::nullopt;
   std::map<std::string, sharded_axes> annotations;
   if (options.annotations) annotations = annotations_of(m, mesh, options.configuration);
@@ -178,7 +180,7 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
         fixed = checked(annotate(fixed, spec_of(found->second, b.mesh, fixed.rank(), inputs[i].name)));
       given[inputs[i].name] = value_of(fixed, inputs[i].type, inputs[i].name);
     }
-    importer one(found_experts ? *found_experts : m, b, annotations, options.expert_axis);
+    importer one(found_experts ? *found_experts : m, b, *of_nodes, annotations, options.expert_axis);
     std::vector<symbol> results;
     for (imported_value& v : one.run(std::move(given))) {
       results.push_back(one.output(v));
@@ -188,7 +190,7 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
     stored = std::move(one.stored());
     return results;
   };
-  runtime_program made(trace, mesh, std::span<const tensor_text>(texts), program);
+  runtime_program made(trace, mesh, std::span<const tensor_text>(texts), program, of_nodes);
   return {std::move(made), all.known, std::move(inputs), std::move(outputs), std::move(stored), m.path};
 }
 

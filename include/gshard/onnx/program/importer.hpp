@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -47,8 +48,13 @@ class value_scope {
 /// Imports the graphs of a model into one program.
 class importer {
  public:
-  importer(const model& m, builder& program, std::map<std::string, sharded_axes> annotations, std::string expert_axis = {}) : model_(m) {
+  /// `names`: of the file and of nodes, to which the places of the program's operations refer.
+  importer(const model& m, builder& program, std::deque<std::string>& names, std::map<std::string, sharded_axes> annotations,
+           std::string expert_axis = {})
+      : model_(m), names_(names) {
     state_.program = &program;
+    names_.push_back(m.path);
+    program.keeps_place = true;
     state_.expert_axis = std::move(expert_axis);
     if (!annotations.empty())
       state_.annotated = [&program, all = std::move(annotations)](symbol x, const std::string& name) {
@@ -75,6 +81,7 @@ class importer {
   static constexpr int most_depth = 32;  // of graphs in nodes
 
   const model& model_;
+  std::deque<std::string>& names_;
   import_state state_;
   value_scope* scope_ = nullptr;
   const opset_list* opsets_ = &model_.opsets;  // of the model, or of the function that is being called
@@ -124,7 +131,16 @@ class importer {
     return outputs;
   }
 
+  /// The operations of a node are at its number in the file. Those of inner graphs are at the outer node.
+  void set_place(const model_node& node) {
+    std::string name = node.name;
+    for (std::size_t i = 0; i < node.outputs.size() && name.empty(); ++i) name = node.outputs[i];
+    names_.push_back(std::move(name));
+    code_place& place = state_.program->place;
+    place = {.file = names_.front().c_str(), .line = std::uint32_t(&node - model_.graph.nodes.data() + 1), .scope = names_.back().c_str()};
+  }
   void add(const model_node& node, value_scope& values) {
+    if (depth_ == 1) set_place(node);
     try {
       std::vector<imported_value> results = results_of(node, values);
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
