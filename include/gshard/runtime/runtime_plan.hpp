@@ -31,7 +31,7 @@ struct plan_contents {
   std::deque<std::string> texts;               // names and source files of a plan that was read
   std::deque<std::vector<device_pair>> pairs;  // its permutations
   std::deque<attribute_names> names;           // of its operations' own attributes
-  std::shared_ptr<const void> keeps;           // what the places of its steps refer to, if that is not constant
+  std::shared_ptr<const void> keeps;           // the owner of the names of source lines, if they are not constant
 };
 }  // namespace detail
 

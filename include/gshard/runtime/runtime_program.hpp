@@ -97,7 +97,7 @@ class runtime_program : public runtime_plan {
           detail::trace_model(model, m, nullptr, std::index_sequence<>{});
         }) {}
   /// The same with a number of inputs that is known at run time: `model(m, x)` gets a `list_view<symbol>`, and returns its outputs as a
-  /// std::vector<symbol>. `keeps`: what the model's source lines refer to, if that is not constant.
+  /// std::vector<symbol>. `keeps`: the owner of the names of source lines, if they are not constant.
   template <class Model>
   runtime_program(const Model& model, const any_mesh& mesh, std::span<const tensor_text> inputs, const program_options& options = {},
                   std::shared_ptr<const void> keeps = nullptr)
@@ -130,7 +130,7 @@ class runtime_program : public runtime_plan {
 inline guarded_plan guard(const runtime_program& program, const any_cluster& on, const dims& others, char letter,
                           std::initializer_list<std::int64_t> made_for, const machine* priced_on = nullptr) {
   const std::span extents(made_for.begin(), made_for.size());
-  return {program.graph(), program.plan(), on, others, letter, extents, program.options(), priced_on};
+  return {program.graph(), program.plan(), on, others, letter, extents, program.options(), priced_on, program.owner()};
 }
 
 namespace detail {
@@ -185,6 +185,7 @@ GSHARD_INLINE runtime_program runtime_program::at(const any_cluster& on, const d
 
 GSHARD_INLINE runtime_program runtime_program::at(const guarded_plan& plans, const dims& extents) const {
   if (!plans.is_of(plan())) throw error("runtime_program: the guarded plan is one of another program");
+  if (!extents.has(plans.letter())) throw error("runtime_program: the extent of " + std::string(1, plans.letter()) + " is not given");
   auto made = std::make_shared<detail::plan_contents>(contents());
   made->planned = *plans.at(extents.find(plans.letter())).plan;
   made->plan = made->planned.view();

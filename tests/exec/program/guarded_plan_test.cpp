@@ -58,8 +58,11 @@ TEST_CASE("a guarded plan takes the fastest of its plans at every extent") {
   CHECK(&plans.at(many.from) == &many);
   CHECK(&plans.at(many.from - 1) == &few);
   CHECK(plans.seconds(many, many.from) < plans.seconds(few, many.from));
-  CHECK(contains(plans.text(), "up to B=" + std::to_string(many.from - 1) + ": at 4 "));
-  CHECK(contains(plans.text(), "from B=" + std::to_string(many.from) + ": at " + std::to_string(many.from) + " "));
+  const std::string first = std::to_string(many.from);
+  CHECK(plans.text().starts_with("B < " + first + ": "));
+  CHECK(contains(plans.text(), " us at B=4, a device receives "));
+  CHECK(contains(plans.text(), "\nB >= " + first + ": "));
+  CHECK(gs::guard<server>(cluster, others, 'B', {4}).text().starts_with("any B: "));
   CHECK(contains(plans.text(), "  up: "));
 }
 
@@ -92,6 +95,7 @@ TEST_CASE("a program that was made at run time has guarded plans") {
   CHECK(run.executor().plan().steps.size() == plans.alternatives()[1].plan->steps.size());
   const gs::runtime_program other(serve, "x", {"B@x,M"});
   CHECK(complaint([&] { other.at(plans, at(4)); }) == "runtime_program: the guarded plan is one of another program");
+  CHECK(complaint([&] { program.at(plans, others); }) == "runtime_program: the extent of B is not given");
 }
 
 TEST_CASE("the machine decides, and plans that are nowhere the fastest ones are left out") {
@@ -120,4 +124,7 @@ TEST_CASE("mistakes") {
   CHECK(said(others, 'B', {0}) == "guard: extents must be positive and ascend");
   const gs::guarded_plan plans = gs::guard<another>(cluster, others, 'B', {4});
   CHECK(complaint([&] { gs::executable<server>(plans, cluster, at(4)); }) == "executable: the guarded plan is one of another program");
+  const gs::guarded_plan own = gs::guard<server>(cluster, others, 'B', {4});
+  CHECK(contains(complaint([&] { gs::executable<server>(own, cluster, {{'B', 4}, {'M', 64}, {'H', 1024}}); }), "M"));
+  CHECK(contains(complaint([&] { gs::executable<server>(own, gs::simulate<mesh>(2), at(4)); }), "x"));
 }

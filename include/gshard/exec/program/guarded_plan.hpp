@@ -33,8 +33,9 @@ namespace gshard { inline namespace v0 {
 
 struct machine;  // core/cost/step_time.hpp, which executables do not need
 
-/// Plans of one program for different extents of a dim, such as batches of many sizes. An executable takes the fastest one at its extents.
-/// Inputs, outputs and parameters have the shardings of the program's plan in all of them, so they share tensors and stores.
+/// Plans of one program for different extents of a dim, such as batches of many sizes. An executable takes the one whose price is the least
+/// at its extents. Between two sizes, prices are assumed to cross once. All plans have the inputs, outputs and parameters of the program's
+/// plan, so they share tensors and stores. They are for the cluster and the other extents with which they were made.
 ///
 ///     const gs::guarded_plan plans = gs::guard<serve>(cluster, {{'M', 512}}, 'B', {1, 4096});
 ///     gs::executable<serve> run(plans, cluster, {{'B', 16}, {'M', 512}});
@@ -49,9 +50,10 @@ class guarded_plan {
   };
 
   /// `traced`: the program before any pass. `like`: its plan, which must outlive this object. `others`: the extents of all other dims.
-  /// `priced_on`: the machine whose times decide, or null for `machine{}`.
+  /// `priced_on`: the machine whose times decide, or null for `machine{}`. `owner` keeps `like`, if it is not constant.
   guarded_plan(const graph& traced, const plan_view& like, const any_cluster& on, const dims& others, char letter,
-               std::span<const std::int64_t> made_for, const compile_options& options, const machine* priced_on = nullptr);
+               std::span<const std::int64_t> made_for, const compile_options& options, const machine* priced_on = nullptr,
+               std::shared_ptr<const void> owner = nullptr);
 
   char letter() const { return letter_; }
   /// At least one. The first one runs from extent 0 on. Plans that are nowhere the fastest ones are left out.
@@ -67,6 +69,7 @@ class guarded_plan {
   bool is_of(const plan_view& plan) const { return plan.steps.data() == of_; }
 
  private:
+  std::shared_ptr<const void> owner_;
   const void* of_;
   dims others_;
   char letter_;
@@ -77,7 +80,7 @@ class guarded_plan {
 };
 
 namespace detail {
-/// Where an executable has its plan from, if not from the program.
+/// The source of an executable's plan, if that is not the program.
 struct plan_source {
   const guarded_plan* guarded = nullptr;  ///< Null: it plans again.
 
@@ -102,8 +105,10 @@ guarded_plan guard(const any_cluster& on, const dims& others, char letter, std::
 #if GSHARD_HAS_BODIES
 
 GSHARD_INLINE guarded_plan::guarded_plan(const graph& traced, const plan_view& like, const any_cluster& on, const dims& others, char letter,
-                                         std::span<const std::int64_t> made_for, const compile_options& options, const machine* priced_on)
-    : of_(like.steps.data()),
+                                         std::span<const std::int64_t> made_for, const compile_options& options, const machine* priced_on,
+                                         std::shared_ptr<const void> owner)
+    : owner_(std::move(owner)),
+      of_(like.steps.data()),
       others_(others),
       letter_(letter),
       machine_(std::make_shared<const machine>(priced_on ? *priced_on : machine{})) {
@@ -122,6 +127,7 @@ GSHARD_INLINE guarded_plan::guarded_plan(const graph& traced, const plan_view& l
     if (extent < 1 || (i > 0 && extent <= made_for[i - 1])) throw error("guard: extents must be positive and ascend");
     compile_options how = options;  // the extent stays open
     how.assumed.set(letter, extent);
+    if (priced_on) how.start_bytes = start_bytes_of(*priced_on);
     const auto plan = std::make_shared<const plan_tables>(detail::plan_at(traced, like, on, others, how));
     if (plan->problem)
       throw error("guard: there is no plan for " + std::string(1, letter) + "=" + std::to_string(extent) + ": " + describe(plan->problem));
@@ -170,10 +176,13 @@ GSHARD_INLINE std::string guarded_plan::text() const {
     const extents here = sizes(plan, first);
     char micros[32];
     std::snprintf(micros, sizeof micros, "%.4g", 1e6 * seconds(a, first));
-    s.append(a.from > 0 ? "from " : "up to ") += letter_;
-    s += "=" + std::to_string(a.from > 0 ? a.from : alternatives_.size() > 1 ? alternatives_[1].from - 1 : a.made_for);
-    s += ": at " + std::to_string(first) + " " + micros + " us, and a device receives " + std::to_string(plan.bytes_received(here));
-    s += " bytes\n";
+    const bool is_last = &a == &alternatives_.back();
+    s += is_last && a.from == 0 ? "any " : "";
+    s += letter_;
+    if (!is_last) s += " < " + std::to_string((&a + 1)->from);
+    else if (a.from > 0) s += " >= " + std::to_string(a.from);
+    s += std::string(": ") + micros + " us at " + letter_ + "=" + std::to_string(first) + ", a device receives " +
+         std::to_string(plan.bytes_received(here)) + " bytes\n";
     for (const auto& [name, bytes] : detail::received_by_tensor(plan, here)) s += "  " + name + ": " + std::to_string(bytes) + " bytes\n";
   }
   return s;

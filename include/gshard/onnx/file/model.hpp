@@ -96,6 +96,7 @@ struct model_node {
   std::vector<std::string> inputs, outputs;  ///< An empty name: no such input or output.
   std::vector<model_attribute> attributes;
   std::vector<model_placement> placements;
+  std::uint32_t number = 0;  ///< In the graph of the file, from 1 on; 0: its place in the list says it.
 };
 
 struct model_graph {

@@ -43,8 +43,12 @@ inline std::int64_t expert_groups(const import_state& state, std::int64_t expert
 /// @see send_rows
 inline void send_to_experts(node_call& n) {
   const symbol x = n.real(0);
-  extent_list own = extents_of(x), of_gates = own;
+  const extent_list own = extents_of(x);
+  if (own.empty() || n.extents(1).empty()) throw error("sends scalars to experts");
+  extent_list of_gates = own;
   of_gates.back() = n.extents(1).back();
+  if (broadcast_extents(n.extents(1), of_gates) != of_gates)
+    throw error("has weights " + text_of(n.extents(1)) + " for tokens " + text_of(own));
   const symbol gates = expanded(n.real(1), of_gates);
   const std::int64_t experts = of_gates.back(), tokens = count_elements(own) / std::max<std::int64_t>(1, own.back());
   const std::int64_t groups = expert_groups(n.state(), experts), token_groups = tokens % groups == 0 ? groups : 1;
@@ -68,9 +72,14 @@ inline void expert_weights(node_call& n) {
   stored_tensor all;
   for (std::size_t i = 1; i < n.inputs(); ++i) {
     imported_value& v = n.in(i);
+    if (!v.stored && !v.known) throw error("has experts whose weights are no constants");
+    if (v.type != n.type(1) || v.extents != n.extents(1)) throw error("has experts with weights of different shapes");
     if (!v.stored) v.stored = std::make_shared<const model_tensor>(tensor_of(*v.known, v.name));
     all.parts.push_back(*v.stored);
   }
+  const extent_list of_counts = extents_of(count);
+  if (of_counts.size() != 3 || of_counts[0] * of_counts[2] != std::int64_t(all.parts.size()) || all.parts.empty())
+    throw error("has weights of " + std::to_string(all.parts.size()) + " experts");
   const model_tensor &first = all.parts.front(), &last = all.parts.back();
   // The name of the first expert's tensor, with a star for the number that differs from the last one's.
   const std::string &one = first.name, &other = last.name;
@@ -78,6 +87,9 @@ inline void expert_weights(node_call& n) {
   const std::size_t most = std::min(one.size(), other.size());
   while (begin < most && one[begin] == other[begin]) ++begin;
   while (end < most - begin && one[one.size() - 1 - end] == other[other.size() - 1 - end]) ++end;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  while (begin > 0 && is_digit(one[begin - 1])) --begin;  // the whole number differs
+  while (end > 0 && is_digit(one[one.size() - end])) --end;
   all.parameter = values::parameter_name(one.substr(0, begin) + "*" + one.substr(one.size() - end));
   all.type = first.type;
   const dim_list of_count = count.get().dims;

@@ -41,7 +41,8 @@ struct import_options {
   std::string configuration{};
   bool annotations = true;  ///< Applies the sharding annotations of the model, if it has any.
   bool experts = true;      ///< Sends tokens to their experts where the model computes all experts for all tokens. @see find_experts
-  std::string expert_axis{};  ///< The mesh axis that shards these experts.
+  /// The mesh axis that shards these experts. Its extent must be stated, and divide their number.
+  std::string expert_axis{};
   program_options program{};
 };
 
@@ -133,15 +134,8 @@ inline tensor_text text_of_input(const imported_port& in, const import_options& 
   return text;
 }
 
-}  // namespace importing
-
-/// import_program(model, mesh, {.sizes = {{"batch", 8}}, .shardings = {{"x", "B@data,C,H,W"}}}): the model as a program on this mesh. The
-/// extents of all inputs are known when it is made. Its parameters are the initializers, by their names, and constants.
-/// Communicates: nothing.
-/// Throws `gshard::error`: for an operator, an attribute or an element type that gshard does not compute, in one sentence that names them;
-/// for an input without a shape; `unknown_value` if an operator needs the elements of a tensor that is not known.
-/// @see load, runtime_executable
-inline imported_program import_program(const model& m, const any_mesh& mesh, const import_options& options = {}) {
+/// The program of a model as its graph is.
+inline imported_program import_graph(const model& m, const any_mesh& mesh, const import_options& options) {
   importing::check_kinds(m);
   std::set<std::string> initializers;
   for (const model_tensor& t : m.graph.initializers) initializers.insert(t.name);
@@ -168,7 +162,6 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
   program.compile.uneven = true;
   std::vector<stored_tensor> stored;
   const auto of_nodes = std::make_shared<std::deque<std::string>>();
-  const std::optional<model> found_experts = options.experts ? find_experts(m) : std::nullopt;
   std::map<std::string, sharded_axes> annotations;
   if (options.annotations) annotations = annotations_of(m, mesh, options.configuration);
   const auto trace = [&](parameter_scope& scope, list_view<symbol> x) {
@@ -180,7 +173,7 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
         fixed = checked(annotate(fixed, spec_of(found->second, b.mesh, fixed.rank(), inputs[i].name)));
       given[inputs[i].name] = value_of(fixed, inputs[i].type, inputs[i].name);
     }
-    importer one(found_experts ? *found_experts : m, b, *of_nodes, annotations, options.expert_axis);
+    importer one(m, b, *of_nodes, annotations, options.expert_axis);
     std::vector<symbol> results;
     for (imported_value& v : one.run(std::move(given))) {
       results.push_back(one.output(v));
@@ -192,6 +185,32 @@ inline imported_program import_program(const model& m, const any_mesh& mesh, con
   };
   runtime_program made(trace, mesh, std::span<const tensor_text>(texts), program, of_nodes);
   return {std::move(made), all.known, std::move(inputs), std::move(outputs), std::move(stored), m.path};
+}
+
+}  // namespace importing
+
+/// import_program(model, mesh, {.sizes = {{"batch", 8}}, .shardings = {{"x", "B@data,C,H,W"}}}): the model as a program on this mesh. The
+/// extents of all inputs are known when it is made. Its parameters are the initializers, by their names, and constants.
+/// Communicates: nothing.
+/// Throws `gshard::error`: for an operator, an attribute or an element type that gshard does not compute, in one sentence that names them;
+/// for an input without a shape; `unknown_value` if an operator needs the elements of a tensor that is not known.
+/// @see load, runtime_executable
+inline imported_program import_program(const model& m, const any_mesh& mesh, const import_options& options = {}) {
+  if (m.opset(operators::experts_domain) >= 0)
+    throw error("the model has operators of the domain " + std::string(operators::experts_domain) + ", which no file has");
+  if (!options.experts) return importing::import_graph(m, mesh, options);
+  std::set<std::string> given;
+  for (const auto& [name, elements] : options.fixed) given.insert(name);
+  for (const auto& [name, extents] : options.shapes) given.insert(name);
+  const std::optional<model> found = find_experts(m, given);
+  if (!found && !options.expert_axis.empty())
+    throw error("the model has no mixture of experts for the mesh axis \"" + options.expert_axis + "\"");
+  if (found) try {
+      return importing::import_graph(*found, mesh, options);
+    } catch (const refused_node&) {
+      if (!options.expert_axis.empty()) throw;  // otherwise the loop over all experts may be one that gshard imports
+    }
+  return importing::import_graph(m, mesh, options);
 }
 
 namespace importing {

@@ -137,7 +137,8 @@ class importer {
     for (std::size_t i = 0; i < node.outputs.size() && name.empty(); ++i) name = node.outputs[i];
     names_.push_back(std::move(name));
     code_place& place = state_.program->place;
-    place = {.file = names_.front().c_str(), .line = std::uint32_t(&node - model_.graph.nodes.data() + 1), .scope = names_.back().c_str()};
+    const auto number = node.number > 0 ? node.number : std::uint32_t(&node - model_.graph.nodes.data() + 1);
+    place = {.file = names_.front().c_str(), .line = number, .scope = names_.back().c_str()};
   }
   void add(const model_node& node, value_scope& values) {
     if (depth_ == 1) set_place(node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// The operators of experts: the same for all, with other constants.
+// Checks that all experts apply the same operators, with different constants.
 
 #include <gshard/onnx/file/model.hpp>
 #include <gshard/onnx/rewrite/graph_values.hpp>
@@ -82,7 +82,7 @@ class expert_nodes {
     for (std::size_t i = 0; i < n->inputs.size(); ++i)
       if (!same(n->inputs[i], m->inputs[i])) return false;
     --depth_;
-    nodes_.insert(all_.place(*n));
+    nodes_.insert(all_.index_of(*n));
     return true;
   }
   static bool same(const std::vector<model_attribute>& a, const std::vector<model_attribute>& b) {

@@ -72,6 +72,8 @@ class expert_rewriter {
   std::vector<model_node> made_;
 
   std::string name(const std::string& own) const { return base_ + own; }
+  /// The name that a value of the first expert gets.
+  static std::string of_experts(const std::string& own) { return "of/" + own; }
   static model_attribute integer(const std::string& name, std::int64_t n) {
     model_attribute a;
     a.name = name;
@@ -93,30 +95,32 @@ class expert_rewriter {
   operand value(const std::string& own) {
     if (const auto found = values_.find(own); found != values_.end()) return found->second;
     if (!sum_.experts.constants().contains(own)) return {};
-    if (sum_.experts.number(own) && all_.tensor(own)->elements() == 1) return values_[own] = {own, kind::number};
+    const model_tensor* const t = all_.tensor(own);
+    if (sum_.experts.number(own) && t->elements() == 1 && t->shape.size() < 2) return values_[own] = {own, kind::number};
     std::vector<std::string> inputs{name("count")};
     for (const std::string& one : sum_.experts.constants().at(own)) inputs.push_back(one);
-    add("ExpertWeights", operators::experts_domain, inputs, {own}, {});
-    return values_[own] = {name(own), kind::weights};
+    add("ExpertWeights", operators::experts_domain, inputs, {of_experts(own)}, {});
+    return values_[own] = {name(of_experts(own)), kind::weights};
   }
-  bool add_product(const std::string& x, std::string w, bool turned, const std::string& out) {
-    if (turned) {
+  bool add_product(const std::string& x, std::string w, bool transposes, const std::string& out) {
+    if (transposes) {
       model_attribute order;
       order.name = "perm";
       order.type = model_attribute::kind::integers;
       order.integers = {0, 1, 3, 2};
-      add("Transpose", {}, {w}, {out + ".turned"}, {order});
-      w = name(out + ".turned");
+      const std::string transposed = "transposed/" + out;
+      add("Transpose", {}, {w}, {transposed}, {order});
+      w = name(transposed);
     }
-    add("ExpertProduct", operators::experts_domain, {x, w, name("rows"), name("count")}, {out}, {});
-    values_[out] = {name(out), kind::rows};
+    add("ExpertProduct", operators::experts_domain, {x, w, name("rows"), name("count")}, {of_experts(out)}, {});
+    values_[out] = {name(of_experts(out)), kind::rows};
     return true;
   }
   bool add_bias(const std::string& x, const std::string& bias, const std::string& own, const std::string& out) {
     const model_tensor* const t = all_.tensor(own);
     if (!t || t->shape.size() != 1) return false;
-    add("ExpertBias", operators::experts_domain, {x, bias, name("rows"), name("count")}, {out}, {});
-    values_[out] = {name(out), kind::rows};
+    add("ExpertBias", operators::experts_domain, {x, bias, name("rows"), name("count")}, {of_experts(out)}, {});
+    values_[out] = {name(of_experts(out)), kind::rows};
     return true;
   }
   int rank_of_weights(const std::string& own) const {
@@ -124,6 +128,7 @@ class expert_rewriter {
     return t ? int(t->shape.size()) : 2;  // transposed ones are matrices
   }
   bool add_node(const model_node& n) {
+    if (!n.domain.empty()) return false;
     std::vector<operand> in;
     bool any_rows = false, any_weights = false;
     for (const std::string& own : n.inputs) {
@@ -145,23 +150,23 @@ class expert_rewriter {
     if (any_weights || !is_elementwise(n.operation)) return false;
     std::vector<std::string> inputs;
     for (const operand& o : in) inputs.push_back(o.name);
-    add(n.operation, n.domain, inputs, {out}, n.attributes);
-    values_[out] = {name(out), kind::rows};
+    add(n.operation, {}, inputs, {of_experts(out)}, n.attributes);
+    values_[out] = {name(of_experts(out)), kind::rows};
     return true;
   }
   /// A transposed matrix of each expert.
   bool add_weights(const model_node& n, const std::string& w, const std::string& out) {
-    const bool is_same = n.operation == "Identity", turns = n.operation == "Transpose" && rank_of_weights(n.inputs[0]) == 2;
-    if (!is_same && !turns) return false;
+    const bool is_same = n.operation == "Identity", transposes = n.operation == "Transpose" && rank_of_weights(n.inputs[0]) == 2;
+    if (!is_same && !transposes) return false;
     const std::vector<std::int64_t> order = all_.integers(n, "perm", 1);
-    if (turns && !order.empty() && order != std::vector<std::int64_t>{1, 0}) return false;
+    if (transposes && !order.empty() && order != std::vector<std::int64_t>{1, 0}) return false;
     if (is_same) return values_[out] = {w, kind::weights}, rank_of_weights(n.inputs[0]) == 2;
     model_attribute all;
     all.name = "perm";
     all.type = model_attribute::kind::integers;
     all.integers = {0, 1, 3, 2};
-    add("Transpose", {}, {w}, {out}, {all});
-    values_[out] = {name(out), kind::weights};
+    add("Transpose", {}, {w}, {of_experts(out)}, {all});
+    values_[out] = {name(of_experts(out)), kind::weights};
     return true;
   }
   bool add_gemm(const model_node& n, const std::vector<operand>& in, const std::string& out) {
@@ -172,9 +177,9 @@ class expert_rewriter {
     if (real("alpha") != 1 || real("beta") != 1 || all_.integer(n, "transA", 0) != 0 || rank_of_weights(n.inputs[1]) != 2) return false;
     const bool has_bias = in.size() > 2 && in[2].what != kind::none;
     if (has_bias && in[2].what != kind::weights) return false;
-    const std::string product = has_bias ? out + ".product" : out;
+    const std::string product = has_bias ? "product/" + out : out;
     add_product(in[0].name, in[1].name, all_.integer(n, "transB", 0) != 0, product);
-    return !has_bias || add_bias(name(product), in[2].name, n.inputs[2], out);
+    return !has_bias || add_bias(name(of_experts(product)), in[2].name, n.inputs[2], out);
   }
   /// Operators that compute each row alone, whatever its dims.
   static bool is_elementwise(std::string_view operation) {

@@ -34,12 +34,12 @@ class weight_finder {
   /// The expert of a value [...,1], if it is the weight of one.
   std::optional<expert_weight> find(std::string value) const {
     value = all_.behind_casts(std::move(value));
-    const model_node* n = all_.maker(value);
+    const model_node* n = all_.operator_of(value);
     bool removed_dim = false;  // it has been added again
     if (n && n->operation == "Unsqueeze" && all_.integers(*n, "axes", 1) == std::vector<std::int64_t>{-1}) {
       removed_dim = true;
       value = all_.behind_casts(all_.input(*n, 0));
-      n = all_.maker(value);
+      n = all_.operator_of(value);
     }
     if (!n) return std::nullopt;
     if (n->operation == "ReduceSum") {
@@ -48,13 +48,14 @@ class weight_finder {
     }
     if (n->operation == "Gather") {
       const model_tensor* const at = all_.tensor(all_.input(*n, 1));
-      if (!at || at->elements() != 1 || !is_integer(at->type) || at->shape.empty() != removed_dim) return std::nullopt;
+      if (!at || at->elements() != 1 || !is_integer(at->type) || at->shape.size() != (removed_dim ? 0u : 1u)) return std::nullopt;
       return part_of_all(all_.input(*n, 0), all_.integer(*n, "axis", 0), constant_of(*at).integer(0));
     }
     if (n->operation == "Slice" && !removed_dim) {
       const auto starts = all_.integers(*n, "starts", 1), ends = all_.integers(*n, "ends", 2);
       const auto axes = all_.integers(*n, "axes", 3);
-      if (starts.size() != 1 || ends.size() != 1 || axes.size() != 1 || starts[0] < 0 || ends[0] != starts[0] + 1) return std::nullopt;
+      if (starts.size() != 1 || ends.size() != 1 || axes.size() != 1) return std::nullopt;
+      if (starts[0] < 0 || ends[0] < 1 || ends[0] - 1 != starts[0]) return std::nullopt;
       return part_of_all(all_.input(*n, 0), axes[0], starts[0]);
     }
     if (n->operation == "Split" && !removed_dim) {
@@ -72,7 +73,7 @@ class weight_finder {
   /// The TopK whose indices these are.
   std::optional<expert_weight> choices(std::string value) const {
     value = all_.behind_casts(std::move(value));
-    const model_node* const n = all_.maker(value);
+    const model_node* const n = all_.operator_of(value);
     if (!n || n->operation != "TopK" || n->outputs.size() < 2 || n->outputs[1] != value) return std::nullopt;
     const std::vector<std::int64_t> k = all_.integers(*n, "k", 1);
     if (k.size() != 1 || k[0] < 1 || all_.from_back(all_.integer(*n, "axis", -1), all_.input(*n, 0)) != -1) return std::nullopt;
@@ -85,7 +86,7 @@ class weight_finder {
     for (const std::size_t i : {0u, 1u}) {
       const std::optional<double> expert = all_.number(all_.input(*n, 1 - i));
       std::optional<expert_weight> found = choices(all_.input(*n, i));
-      if (!expert || !found) continue;
+      if (!expert || !(*expert >= 0 && *expert < 0x1p31) || !found) continue;
       found->expert = std::int64_t(*expert);
       return found;
     }

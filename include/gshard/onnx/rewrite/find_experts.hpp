@@ -33,7 +33,7 @@ namespace rewriting {
 /// Finds the sums over experts of a graph.
 class sum_finder {
  public:
-  explicit sum_finder(const model_graph& g) : all_(g), weights_(all_) {}
+  sum_finder(const model_graph& g, const std::set<std::string>& given) : all_(g, given), weights_(all_) {}
 
   /// The graph with experts that get their tokens alone, or nothing if it has no sum over experts.
   std::optional<model_graph> rewritten() {
@@ -53,8 +53,10 @@ class sum_finder {
     g.nodes.clear();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto in_place = made.find(i);
+      const std::size_t first = g.nodes.size();
       if (in_place == made.end()) g.nodes.push_back(nodes[i]);
       else std::move(in_place->second.begin(), in_place->second.end(), std::back_inserter(g.nodes));
+      for (std::size_t k = first; k < g.nodes.size(); ++k) g.nodes[k].number = std::uint32_t(i + 1);
     }
     remove_unread(g);
     return g;
@@ -70,13 +72,13 @@ class sum_finder {
   /// Adds the terms of a sum and of the sums in it, which nobody else reads.
   void add_terms(const model_node& n, std::vector<std::string>& terms, std::set<std::size_t>& inner) const {
     std::vector<const model_node*> open{&n};
-    inner.insert(all_.place(n));
+    inner.insert(all_.index_of(n));
     while (!open.empty()) {
       const model_node* const sum = open.back();
       open.pop_back();
       for (const std::string& in : sum->inputs) {
         const model_node* const m = all_.maker(in);
-        if (m && is_sum(*m) && all_.readers(in) == 1 && inner.insert(all_.place(*m)).second) open.push_back(m);
+        if (m && is_sum(*m) && all_.readers(in) == 1 && inner.insert(all_.index_of(*m)).second) open.push_back(m);
         else terms.push_back(in);
       }
     }
@@ -112,7 +114,7 @@ class sum_finder {
   std::optional<expert_sum> find(const std::string& result, const std::vector<std::string>& terms) const {
     struct term {
       expert_weight weight;
-      std::string name, expert;
+      std::string name, expert, term;  // of the weight, the expert's result, and their product
     };
     std::vector<term> of_experts;
     std::vector<std::string> rest;
@@ -123,18 +125,24 @@ class sum_finder {
         for (const std::size_t i : {0u, 1u}) {
           if (w) continue;
           w = weights_.find(n->inputs[i]);
-          if (w) of_experts.push_back({*w, n->inputs[i], n->inputs[1 - i]});
+          if (w) of_experts.push_back({*w, n->inputs[i], n->inputs[1 - i], t});
         }
-      if (!w && !all_.is_zero(t)) rest.push_back(t);
+      if (!w) rest.push_back(t);
     }
+    // Experts of other choices are computed as they are written.
+    for (std::size_t i = of_experts.size(); i-- > 1;)
+      if (of_experts[i].weight.choices != of_experts[0].weight.choices) {
+        rest.push_back(of_experts[i].term);
+        of_experts.erase(of_experts.begin() + std::ptrdiff_t(i));
+      }
     if (of_experts.size() < 2) return std::nullopt;
+    std::sort(of_experts.begin(), of_experts.end(), [](const term& a, const term& b) { return a.weight.expert < b.weight.expert; });
     const std::optional<std::string> x = common_input(of_experts[0].expert, of_experts[1].expert);
     if (!x) return std::nullopt;
     expert_sum sum{result, {}, std::move(rest), of_experts[0].weight.k, expert_nodes(all_, *x, of_experts[0].expert)};
     std::set<std::int64_t> numbers;
     for (const term& t : of_experts) {
-      const bool is_other = t.weight.choices != of_experts[0].weight.choices || !numbers.insert(t.weight.expert).second;
-      if (is_other || !sum.experts.add(t.expert)) return std::nullopt;
+      if (!numbers.insert(t.weight.expert).second || !sum.experts.add(t.expert)) return std::nullopt;
       sum.weights.push_back(t.name);
     }
     return sum;
@@ -165,9 +173,10 @@ class sum_finder {
 
 }  // namespace rewriting
 
-/// The model with mixtures of experts in place of loops over all experts, or nothing if it has none.
-inline std::optional<model> find_experts(const model& m) {
-  std::optional<model_graph> g = rewriting::sum_finder(m.graph).rewritten();
+/// The model with mixtures of experts in place of loops over all experts, or nothing if it has none. `given`: the inputs whose elements or
+/// shape the caller states.
+inline std::optional<model> find_experts(const model& m, const std::set<std::string>& given = {}) {
+  std::optional<model_graph> g = rewriting::sum_finder(m.graph, given).rewritten();
   if (!g) return std::nullopt;
   model found = m;
   found.graph = std::move(*g);

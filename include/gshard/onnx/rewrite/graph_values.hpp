@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,14 +24,17 @@ namespace rewriting {
 /// The makers and constants of a graph's values.
 class graph_values {
  public:
-  explicit graph_values(const model_graph& g) : graph_(g) {
+  /// `given`: the inputs whose elements or shape the caller states. Initializers with these names do not count, nor declared shapes.
+  explicit graph_values(const model_graph& g, const std::set<std::string>& given = {}) : graph_(g) {
     for (std::size_t i = 0; i < g.nodes.size(); ++i)
       for (const std::string& out : g.nodes[i].outputs)
         if (!out.empty()) makers_[out] = i;
-    for (const model_tensor& t : g.initializers) tensors_[t.name] = &t;
+    for (const model_tensor& t : g.initializers)
+      if (!given.contains(t.name)) tensors_[t.name] = &t;
     for (const model_node& n : g.nodes)
       for (const std::string& in : n.inputs) ++readers_[in];
     for (const model_value& out : g.outputs) ++readers_[out.name];
+    if (!given.empty()) return;
     for (const std::vector<model_value>* const values : {&g.inputs, &g.values})
       for (const model_value& v : *values)
         if (v.has_shape) ranks_[v.name] = int(v.dims.size());
@@ -42,7 +46,12 @@ class graph_values {
     const auto found = makers_.find(value);
     return found == makers_.end() ? nullptr : &graph_.nodes[found->second];
   }
-  std::size_t place(const model_node& n) const { return std::size_t(&n - graph_.nodes.data()); }
+  /// The same if it is an operator of ONNX itself.
+  const model_node* operator_of(const std::string& value) const {
+    const model_node* const n = maker(value);
+    return n && n->domain.empty() ? n : nullptr;
+  }
+  std::size_t index_of(const model_node& n) const { return std::size_t(&n - graph_.nodes.data()); }
   int readers(const std::string& value) const {
     const auto found = readers_.find(value);
     return found == readers_.end() ? 0 : found->second;
@@ -74,7 +83,7 @@ class graph_values {
   }
   bool is_zero(const std::string& value) const {
     if (const std::optional<double> n = number(value)) return *n == 0;
-    const model_node* const n = maker(value);
+    const model_node* const n = operator_of(value);
     if (!n || n->operation != "ConstantOfShape") return false;
     const model_attribute* const filling = attribute(*n, "value");
     if (!filling) return true;
@@ -89,13 +98,13 @@ class graph_values {
   /// A value behind nodes that change nothing but its type.
   std::string behind_casts(std::string value) const {
     for (int left = 16; left > 0; --left) {
-      const model_node* const n = maker(value);
+      const model_node* const n = operator_of(value);
       if (!n || (n->operation != "Cast" && n->operation != "Identity")) break;
       value = input(*n, 0);
     }
     return value;
   }
-  const model_node* maker_behind_casts(const std::string& value) const { return maker(behind_casts(value)); }
+  const model_node* maker_behind_casts(const std::string& value) const { return operator_of(behind_casts(value)); }
   /// The integers of an attribute, or of an input that has replaced it in later versions of the operator.
   std::vector<std::int64_t> integers(const model_node& n, std::string_view name, std::size_t at) const {
     if (const model_attribute* const a = attribute(n, name)) return a->integers.empty() ? std::vector{a->integer} : a->integers;
@@ -112,24 +121,25 @@ class graph_values {
     return a ? a->integer : otherwise;
   }
   /// The number of dims of a value, or -1 if the graph does not say it.
-  int rank(const std::string& value, int depth = 16) const {
+  int rank(const std::string& value, int depth = 8) const {
     if (const auto found = ranks_.find(value); found != ranks_.end()) return found->second;
     if (const model_tensor* const t = tensor(value)) return int(t->shape.size());
-    const model_node* const n = maker(value);
+    const model_node* const n = operator_of(value);
     if (!n || depth == 0) return -1;
     if (n->operation == "Gemm") return 2;
     for (const std::string_view same : {"TopK", "Softmax", "Cast", "Identity", "MatMul", "Add", "Sub", "Mul", "Div", "Sigmoid", "Equal"})
       if (n->operation == same) {
-        int most = -1;
-        for (std::size_t i = 0; i < (same == "TopK" ? 1 : n->inputs.size()); ++i) most = std::max(most, rank(n->inputs[i], depth - 1));
-        return most;
+        const int first = rank(input(*n, 0), depth - 1);
+        const int second = same == "TopK" || n->inputs.size() < 2 ? first : rank(n->inputs[1], depth - 1);
+        return first < 0 || second < 0 ? -1 : std::max(first, second);
       }
     return -1;
   }
   /// A dim of a value, counted from the back if the rank is known or the number is negative.
   std::int64_t from_back(std::int64_t axis, const std::string& value) const {
+    if (axis < 0) return axis;
     const int dims = rank(value);
-    return axis >= 0 && dims >= 0 ? axis - dims : axis;
+    return dims >= 0 ? axis - dims : axis;
   }
 
  private:
