@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// What the sources of tests/constants/write.cpp include: compares the plans of a program that the compiler made, that was made at run
-// time, and that was read from a file.
+// Compares three plans of a program: the constant, the one made at run time, and the one read from a file. The sources that
+// tests/constants/write.cpp writes include this file.
 
 #include "../exec/random_program.hpp"
+#include "../io/plan/functions_of_plan.hpp"
 
 #include <gshard/core/trace/complex.hpp>
 #include <gshard/core/trace/iota.hpp>
@@ -25,8 +26,8 @@ namespace constants {
 
 inline int checked = 0, wrong = 0;
 
-/// The text of a plan without source lines: if operands of a call are calls on other lines, g++ evaluates them in another order at run time,
-/// and another line is the last one. The digest depends on the lines.
+/// The text of a plan without source lines, and without the digest, which depends on them. An operation has the line of the call that was
+/// evaluated last. g++ evaluates operands in another order at run time.
 inline std::string without_lines(const std::string& text) {
   std::string kept;
   for (std::size_t at = 0; at < text.size();) {
@@ -39,10 +40,7 @@ inline std::string without_lines(const std::string& text) {
 }
 
 inline bool check(const gs::plan_view& constant, std::uint32_t seed, const gs::runtime_program& program) {
-  gs::plan_functions functions;
-  for (std::size_t i = 0; i < constant.steps.size(); ++i)
-    if (const gs::pointwise* const f = constant.steps[i].attr.function; f && functions.name_of(*f).empty())
-      functions.add("function " + std::to_string(i), *f);
+  const gs::plan_functions functions = functions_of(constant);
   const std::string text = gs::plan_text(constant, functions), expected = without_lines(text);
   const std::string made = without_lines(gs::plan_text(program.plan(), functions));
   const std::string read = without_lines(gs::plan_text(gs::parse_plan(text, "constant", functions).plan(), functions));
@@ -52,10 +50,6 @@ inline bool check(const gs::plan_view& constant, std::uint32_t seed, const gs::r
   std::cout << "seed " << seed << ": the plan that was " << (made == expected ? "read" : "made at run time") << " differs\n"
             << expected << (made == expected ? read : made);
   return false;
-}
-template <class Program>
-bool check(std::uint32_t seed, const gs::runtime_program& program) {
-  return check(Program::plan, seed, program);
 }
 
 }  // namespace constants

@@ -18,7 +18,7 @@ using namespace random_program;
 
 std::string name_of(int type) { return std::string(gs::name(gs::dtype(type))); }
 
-/// "f64[A@x,B?]+y"
+/// "f64[A@x,B?]"
 std::string tensor_text(const step& s, const std::string& axes) {
   std::string text = name_of(s.number[0]) + "[";
   const auto axis = [&](int a) { return axes.substr(std::size_t(a), 1); };
@@ -28,10 +28,7 @@ std::string tensor_text(const step& s, const std::string& axes) {
     if (s.layout.is_open(d)) text += "?";
   }
   if (s.layout.rank == 1) text += ",";
-  text += "]";
-  for (int a = 0, n = 0; a < gs::max_axes; ++a)
-    if (s.layout.is_partial(a)) text += (n++ ? "," : "+") + axis(a);
-  return text;
+  return text + "]";
 }
 
 /// True if an einsum sums two letters that one operand alone has. The compiler may take them for misspelt.
@@ -69,9 +66,10 @@ std::string code_of(std::uint32_t seed) {
     texts.push_back("\"" + tensor_text(s, axes) + "\"");
   }
   const std::string name = "seed_" + std::to_string(seed);
-  return "namespace " + name + " {\nconstexpr auto model = []([[maybe_unused]] auto& m, auto... inputs) {\n    const std::array x{symbol(inputs)...};\n" +
-         body_of(r, "std::array{", "}") + "};\nusing program = gs::program<model, gs::mesh<" + detail::joined(mesh) + ">, " +
-         detail::joined(types) + (r.on.keep_pending ? ", gs::partial_outputs" : "") + ">;\nconst bool checked = constants::check<program>(" +
+  return "namespace " + name + " {\nconstexpr auto model = []([[maybe_unused]] auto& m, auto... inputs) {\n" +
+         "    const std::array x{symbol(inputs)...};\n" + body_of(r, "std::array{", "}") + "};\n" +
+         "using program = gs::program<model, gs::mesh<" + detail::joined(mesh) + ">, " + detail::joined(types) +
+         (r.on.keep_pending ? ", gs::partial_outputs" : "") + ">;\n" + "const bool checked = constants::check(program::plan, " +
          std::to_string(seed) + ", {model, \"" + mesh_text + "\", {" + detail::joined(texts) + "}, {.compile = {.partial_outputs = " +
          detail::truth(r.on.keep_pending) + "}}});\n}\n";
 }
