@@ -77,6 +77,8 @@ class guarded_plan {
   std::vector<alternative> alternatives_;
 
   extents sizes(const plan_view& plan, std::int64_t extent) const;
+  /// The extent at which the second alternative becomes faster than the first, which is faster where it was made.
+  std::int64_t crossing(const alternative& first, const alternative& second) const;
 };
 
 namespace detail {
@@ -141,18 +143,19 @@ GSHARD_INLINE guarded_plan::guarded_plan(const graph& traced, const plan_view& l
       if (seconds(last, last.made_for) <= seconds(next, last.made_for)) break;
       alternatives_.pop_back();  // nowhere the fastest one
     }
-    if (!alternatives_.empty()) {
-      std::int64_t slower = alternatives_.back().made_for, faster = extent;
-      while (faster - slower > 1) {
-        const std::int64_t middle = slower + (faster - slower) / 2;
-        (seconds(next, middle) < seconds(alternatives_.back(), middle) ? faster : slower) = middle;
-      }
-      next.from = faster;
-    }
+    if (!alternatives_.empty()) next.from = crossing(alternatives_.back(), next);
     alternatives_.push_back(std::move(next));
   }
 }
 
+GSHARD_INLINE std::int64_t guarded_plan::crossing(const alternative& first, const alternative& second) const {
+  std::int64_t slower = first.made_for, faster = second.made_for;
+  while (faster - slower > 1) {
+    const std::int64_t middle = slower + (faster - slower) / 2;
+    (seconds(second, middle) < seconds(first, middle) ? faster : slower) = middle;
+  }
+  return faster;
+}
 GSHARD_INLINE extents guarded_plan::sizes(const plan_view& plan, std::int64_t extent) const {
   dims all = others_;
   all.set(letter_, extent);

@@ -107,8 +107,8 @@ inline void expert_weights(node_call& n) {
   n.set(0, made, n.type(1));
 }
 
-/// The routing of these rows and counts.
-inline expert_row_routing routing_of(symbol rows, symbol count, symbol row, symbol weight) {
+/// The routing of these rows and counts. Only results that are combined need the row and weight of each choice.
+inline expert_row_routing routing_of(symbol rows, symbol count, symbol row = {}, symbol weight = {}) {
   const dim_list of_rows = rows.get().dims, of_count = count.get().dims;
   return {rows, count, row, weight, row.owner->nothing(), of_count[0], of_rows[2], of_count[2], {}};
 }
@@ -126,12 +126,12 @@ inline symbol as_rows(symbol x, symbol rows) {
 /// x [N,G,R,M], w [N,E/N,M,F], rows, count -> [N,G,R,F].
 inline void expert_product(node_call& n) {
   const symbol rows = n.real(2), count = n.tensor(3);
-  n.set(0, checked(grouped_product(routing_of(rows, count, count, rows), as_rows(n.real(0), rows), n.real(1))), n.type(0));
+  n.set(0, checked(grouped_product(routing_of(rows, count), as_rows(n.real(0), rows), n.real(1))), n.type(0));
 }
 /// x [N,G,R,F], bias [N,E/N,F], rows, count -> [N,G,R,F].
 inline void expert_bias(node_call& n) {
   const symbol rows = n.real(2), count = n.tensor(3);
-  n.set(0, checked(add_to_rows(routing_of(rows, count, count, rows), as_rows(n.real(0), rows), n.real(1))), n.type(0));
+  n.set(0, checked(add_to_rows(routing_of(rows, count), as_rows(n.real(0), rows), n.real(1))), n.type(0));
 }
 /// h [N,G,R,F], row and weight [G,S,k], rows, count, x [...,M] -> [...,F].
 inline void combine_experts(node_call& n) {

@@ -99,28 +99,30 @@ class expert_rewriter {
     if (sum_.experts.number(own) && t->elements() == 1 && t->shape.size() < 2) return values_[own] = {own, kind::number};
     std::vector<std::string> inputs{name("count")};
     for (const std::string& one : sum_.experts.constants().at(own)) inputs.push_back(one);
-    add("ExpertWeights", operators::experts_domain, inputs, {of_experts(own)}, {});
-    return values_[own] = {name(of_experts(own)), kind::weights};
+    make(own, kind::weights, "ExpertWeights", operators::experts_domain, inputs);
+    return values_[own];
   }
-  bool add_product(const std::string& x, std::string w, bool transposes, const std::string& out) {
-    if (transposes) {
-      model_attribute order;
-      order.name = "perm";
-      order.type = model_attribute::kind::integers;
-      order.integers = {0, 1, 3, 2};
-      const std::string transposed = "transposed/" + out;
-      add("Transpose", {}, {w}, {transposed}, {order});
-      w = name(transposed);
-    }
-    add("ExpertProduct", operators::experts_domain, {x, w, name("rows"), name("count")}, {of_experts(out)}, {});
-    values_[out] = {name(of_experts(out)), kind::rows};
-    return true;
+  /// Adds an operator whose output takes the place of a value of the first expert.
+  void make(const std::string& out, kind what, const std::string& operation, std::string_view domain,
+            const std::vector<std::string>& inputs, const std::vector<model_attribute>& attributes = {}) {
+    add(operation, domain, inputs, {of_experts(out)}, attributes);
+    values_[out] = {name(of_experts(out)), what};
+  }
+  void make_product(const std::string& out, const std::string& x, const std::string& w) {
+    make(out, kind::rows, "ExpertProduct", operators::experts_domain, {x, w, name("rows"), name("count")});
+  }
+  /// The matrix of each expert, transposed.
+  void make_transposed(const std::string& out, const std::string& w) {
+    model_attribute order;
+    order.name = "perm";
+    order.type = model_attribute::kind::integers;
+    order.integers = {0, 1, 3, 2};
+    make(out, kind::weights, "Transpose", {}, {w}, {order});
   }
   bool add_bias(const std::string& x, const std::string& bias, const std::string& own, const std::string& out) {
     const model_tensor* const t = all_.tensor(own);
     if (!t || t->shape.size() != 1) return false;
-    add("ExpertBias", operators::experts_domain, {x, bias, name("rows"), name("count")}, {of_experts(out)}, {});
-    values_[out] = {name(of_experts(out)), kind::rows};
+    make(out, kind::rows, "ExpertBias", operators::experts_domain, {x, bias, name("rows"), name("count")});
     return true;
   }
   int rank_of_weights(const std::string& own) const {
@@ -140,9 +142,9 @@ class expert_rewriter {
     const std::string& out = n.outputs[0];
     if (in.empty() || (!any_rows && !any_weights)) return false;
     if (!any_rows) return add_weights(n, in[0].name, out);
-    if (n.operation == "MatMul" && in.size() == 2 && in[0].what == kind::rows && in[1].what == kind::weights)
-      return rank_of_weights(n.inputs[1]) == 2 && add_product(in[0].name, in[1].name, false, out);
-    if (n.operation == "Gemm" && in.size() > 1 && in[0].what == kind::rows && in[1].what == kind::weights) return add_gemm(n, in, out);
+    const bool by_matrix = in.size() > 1 && in[0].what == kind::rows && in[1].what == kind::weights && rank_of_weights(n.inputs[1]) == 2;
+    if (n.operation == "MatMul" && by_matrix && in.size() == 2) return make_product(out, in[0].name, in[1].name), true;
+    if (n.operation == "Gemm" && by_matrix) return add_gemm(n, in, out);
     if (n.operation == "Add" && in.size() == 2 && any_weights) {
       const std::size_t bias = in[0].what == kind::weights ? 0 : 1;
       return add_bias(in[1 - bias].name, in[bias].name, n.inputs[bias], out);
@@ -150,23 +152,16 @@ class expert_rewriter {
     if (any_weights || !is_elementwise(n.operation)) return false;
     std::vector<std::string> inputs;
     for (const operand& o : in) inputs.push_back(o.name);
-    add(n.operation, {}, inputs, {of_experts(out)}, n.attributes);
-    values_[out] = {name(of_experts(out)), kind::rows};
+    make(out, kind::rows, n.operation, {}, inputs, n.attributes);
     return true;
   }
-  /// A transposed matrix of each expert.
+  /// An operator of a matrix of each expert alone.
   bool add_weights(const model_node& n, const std::string& w, const std::string& out) {
-    const bool is_same = n.operation == "Identity", transposes = n.operation == "Transpose" && rank_of_weights(n.inputs[0]) == 2;
-    if (!is_same && !transposes) return false;
+    if (rank_of_weights(n.inputs[0]) != 2) return false;
+    if (n.operation == "Identity") return values_[out] = {w, kind::weights}, true;
     const std::vector<std::int64_t> order = all_.integers(n, "perm", 1);
-    if (transposes && !order.empty() && order != std::vector<std::int64_t>{1, 0}) return false;
-    if (is_same) return values_[out] = {w, kind::weights}, rank_of_weights(n.inputs[0]) == 2;
-    model_attribute all;
-    all.name = "perm";
-    all.type = model_attribute::kind::integers;
-    all.integers = {0, 1, 3, 2};
-    add("Transpose", {}, {w}, {of_experts(out)}, {all});
-    values_[out] = {name(of_experts(out)), kind::weights};
+    if (n.operation != "Transpose" || (!order.empty() && order != std::vector<std::int64_t>{1, 0})) return false;
+    make_transposed(out, w);
     return true;
   }
   bool add_gemm(const model_node& n, const std::vector<operand>& in, const std::string& out) {
@@ -174,18 +169,20 @@ class expert_rewriter {
       const model_attribute* const a = all_.attribute(n, attribute);
       return a ? a->real : 1.0f;
     };
-    if (real("alpha") != 1 || real("beta") != 1 || all_.integer(n, "transA", 0) != 0 || rank_of_weights(n.inputs[1]) != 2) return false;
+    if (real("alpha") != 1 || real("beta") != 1 || all_.integer(n, "transA", 0) != 0) return false;
     const bool has_bias = in.size() > 2 && in[2].what != kind::none;
     if (has_bias && in[2].what != kind::weights) return false;
-    const std::string product = has_bias ? "product/" + out : out;
-    add_product(in[0].name, in[1].name, all_.integer(n, "transB", 0) != 0, product);
-    return !has_bias || add_bias(name(of_experts(product)), in[2].name, n.inputs[2], out);
+    const std::string transposed = "transposed/" + out, product = has_bias ? "product/" + out : out;
+    const bool transposes = all_.integer(n, "transB", 0) != 0;
+    if (transposes) make_transposed(transposed, in[1].name);
+    make_product(product, in[0].name, transposes ? values_[transposed].name : in[1].name);
+    return !has_bias || add_bias(values_[product].name, in[2].name, n.inputs[2], out);
   }
   /// Operators that compute each row alone, whatever its dims.
   static bool is_elementwise(std::string_view operation) {
-    constexpr std::string_view all[]{"Abs",  "Add",  "Cast",    "Clip",     "Div",  "Elu",      "Erf",      "Exp",  "Gelu",
-                                     "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Mish", "Mul", "Neg", "Pow",
-                                     "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Sub", "Swish", "Tanh"};
+    constexpr std::string_view all[]{"Abs",         "Add",       "Cast",     "Clip",      "Div",      "Elu",  "Erf",   "Exp",  "Gelu",
+                                     "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Mish",     "Mul",  "Neg",   "Pow",  "Relu",
+                                     "Selu",        "Sigmoid",   "Softplus", "Softsign",  "Sqrt",     "Sub",  "Swish", "Tanh"};
     return std::find(std::begin(all), std::end(all), operation) != std::end(all);
   }
 };
